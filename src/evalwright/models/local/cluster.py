@@ -527,15 +527,15 @@ class _Actor:
     ) -> Iterator[list[tuple[int, Response | Failure]]]:
         """Answer a group, yielding the answers of a moment at a time."""
         assert self._model is not None
-        found: list[tuple[int, Response | Failure]] = []
+        answers: list[tuple[int, Response | Failure]] = []
         until = time.monotonic() + _GATHER_SECONDS
         for answer in answers_of(self._model, requests):
-            found.append(answer)
+            answers.append(answer)
             if time.monotonic() >= until:
-                yield found
-                found = []
+                yield answers
+                answers = []
                 until = time.monotonic() + _GATHER_SECONDS
-        yield found
+        yield answers
 
 
 def _require_reachable(address: str) -> None:

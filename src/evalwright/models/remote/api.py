@@ -343,7 +343,7 @@ class ApiModel(RemoteModel):
     def body(self, request: Generate) -> dict[str, Any]:
         """The body of a request, for interfaces that take many at once."""
         call = self.wire.build(
-            self._with_defaults(request), self._settings_of(request), whole=True
+            self._with_defaults(request), self._settings_of(request), unstreamed=True
         )
         body: dict[str, Any] = call.payload
         return body

@@ -37,24 +37,24 @@ def carried(row: Provider, wire: Wire, *, own_server: bool) -> frozenset[str]:
         if own_server
         else wire.extensions.difference(row.takes)
     )
-    known = levels(row.thinking, wire.name)
-    found = {
+    thinking_levels = levels(row.thinking, wire.name)
+    options = {
         *wire.options.keys() - beyond,
         *([IMAGES] if wire.images else ()),
-        *(["reasoning_effort"] if known.keys() - {"budget"} else ()),
-        *(["reasoning_budget"] if "budget" in known else ()),
+        *(["reasoning_effort"] if thinking_levels.keys() - {"budget"} else ()),
+        *(["reasoning_budget"] if "budget" in thinking_levels else ()),
     }
-    return frozenset(found.difference(row.lacks))
+    return frozenset(options.difference(row.lacks))
 
 
 def beyond(request: Generate, wire: Wire, name: str) -> str | None:
     """Why a value of an option is none that the format has, in a sentence."""
     wrong = {image.media_type for image in images_of(request)} - wire.images
     if wrong:
-        known = ", ".join(sorted(wire.images))
+        allowed_types = ", ".join(sorted(wire.images))
         return (
             f"'{name}' does not take images of the type {min(wrong)} (it takes:"
-            f" {known}): convert them."
+            f" {allowed_types}): convert them."
         )
     most = wire.most_alternatives
     if (request.top_logprobs or 0) > most:
@@ -119,30 +119,36 @@ def switch(
 
     Raises a UsageError for an unknown one.
     """
-    found = levels(row.thinking, wire.name)
+    row_levels = levels(row.thinking, wire.name)
     if level is None:
         return {}
-    known = [word for word in found if word != "budget"]
-    if not known:
+    level_names = [word for word in row_levels if word != "budget"]
+    if not level_names:
         raise ConfigurationError(
             f"No thinking switch is known for '{name}': set the provider's own field"
             " with extra_body."
         )
     if isinstance(level, int) and not isinstance(level, bool):
-        if "budget" not in found:
+        if "budget" not in row_levels:
             raise UnknownName(
-                "level of thinking", str(level), known, f"Known: {', '.join(known)}."
+                "level of thinking",
+                str(level),
+                level_names,
+                f"Known: {', '.join(level_names)}.",
             )
-        body = nested(str(found["budget"]), level)
-        on = found.get("on", {})
+        body = nested(str(row_levels["budget"]), level)
+        on = row_levels.get("on", {})
         return {**on, "body": merged(on.get("body", {}), body)}
     word = ("on" if level else "off") if isinstance(level, bool) else level
-    if word not in known:
-        number = ", or a number of tokens" if "budget" in found else ""
+    if word not in level_names:
+        number = ", or a number of tokens" if "budget" in row_levels else ""
         raise UnknownName(
-            "level of thinking", str(word), known, f"Known: {', '.join(known)}{number}."
+            "level of thinking",
+            str(word),
+            level_names,
+            f"Known: {', '.join(level_names)}{number}.",
         )
-    named: Mapping[str, Any] = found[word]
+    named: Mapping[str, Any] = row_levels[word]
     return named
 
 
@@ -153,18 +159,22 @@ def levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
     `effort` is one place in the body, or a table of places by wire format. With an effort "none"
     there is also "off".
     """
-    found = {
+    by_level = {
         name: level
         for name, level in thinking.items()
         if name not in ("effort", "efforts")
     }
-    place = thinking.get("effort", "")
-    place = place.get(wire, "") if isinstance(place, Mapping) else place
-    for word in thinking.get("efforts", ()) if place else ():
-        found.setdefault(word, {"body": nested(place, word)})
-    if "none" in found:
-        found.setdefault("off", found["none"])
-    return found
+    effort_place = thinking.get("effort", "")
+    effort_place = (
+        effort_place.get(wire, "")
+        if isinstance(effort_place, Mapping)
+        else effort_place
+    )
+    for word in thinking.get("efforts", ()) if effort_place else ():
+        by_level.setdefault(word, {"body": nested(effort_place, word)})
+    if "none" in by_level:
+        by_level.setdefault("off", by_level["none"])
+    return by_level
 
 
 def formats(provider: Provider) -> tuple[str, ...]:
@@ -172,5 +182,5 @@ def formats(provider: Provider) -> tuple[str, ...]:
 
     What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself.
     """
-    more = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
-    return tuple(dict.fromkeys((*provider.wires, *more)))
+    embeddings = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
+    return tuple(dict.fromkeys((*provider.wires, *embeddings)))

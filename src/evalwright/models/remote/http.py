@@ -88,9 +88,9 @@ class HttpClient:
         sign: Sign | None = None,
         ready: Ready | None = None,
     ) -> None:
-        parts = urlsplit(base_url.rstrip("/"))
-        login, _, self.where = parts.netloc.rpartition("@")
-        self.base_url = urlunsplit(parts._replace(netloc=self.where))
+        split_url = urlsplit(base_url.rstrip("/"))
+        login, _, self.where = split_url.netloc.rpartition("@")
+        self.base_url = urlunsplit(split_url._replace(netloc=self.where))
         self.timeout = timeout
         ours = {
             "User-Agent": f"evalwright/{__version__}",
@@ -129,25 +129,25 @@ class HttpClient:
             with pool.timeouts.limit(self.timeout):
                 reply = await pool.open(*self._request(call))
                 try:
-                    kind = reply.headers.get("Content-Type")
+                    content_type = reply.headers.get("Content-Type")
                     if (
                         call.gatherer is None
                         or reply.status >= 300
-                        or "json" in (kind or "").lower()
+                        or "json" in (content_type or "").lower()
                     ):
                         body = await self._read(reply, call.largest)
                         reply.check()
                         return self._understand(
-                            reply, kind, body, time.perf_counter() - started
+                            reply, content_type, body, time.perf_counter() - started
                         )
                     pieces = self._pieces(reply, call.largest)
-                    data = await gathered(
-                        self.where, kind, pieces, call.gatherer, call.decoding
+                    payload = await gathered(
+                        self.where, content_type, pieces, call.gatherer, call.decoding
                     )
                     reply.check()
                     seconds = time.perf_counter() - started
                     limits = parse_rate_limits(reply.raw_headers)
-                    return Reply(data, seconds, limits, tuple(call.gatherer.names))
+                    return Reply(payload, seconds, limits, tuple(call.gatherer.names))
                 except BadReply:
                     reply.distrusted = True
                     raise
@@ -179,7 +179,7 @@ class HttpClient:
         """The lines of a file, read as they come, so that a large one takes no memory; raises as
         `send` does.
         """
-        rest = b""
+        unfinished_line = b""
         try:
             if self._ready is not None:
                 await self._ready()
@@ -195,24 +195,26 @@ class HttpClient:
                         piece = await anext(pieces, None)
                     if piece is None:
                         break
-                    *lines, rest = (rest + piece).split(b"\n")
-                    self._check_size(len(rest))
+                    *lines, unfinished_line = (unfinished_line + piece).split(b"\n")
+                    self._check_size(len(unfinished_line))
                     for line in lines:
                         yield line
             finally:
                 reply.close()
         except Exception as error:
             raise self._translate(error) from None
-        if rest:
-            yield rest
+        if unfinished_line:
+            yield unfinished_line
 
     async def close(self) -> None:
         """Close the connections of this event loop, and forget those of loops that have ended."""
         loop = asyncio.get_running_loop()
-        for other in [
-            other for other in self._pools if other is loop or other.is_closed()
+        for closing_loop in [
+            closing_loop
+            for closing_loop in self._pools
+            if closing_loop is loop or closing_loop.is_closed()
         ]:
-            await self._pools.pop(other).close()
+            await self._pools.pop(closing_loop).close()
 
     def _request(self, call: Call) -> tuple[str, URL, bytes, bytes | None]:
         """Method, URL, headers and body as they are sent."""
@@ -271,23 +273,23 @@ class HttpClient:
             None if packing == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 16)
         )
         size = 0
-        whole = True
+        is_complete = True
         async for piece in reply.content.iter_any():
             while piece:
-                part = piece
+                unpacked = piece
                 piece = b""
                 if unpacker is not None:
-                    part = unpacker.decompress(part, _LARGEST_PIECE)
+                    unpacked = unpacker.decompress(unpacked, _LARGEST_PIECE)
                     piece = unpacker.unconsumed_tail
-                    whole = unpacker.eof
+                    is_complete = unpacker.eof
                     if unpacker.unused_data:  # a second gzip member follows the first
                         piece = unpacker.unused_data
                         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
                 if bounded:
-                    size += len(part)
+                    size += len(unpacked)
                     self._check_size(size, largest)
-                yield part
-        if not whole:
+                yield unpacked
+        if not is_complete:
             raise ConnectionFailed(
                 f"{self.where} sent a compressed reply that ends early."
             )
@@ -305,16 +307,16 @@ class HttpClient:
             )
 
     def _understand(
-        self, reply: Opened, kind: str | None, body: bytes, seconds: float
+        self, reply: Opened, content_type: str | None, body: bytes, seconds: float
     ) -> Reply:
         try:
-            return self._understood(reply, kind, body, seconds)
+            return self._understood(reply, content_type, body, seconds)
         except RequestError as error:
             error.reply = usage_within(body), True
             raise
 
     def _understood(
-        self, reply: Opened, kind: str | None, body: bytes, seconds: float
+        self, reply: Opened, content_type: str | None, body: bytes, seconds: float
     ) -> Reply:
         status = reply.status
         limits = parse_rate_limits(reply.raw_headers)
@@ -329,20 +331,20 @@ class HttpClient:
                 rate_limits=limits,
             )
         # A reply without a content type is taken at its word: it must still be JSON.
-        if kind is not None and "json" not in kind.lower():
+        if content_type is not None and "json" not in content_type.lower():
             raise bad_reply(
                 self.where,
-                f"JSON (its content type is '{clean(kind, 40)}')",
+                f"JSON (its content type is '{clean(content_type, 40)}')",
                 body,
                 status,
             )
         try:
-            data = from_json(body.decode("utf-8"))
+            payload = from_json(body.decode("utf-8"))
         except ValueError:
             raise bad_reply(
                 self.where, "complete and valid JSON", body, status
             ) from None
-        return Reply(data, seconds, limits)
+        return Reply(payload, seconds, limits)
 
     def _translate(self, error: Exception) -> Exception:
         """The error tree's name for whatever aiohttp or the system raised."""
@@ -445,7 +447,7 @@ _encode = json.JSONEncoder(
 
 
 def encode(payload: Any) -> bytes:
-    """`payload` as compact JSON in UTF-8. Raises Rejected for what JSON cannot say (NaN, objects)."""
+    """`payload` as compact JSON in UTF-8. Raises Rejected for NaN and other non-JSON values."""
     try:
         return _encode(payload).encode()
     except UnicodeEncodeError:
@@ -455,22 +457,22 @@ def encode(payload: Any) -> bytes:
         raise Rejected(f"The request cannot be written as JSON: {error}.") from None
 
 
-def check_url(url: str, what: str = "base_url") -> str:
+def check_url(url: str, setting: str = "base_url") -> str:
     """`url` without a trailing slash; raises ConfigurationError where it is not an absolute http or
     https URL.
     """
     try:
-        parts = urlsplit(url)
+        split_url = urlsplit(url)
         usable = (
-            parts.scheme in ("http", "https")
-            and bool(parts.hostname)
-            and parts.port != 0
+            split_url.scheme in ("http", "https")
+            and bool(split_url.hostname)
+            and split_url.port != 0
         )
     except ValueError:
         usable = False
     if not usable or any(sign.isspace() for sign in url):
         raise ConfigurationError(
-            f"'{clean(url, 100)}' is not a usable {what}: write it in full, for example"
+            f"'{clean(url, 100)}' is not a usable {setting}: write it in full, for example"
             " http://localhost:8000/v1."
         )
     return url.rstrip("/")
@@ -480,11 +482,11 @@ def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for this URL; None for local addresses and those in
     NO_PROXY.
     """
-    parts = urlsplit(url)
-    if is_local(url) or proxy_bypass(parts.netloc.rpartition("@")[2]):
+    split_url = urlsplit(url)
+    if is_local(url) or proxy_bypass(split_url.netloc.rpartition("@")[2]):
         return None
     proxies = getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    proxy = proxies.get(split_url.scheme) or proxies.get("all")
     if not proxy:
         return None
     if "://" not in proxy:
@@ -492,7 +494,7 @@ def proxy_for(url: str) -> str | None:
     if urlsplit(proxy).scheme not in ("http", "https"):
         raise ConfigurationError(
             f"The environment names a {urlsplit(proxy).scheme} proxy for"
-            f" {parts.hostname}; only http and https proxies can be used. Unset it, or"
+            f" {split_url.hostname}; only http and https proxies can be used. Unset it, or"
             " add the host to NO_PROXY."
         )
     if password := urlsplit(proxy).password:
@@ -510,18 +512,20 @@ def _written(headers: Mapping[str, str]) -> bytes:
 
     Raises ValueError for what could be taken for two.
     """
-    lines = [f"{name}: {value}" for name, value in headers.items()]
+    lines = [f"{name}: {content}" for name, content in headers.items()]
     if any(sign in line for line in lines for sign in "\r\n\0"):
         raise ValueError("a header has a line break in it")
     return "".join(f"{line}\r\n" for line in lines).encode()
 
 
-def _merged(*parts: Mapping[str, str]) -> dict[str, str]:
+def _merged(*header_groups: Mapping[str, str]) -> dict[str, str]:
     """Headers of all parts; of equal names, however they are written, the last."""
-    found = {
-        name.lower(): (name, text) for part in parts for name, text in part.items()
+    by_lower_name = {
+        name.lower(): (name, text)
+        for group in header_groups
+        for name, text in group.items()
     }
-    return dict(found.values())
+    return dict(by_lower_name.values())
 
 
 def _reason(error: OSError) -> str:

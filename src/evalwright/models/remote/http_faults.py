@@ -165,12 +165,12 @@ def fault_of(
     `where`: who replied; `key_source`: the key's variable, for 401.
     """
     try:
-        data = from_json(body) if body else None
+        payload = from_json(body) if body else None
     except ValueError:
-        data = None
-    if isinstance(data, list) and len(data) == 1:
-        data = data[0]
-    words = server_message(data) or body[: 4 * _MESSAGE].decode("utf-8", "replace")
+        payload = None
+    if isinstance(payload, list) and len(payload) == 1:
+        payload = payload[0]
+    words = server_message(payload) or body[: 4 * _MESSAGE].decode("utf-8", "replace")
     if 300 <= status < 400:
         words = (
             f"it redirects to {headers.get('location', 'another address')}; give that"
@@ -178,14 +178,14 @@ def fault_of(
         )
     retry_after = parse_retry_after(headers)
     if retry_after is None and status == 503:
-        retry_after = _loading(data)
+        retry_after = _loading(payload)
     if retry_after is None:
-        retry_after = _retry_delay(data)
+        retry_after = _retry_delay(payload)
     return error_for(
         where,
         status,
         words,
-        codes=codes_of(data),
+        codes=codes_of(payload),
         key_source=key_source,
         retry_after=retry_after,
         rate_limits=rate_limits,
@@ -209,20 +209,22 @@ def error_for(
     filtered = 400 <= status < 500 and (
         codes & _FILTERED or _FILTERED_WORDS.search(words)
     )
-    kind, opening = _kind_of(498 if filtered else 402 if no_credit else status, codes)
+    error_class, opening = _kind_of(
+        498 if filtered else 402 if no_credit else status, codes
+    )
     if filtered and (_REPLY_IN_ERROR in codes or _REPLY_FILTERED_WORDS.search(words)):
-        kind = ReplyFiltered
+        error_class = ReplyFiltered
         opening = "stopped the reply by its content filter"
     elif not filtered and prompt_is_too_long(status, codes, words):
-        kind = PromptTooLong
+        error_class = PromptTooLong
         opening = "says that the prompt does not fit the model's context"
-    said = clean(words, _MESSAGE)
+    server_words = clean(words, _MESSAGE)
     message = f"{where} {opening} ({status})"
-    if said:
-        message += f": {said}"
-    if said[-1:] not in (".", "!", "?"):
+    if server_words:
+        message += f": {server_words}"
+    if server_words[-1:] not in (".", "!", "?"):
         message += "."
-    if kind is AuthenticationFailed:
+    if error_class is AuthenticationFailed:
         no_key = (
             "No key was sent: name the one for this server with -M"
             " api_key_env=VARIABLE."
@@ -231,7 +233,7 @@ def error_for(
     if status == 404:
         message += " Check the model's name and the base URL (most end in /v1)."
     unsure = True if status in _UNSURE else None
-    return kind(
+    return error_class(
         message,
         status=status,
         retry_after=retry_after,
@@ -258,50 +260,50 @@ def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], st
     return Rejected, "rejected the request"
 
 
-def server_message(data: Any) -> str:
+def server_message(payload: Any) -> str:
     """The words in an error body, in any of the shapes that providers use; "" where it has none of
     them.
     """
-    if not isinstance(data, Mapping):
+    if not isinstance(payload, Mapping):
         return ""
-    error = data.get("error", data)
+    error = payload.get("error", payload)
     if isinstance(error, str):
         return error
     if not isinstance(error, Mapping):
         return ""
     for name in ("message", "Message", "detail", "error", "title"):
-        found = error.get(name)
-        if isinstance(found, str) and found:
-            return found
-        if found:
-            return _details(found) or json.dumps(found, ensure_ascii=False)
+        content = error.get(name)
+        if isinstance(content, str) and content:
+            return content
+        if content:
+            return _details(content) or json.dumps(content, ensure_ascii=False)
     return ""
 
 
-def _details(found: Any) -> str:
+def _details(details: Any) -> str:
     """The words of a list of what is wrong with each field, as FastAPI writes it: "body.top_p: too
     large".
     """
-    entries = found.get("detail") if isinstance(found, Mapping) else found
+    entries = details.get("detail") if isinstance(details, Mapping) else details
     if not isinstance(entries, list) or not all(
-        isinstance(entry, Mapping) for entry in entries
+        isinstance(detail, Mapping) for detail in entries
     ):
         return ""
-    told = [(entry.get("loc"), entry.get("msg")) for entry in entries]
+    messages = [(detail.get("loc"), detail.get("msg")) for detail in entries]
     return "; ".join(
         (
-            f"{'.'.join(map(str, place))}: {words}"
-            if isinstance(place, list)
+            f"{'.'.join(map(str, location))}: {words}"
+            if isinstance(location, list)
             else str(words)
         )
-        for place, words in told
+        for location, words in messages
         if isinstance(words, str)
     )
 
 
-def _loading(data: Any) -> float | None:
+def _loading(payload: Any) -> float | None:
     """Seconds that a model still needs to load, where a 503 says so (Hugging Face)."""
-    seconds = data.get("estimated_time") if isinstance(data, Mapping) else None
+    seconds = payload.get("estimated_time") if isinstance(payload, Mapping) else None
     if (
         isinstance(seconds, bool)
         or not isinstance(seconds, int | float)
@@ -311,16 +313,16 @@ def _loading(data: Any) -> float | None:
     return max(0.0, float(seconds))
 
 
-def codes_of(data: Any) -> frozenset[str]:
+def codes_of(payload: Any) -> frozenset[str]:
     """The codes in an error body, in any of the places that providers use."""
-    error = (data.get("error") or data) if isinstance(data, Mapping) else None
+    error = (payload.get("error") or payload) if isinstance(payload, Mapping) else None
     if not isinstance(error, Mapping):
         return frozenset()
     # Azure's inference says in a completion, with the status of an error, that its filter stopped
     # it.
     choices = error.get("choices")
     stopped = isinstance(choices, list) and any(
-        isinstance(one, Mapping) and "finish_reason" in one for one in choices
+        isinstance(choice, Mapping) and "finish_reason" in choice for choice in choices
     )
     further = (
         error.get("innererror"),
@@ -329,38 +331,38 @@ def codes_of(data: Any) -> frozenset[str]:
     )
     levels = [error, *(level for level in further if isinstance(level, Mapping))]
     names = ("code", "type", "error_type", "finish_reason")
-    found = {
-        value
+    codes = {
+        code
         for level in levels
         for name in names
-        if isinstance(value := level.get(name), str)
+        if isinstance(code := level.get(name), str)
     }
-    found |= {_REPLY_IN_ERROR} if stopped else set()
+    codes |= {_REPLY_IN_ERROR} if stopped else set()
     for detail in google_details(error):
-        found.add(str(detail.get("reason", "")))
+        codes.add(str(detail.get("reason", "")))
         for violation in detail.get("violations") or ():
             if isinstance(violation, Mapping) and "PerDay" in str(
                 violation.get("quotaId", "")
             ):
-                found.add(_PER_DAY)
-    return frozenset(found)
+                codes.add(_PER_DAY)
+    return frozenset(codes)
 
 
 def google_details(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The typed details of an error of Google's interfaces (google.rpc.Status)."""
     details = error.get("details")
     return (
-        [part for part in details if isinstance(part, Mapping)]
+        [detail for detail in details if isinstance(detail, Mapping)]
         if isinstance(details, list)
         else []
     )
 
 
-def _retry_delay(data: Any) -> float | None:
+def _retry_delay(payload: Any) -> float | None:
     """Seconds to wait that a body of Google's names (google.rpc.RetryInfo, "34.07s"); None without
     one.
     """
-    error = data.get("error") if isinstance(data, Mapping) else None
+    error = payload.get("error") if isinstance(payload, Mapping) else None
     for detail in google_details(error) if isinstance(error, Mapping) else ():
         delay = detail.get("retryDelay")
         if isinstance(delay, str) and delay.endswith("s"):
@@ -372,21 +374,23 @@ def status_of(*words: Any) -> int:
     """The HTTP status of an error that a body or an event calls by one of these words, the first
     that is known; else 500.
     """
-    found = (_STATUSES.get(word.lower()) for word in words if isinstance(word, str))
-    return next(filter(None, found), 500)
+    statuses = (_STATUSES.get(word.lower()) for word in words if isinstance(word, str))
+    return next(filter(None, statuses), 500)
 
 
 def fault_within(
-    where: str, data: Mapping[str, Any], *, key_source: str = ""
+    where: str, payload: Mapping[str, Any], *, key_source: str = ""
 ) -> RequestError | None:
     """The error that a 200 carries in an `error` field, as gateways send it, or that it is by its
     `object`; None where it is an answer.
     """
-    error = data.get("error") or (data if data.get("object") == "error" else None)
+    error = payload.get("error") or (
+        payload if payload.get("object") == "error" else None
+    )
     if not error:
         return None
-    codes = codes_of(data)
-    named = error if isinstance(error, Mapping) else data
+    codes = codes_of(payload)
+    named = error if isinstance(error, Mapping) else payload
     code = named.get("code")
     status = (
         code
@@ -397,7 +401,7 @@ def fault_within(
     )
     status = status or status_of(code, named.get("type"), named.get("error_type"))
     return error_for(
-        where, status, server_message(data), codes=codes, key_source=key_source
+        where, status, server_message(payload), codes=codes, key_source=key_source
     )
 
 
@@ -408,10 +412,10 @@ def bad_reply(
     text = (
         got[: 4 * SHOWN].decode("utf-8", "replace") if isinstance(got, bytes) else got
     )
-    shown = clean(text, SHOWN)
-    what = f"it begins: {shown}" if shown else "it is empty"
+    beginning = clean(text, SHOWN)
+    description = f"it begins: {beginning}" if beginning else "it is empty"
     return BadReply(
-        f"{where} sent a reply that is not {expected}; {what}", status=status
+        f"{where} sent a reply that is not {expected}; {description}", status=status
     )
 
 
@@ -420,18 +424,18 @@ def usage_within(body: bytes) -> dict[str, Any]:
     are whole themselves.
     """
     text = body.decode("utf-8", "replace")
-    found = dict[str, Any]()
+    usage_objects = dict[str, Any]()
     for name in _USAGE:
-        place = text.rfind(f'"{name}"')
-        start = text.find("{", place) if place >= 0 else -1
-        if start >= 0 and text[place + len(name) + 2 : start].strip() == ":":
+        position = text.rfind(f'"{name}"')
+        start = text.find("{", position) if position >= 0 else -1
+        if start >= 0 and text[position + len(name) + 2 : start].strip() == ":":
             with suppress(ValueError, RecursionError):
-                found[name] = json.JSONDecoder().raw_decode(text, start)[0]
-    return found
+                usage_objects[name] = json.JSONDecoder().raw_decode(text, start)[0]
+    return usage_objects
 
 
 def clean(text: str, limit: int) -> str:
-    """Untrusted text on one line: keys masked, control characters gone, at most `limit` characters."""
+    """Untrusted text on one line: keys masked, no control characters, at most `limit` characters."""
     # A key may be cut in two by shortening, so masking comes first; the input is bounded to keep
     # that cheap.
     masked = mask_message(text[: 20 * limit])

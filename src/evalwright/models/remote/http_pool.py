@@ -197,7 +197,7 @@ class Pool:
     async def _stays_silent(self, protocol: Any) -> bool:
         """Whether nothing comes on a connection that was used, until it may be used again."""
         if not self.distrusts and protocol.is_clean():
-            await asyncio.sleep(self._rest(protocol.idle_since or 0.0))
+            await asyncio.sleep(self._resting_seconds(protocol.idle_since or 0.0))
             if not self.distrusts and protocol.is_clean():
                 return True
         for _ in range(2):
@@ -206,7 +206,7 @@ class Pool:
             )  # The loop reads what there is, and the protocol sees whether it is more than an end.
         return False
 
-    def _rest(self, idle_since: float) -> float:
+    def _resting_seconds(self, idle_since: float) -> float:
         """Seconds for which a connection is still to be watched before it is used again."""
         if self._trusted_from is None:
             self._trusted_from = idle_since + _FIRST_SILENT_SECONDS

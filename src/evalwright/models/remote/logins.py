@@ -98,14 +98,14 @@ def login_of(auth: str, base_url: str, variables: Mapping[str, str]) -> Login | 
 # ---- Amazon
 
 
-def region_of(base_url: str = "", given: str | None = None) -> str | None:
+def region_of(base_url: str = "", chosen: str | None = None) -> str | None:
     """The region: as given, as in the address, $AWS_REGION, $AWS_DEFAULT_REGION, or the profile's;
     None where none is set.
     """
-    found = _AMAZONS_HOST.search(base_url)
+    match = _AMAZONS_HOST.search(base_url)
     named = (
-        given,
-        found and found[1],
+        chosen,
+        match and match[1],
         os.environ.get("AWS_REGION"),
         os.environ.get("AWS_DEFAULT_REGION"),
     )
@@ -117,12 +117,12 @@ def region_of(base_url: str = "", given: str | None = None) -> str | None:
     return None
 
 
-def require_botocore(what: str) -> None:
+def require_botocore(feature: str) -> None:
     """Raise MissingExtra where botocore is not installed."""
     try:
         import botocore  # noqa: F401
     except ImportError:
-        raise MissingExtra(what, "bedrock", "botocore") from None
+        raise MissingExtra(feature, "bedrock", "botocore") from None
 
 
 def _session() -> Any:
@@ -222,9 +222,9 @@ class GoogleLogin(Login):
         """The headers with the token, and with the project that pays where the credentials name
         one.
         """
-        made = dict(headers)
-        self._credentials.apply(made)
-        return made
+        signed = dict(headers)
+        self._credentials.apply(signed)
+        return signed
 
     def _find(self) -> None:
         if self._credentials is not None:
@@ -267,10 +267,10 @@ class GoogleLogin(Login):
                 self._credentials.refresh(Request(session))
         except GoogleAuthError as error:
             words = "No access token from Google"
-            said = clean(str(error), 200)
+            message = clean(str(error), 200)
             if isinstance(error, TransportError) or getattr(error, "retryable", False):
-                raise ConnectionFailed(f"{words}: {said}") from None
+                raise ConnectionFailed(f"{words}: {message}") from None
             raise AuthenticationFailed(
-                f"{words} for the application default credentials: {said}"
+                f"{words} for the application default credentials: {message}"
             ) from None
         remember(self._credentials.token)

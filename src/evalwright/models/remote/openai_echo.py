@@ -114,14 +114,14 @@ def summed(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Response:
     """One Response for the tokens that have a log-probability, with the usage and time of all
     `replies`.
     """
-    given = [token for token in tokens if token.log_probability is not None]
-    greedy = [token.is_greedy for token in given]
+    scored = [token for token in tokens if token.log_probability is not None]
+    greedy = [token.is_greedy for token in scored]
     model = replies[-1].data.get("model")
     return Response(
         finish_reason="stop",
-        log_likelihood=math.fsum(token.log_probability or 0.0 for token in given),
+        log_likelihood=math.fsum(token.log_probability or 0.0 for token in scored),
         is_greedy=None if None in greedy else all(greedy),
-        tokens_scored=len(given),
+        tokens_scored=len(scored),
         usage=sum((read_usage(reply.data.get("usage")) for reply in replies), Usage()),
         latency=sum(reply.seconds for reply in replies),
         model=model if isinstance(model, str) else "",
@@ -134,8 +134,8 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
 
     Only the first may lack a log-probability. Raises NoEcho or BadReply.
     """
-    data = reply.data
-    choice = first_choice(data, settings)
+    payload = reply.data
+    choice = first_choice(payload, settings)
     block = choice.get("logprobs")
     if not isinstance(block, Mapping) or not isinstance(
         block.get("token_logprobs"), list
@@ -158,22 +158,24 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
     tops = block.get("top_logprobs")
     tokens: list[EchoedToken] = []
     for index, (start, end) in places:
-        value = values[index]
-        if value is None and not tokens:
+        log_prob = values[index]
+        if log_prob is None and not tokens:
             tokens.append(EchoedToken(start, end, None, None))
             continue
         # Rounding may lift a certain token a little above 0; far above or below is no
         # log-probability.
         if (
-            not isinstance(value, int | float)
-            or isinstance(value, bool)
-            or not -1e30 < value <= 1e-3
+            not isinstance(log_prob, int | float)
+            or isinstance(log_prob, bool)
+            or not -1e30 < log_prob <= 1e-3
         ):
             raise not_documented(
-                settings, f"a log-probability as token_logprobs[{index}]", data
+                settings, f"a log-probability as token_logprobs[{index}]", payload
             )
         tokens.append(
-            EchoedToken(start, end, float(value), _is_greedy(tops, index, float(value)))
+            EchoedToken(
+                start, end, float(log_prob), _is_greedy(tops, index, float(log_prob))
+            )
         )
     return tokens
 
@@ -188,7 +190,7 @@ def _is_echo(echoed: Any, text: str, count: int) -> bool:
     return echoed.startswith(text) or (count > 1 and len(echoed) >= len(text) - 1)
 
 
-def _is_greedy(tops: Any, index: int, value: float) -> bool | None:
+def _is_greedy(tops: Any, index: int, log_prob: float) -> bool | None:
     """Whether no other token was more probable; values are compared, because token texts may be
     ambiguous.
     """
@@ -198,8 +200,12 @@ def _is_greedy(tops: Any, index: int, value: float) -> bool | None:
         or not isinstance(tops[index], Mapping)
     ):
         return None
-    others = [other for other in tops[index].values() if isinstance(other, int | float)]
-    return value >= max(others) if others else None
+    others = [
+        alternative
+        for alternative in tops[index].values()
+        if isinstance(alternative, int | float)
+    ]
+    return log_prob >= max(others) if others else None
 
 
 Places = list[tuple[int, tuple[int, int]]]
@@ -216,13 +222,13 @@ def _places(block: Mapping[str, Any], count: int, text: str) -> Places | None:
         and len(tokens) == count
         and all(isinstance(token, str) for token in tokens)
     ):
-        found = _by_token_texts(tokens, text) or _by_token_bytes(tokens, text)
-        if found is not None or _stops_short(tokens, text):
-            return found
+        by_tokens = _by_token_texts(tokens, text) or _by_token_bytes(tokens, text)
+        if by_tokens is not None or _stops_short(tokens, text):
+            return by_tokens
     if (
         isinstance(offsets, list)
         and len(offsets) == count
-        and all(type(place) is int for place in offsets)
+        and all(type(offset) is int for offset in offsets)
     ):
         return _by_offsets(offsets, text)
     return None
@@ -234,7 +240,8 @@ def _stops_short(tokens: Sequence[str], text: str) -> bool:
     """
     wholes = ("".join(tokens), "".join(tokens[1:]))
     return any(
-        whole and len(whole) < len(text) and text.startswith(whole) for whole in wholes
+        joined and len(joined) < len(text) and text.startswith(joined)
+        for joined in wholes
     )
 
 
@@ -262,7 +269,7 @@ def _by_token_bytes(tokens: Sequence[str], text: str) -> Places | None:
     """As by texts, for servers that write a part of a character with one letter for each byte
     (SGLang, whose offsets are all -1).
     """
-    data = text.encode("utf-8", "surrogatepass")
+    encoded = text.encode("utf-8", "surrogatepass")
     owners = [
         index for index, sign in enumerate(text) for _ in range(_utf8_width(sign))
     ]
@@ -270,26 +277,30 @@ def _by_token_bytes(tokens: Sequence[str], text: str) -> Places | None:
         places: Places = []
         start = 0
         for index in range(skipped, len(tokens)):
-            width = _width_at(tokens[index], data, start)
+            width = _width_at(tokens[index], encoded, start)
             if not width:
                 break
-            end = min(start + width, len(data))
+            end = min(start + width, len(encoded))
             places.append((index, (owners[start], owners[end - 1] + 1)))
             start = end
-        if start == len(data):
+        if start == len(encoded):
             return places
     return None
 
 
-def _width_at(token: str, data: bytes, start: int) -> int:
-    """Bytes of `data` from `start` on that a token stands for; the last may go beyond the end.
+def _width_at(token: str, encoded: bytes, start: int) -> int:
+    """Bytes of `encoded` from `start` on that a token stands for; the last may go beyond the end.
 
     0: it is not what stands there.
     """
-    rest = data[start:]
+    remaining = encoded[start:]
     for coding in ("utf-8", "latin-1"):
         raw = token.encode(coding, "ignore")
-        if raw and rest and (rest.startswith(raw) or raw.startswith(rest)):
+        if (
+            raw
+            and remaining
+            and (remaining.startswith(raw) or raw.startswith(remaining))
+        ):
             return len(raw)
     return 0
 
@@ -301,8 +312,8 @@ def _by_offsets(offsets: Sequence[int], text: str) -> Places | None:
     if to_characters is None:
         return None
     # What begins past the text was generated.
-    found = (to_characters.get(place, len(text)) for place in offsets)
-    starts = list(takewhile(lambda start: start < len(text), found))
+    characters = (to_characters.get(offset, len(text)) for offset in offsets)
+    starts = list(takewhile(lambda start: start < len(text), characters))
     places: Places = []
     end = following = len(text)
     for index in range(len(starts) - 1, -1, -1):
@@ -317,14 +328,14 @@ def _character_map(offsets: Sequence[int], text: str) -> dict[int, int] | None:
     """From the server's offsets to characters, in the unit in which the offsets fit the text."""
     for width in (lambda sign: 1, _utf8_width, _utf16_width):
         table = {}
-        place = 0
+        offset = 0
         for index, sign in enumerate(text):
             for inner in range(width(sign)):
-                table[place + inner] = index
-            place += width(sign)
-        table[place] = len(text)
-        if offsets[-1] == place or (
-            offsets[-1] < place == len(text) and offsets[0] == 0
+                table[offset + inner] = index
+            offset += width(sign)
+        table[offset] = len(text)
+        if offsets[-1] == offset or (
+            offsets[-1] < offset == len(text) and offsets[0] == 0
         ):
             return table
     return None
@@ -384,8 +395,8 @@ def _in_windows(
             continue
         tokens, reply = got
         replies.append(reply)
-        whole = tokens if end == len(text) else tokens[:-1]
-        new = [token for token in whole if start + token.end > position]
+        complete = tokens if end == len(text) else tokens[:-1]
+        new = [token for token in complete if start + token.end > position]
         if not new:
             raise BadReply("The server's tokens do not cover the text that was sent.")
         scored.extend(new)

@@ -90,7 +90,7 @@ def test_build(name: str, case: dict[str, Any]) -> None:
     call = wire(name).build(request, settings)
     assert (call.path, call.payload, call.method) == (case["path"], case["body"], "POST")
     assert (call.gatherer is not None) == settings.stream
-    whole = wire(name).build(request, settings, whole=True)
+    whole = wire(name).build(request, settings, unstreamed=True)
     assert whole.gatherer is None and "stream" not in whole.payload
     return None
 

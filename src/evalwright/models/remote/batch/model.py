@@ -212,7 +212,7 @@ class BatchModel(Forwarding):
             for item_key, request in batch.items()
             if item_key not in number_by_item
         ]
-        for chunk in _parts(new_items, self._api.most_bytes):
+        for chunk in _split_items(new_items, self._api.most_bytes):
             await self._submit(chunk)
 
     async def _submit(self, items: Sequence[Item]) -> None:
@@ -259,24 +259,24 @@ class BatchModel(Forwarding):
     async def _follow(self, entry: BatchEntry) -> None:
         """Look at a batch until it has ended, then give each request its answer."""
         journal = self._opened()
-        items = [item for item in journal.items(entry.number) if item]
+        item_keys = [item_key for item_key in journal.items(entry.number) if item_key]
         try:
             state = await self._until_ended(entry)
             if state.error is not None and not state.done:
                 journal.forget(entry.number)
                 raise state.error
             journal.ended(entry.number)
-            await self._deliver(entry, items)
+            await self._deliver(entry, item_keys)
         except RequestError as error:
             if error.status == 404:
                 # It is gone there, so nothing of it can come any more.
                 journal.forget(entry.number)
-            self._fail(items, error)
+            self._fail(item_keys, error)
         except Exception as error:
-            self._fail(items, error)
+            self._fail(item_keys, error)
 
     async def _until_ended(self, entry: BatchEntry) -> BatchState:
-        told = -1
+        reported = -1
         lost = 0
         while True:
             try:
@@ -291,46 +291,46 @@ class BatchModel(Forwarding):
             lost = 0
             if state.ended:
                 return state
-            if state.done != told and state.total:
-                told = state.done
+            if state.done != reported and state.total:
+                reported = state.done
                 self._tell(
                     f"Batch {entry.batch}: {state.done} of {state.total} done"
                     f" ({state.status})."
                 )
             await asyncio.sleep(self._poll)
 
-    async def _deliver(self, entry: BatchEntry, items: Sequence[str]) -> None:
-        missing = set(items)
+    async def _deliver(self, entry: BatchEntry, item_keys: Sequence[str]) -> None:
+        missing = set(item_keys)
         failed = dict[str, RequestError]()
         unread = False
         order = self._opened().items(entry.number)
-        async for item, data in self._api.answers(entry.batch, order):
-            unread = unread or not item
-            if item not in missing:
+        async for item_key, payload in self._api.answers(entry.batch, order):
+            unread = unread or not item_key
+            if item_key not in missing:
                 continue
-            missing.discard(item)
-            if isinstance(data, RequestError):
-                failed[item] = data
-            elif not self._give(item, data):
-                self._early[item] = data
-        for item in missing:
-            failed[item] = BadReply(
+            missing.discard(item_key)
+            if isinstance(payload, RequestError):
+                failed[item_key] = payload
+            elif not self._give(item_key, payload):
+                self._early[item_key] = payload
+        for item_key in missing:
+            failed[item_key] = BadReply(
                 f"Batch {entry.batch} of {self.name} has no answer to this request."
             )
         # Written first: a request that failed may be sent again at once.
         self._opened().failed(entry.number, failed)
-        for item, error in failed.items():
+        for item_key, error in failed.items():
             # An answer that came and cannot be read was worked on.
-            self._fail([item], error, taken=unread and item in missing)
+            self._fail([item_key], error, may_be_billed=unread and item_key in missing)
         self._tell(
-            f"Batch {entry.batch} has ended: {len(items) - len(failed)} answered,"
+            f"Batch {entry.batch} has ended: {len(item_keys) - len(failed)} answered,"
             f" {len(failed)} to be sent again."
         )
 
-    def _give(self, item: str, data: Any) -> bool:
+    def _give(self, item_key: str, data: Any) -> bool:
         """Answer those who wait for this; False where none do."""
         waiting = [
-            future for future in self._waiting.get(item, ()) if not future.done()
+            future for future in self._waiting.get(item_key, ()) if not future.done()
         ]
         for future in waiting:
             future.set_result(data)
@@ -338,17 +338,17 @@ class BatchModel(Forwarding):
 
     def _fail(
         self,
-        items: Sequence[str] | Mapping[str, Any],
+        item_keys: Sequence[str] | Mapping[str, Any],
         error: Exception,
         *,
-        taken: bool = False,
+        may_be_billed: bool = False,
     ) -> None:
-        for item in items:
+        for item in item_keys:
             for future in self._waiting.get(item, ()):
                 if not future.done():
                     # Each gets an error of its own: one object raised in many places would gather
                     # their tracebacks.
-                    future.set_exception(_same(error, taken))
+                    future.set_exception(_same(error, may_be_billed))
 
     def _opened(self) -> Journal:
         if self._journal is None:
@@ -374,17 +374,17 @@ def item_id(request: Generate) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _parts(items: Sequence[Item], most_bytes: int) -> Iterator[list[Item]]:
+def _split_items(items: Sequence[Item], most_bytes: int) -> Iterator[list[Item]]:
     """The items in batches that are small enough."""
-    part: list[Item] = []
+    chunk: list[Item] = []
     size = 0
     for item in items:
-        own = len(encode(item.body)) + 200
-        if part and size + own > most_bytes:
-            yield part
-            part = []
+        item_bytes = len(encode(item.body)) + 200
+        if chunk and size + item_bytes > most_bytes:
+            yield chunk
+            chunk = []
             size = 0
-        part.append(item)
-        size += own
-    if part:
-        yield part
+        chunk.append(item)
+        size += item_bytes
+    if chunk:
+        yield chunk

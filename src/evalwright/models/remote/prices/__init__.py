@@ -67,30 +67,39 @@ class Price:
         written = usage.output_tokens
         if not read and not written:
             return None
-        into = self.input
+        input_price = self.input
         cached = self.cached_input
-        out = self.output
+        output_price = self.output
         if self.long_above is not None and read > self.long_above:
-            into = into if self.long_input is None else self.long_input
+            input_price = input_price if self.long_input is None else self.long_input
             cached = (
                 cached if self.long_cached_input is None else self.long_cached_input
             )
-            out = out if self.long_output is None else self.long_output
-        known = min(usage.cached_tokens, read)
-        total = _times(read - known, into) + _times(
-            known, into if cached is None else cached
+            output_price = (
+                output_price if self.long_output is None else self.long_output
+            )
+        cached_tokens = min(usage.cached_tokens, read)
+        total = _times(read - cached_tokens, input_price) + _times(
+            cached_tokens, input_price if cached is None else cached
         )
-        whole = (total + _times(written, out)) / _MILLION + Decimal(str(self.request))
+        total_cost = (total + _times(written, output_price)) / _MILLION + Decimal(
+            str(self.request)
+        )
         if not batched:
-            return float(whole)
-        return None if self.batch is None else float(whole * Decimal(str(self.batch)))
+            return float(total_cost)
+        return (
+            None if self.batch is None else float(total_cost * Decimal(str(self.batch)))
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON: what is given."""
-        out = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        by_name = {
+            price_field.name: getattr(self, price_field.name)
+            for price_field in fields(self)
+        }
         return {
             name: value
-            for name, value in out.items()
+            for name, value in by_name.items()
             if value not in (None, "") and (value or name != "request")
         }
 
@@ -109,9 +118,9 @@ class Book:
     def find(self, model: str) -> Price | None:
         """The price of a model, None where it has none."""
         name = model.lower()
-        for known in (name, _SNAPSHOT.sub("", name)):
-            if known in self.names:
-                return self.names[known]
+        for candidate in (name, _SNAPSHOT.sub("", name)):
+            if candidate in self.names:
+                return self.names[candidate]
         return next(
             (price for pattern, price in self.patterns if pattern.fullmatch(name)), None
         )
@@ -126,13 +135,13 @@ def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | Non
     """
     books = (_own.get(provider), _packaged(provider) if packaged else None)
     return next(
-        (found for book in books if book is not None and (found := book.find(model))),
+        (price for book in books if book is not None and (price := book.find(model))),
         None,
     )
 
 
 def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
-    """Let a person's own prices count for a provider. Raises ConfigurationError that names `where`."""
+    """Let a user's own prices count for a provider. Raises ConfigurationError that names `where`."""
     _own[provider] = read_book(rows, where)
 
 
@@ -160,13 +169,13 @@ def as_of() -> str:
 
 def warn_if_old(price: Price, today: datetime.date | None = None) -> None:
     """Say once for each date that prices of the package's table are older than `OLD` days."""
-    if not price.as_of or price.as_of in _said:
+    if not price.as_of or price.as_of in _warned_dates:
         return
     days = (
         (today or datetime.date.today()) - datetime.date.fromisoformat(price.as_of)
     ).days
     if days > OLD:
-        _said.add(price.as_of)
+        _warned_dates.add(price.as_of)
         _logger.warning(
             "Prices are of %s, %d days ago, and may have changed: docs/providers.md"
             " shows how to set your own.",
@@ -175,7 +184,7 @@ def warn_if_old(price: Price, today: datetime.date | None = None) -> None:
         )
 
 
-_said: set[str] = set()
+_warned_dates: set[str] = set()
 
 
 @cache
@@ -207,15 +216,15 @@ def read_book(rows: Mapping[str, Any], where: str) -> Book:
             continue
         price = _price(row, head, f"{where}, price of '{model}'")
         if "*" in model:
-            parts = (re.escape(part) for part in model.lower().split("*"))
-            patterns.append((re.compile(".*".join(parts), re.DOTALL), price))
+            pieces = (re.escape(piece) for piece in model.lower().split("*"))
+            patterns.append((re.compile(".*".join(pieces), re.DOTALL), price))
         else:
             names[model.lower()] = price
     return Book(names, tuple(patterns))
 
 
-def _headline(name: str, value: Any, where: str) -> str:
-    text = value.isoformat() if isinstance(value, datetime.date) else value
+def _headline(name: str, content: Any, where: str) -> str:
+    text = content.isoformat() if isinstance(content, datetime.date) else content
     if not isinstance(text, str):
         raise ConfigurationError(f"{where}: '{name}' must be text.")
     if name == "as_of":
@@ -234,11 +243,13 @@ def _price(row: Any, head: Mapping[str, str], at: str) -> Price:
             f"{at}: a price is a table in dollars per million tokens, such as {{ input"
             " = 0.15, output = 0.6 }."
         )
-    known = [entry.name for entry in fields(Price) if entry.name != "as_of"]
+    allowed = [
+        price_field.name for price_field in fields(Price) if price_field.name != "as_of"
+    ]
     for key, value in row.items():
-        if key not in known:
+        if key not in allowed:
             raise UnknownName(
-                "key of a price", key, known, f"Known: {', '.join(known)}. ({at})"
+                "key of a price", key, allowed, f"Known: {', '.join(allowed)}. ({at})"
             )
         if key == "source":
             _headline(key, value, at)

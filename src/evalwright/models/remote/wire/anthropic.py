@@ -29,19 +29,19 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     A prefill stays the last message. Raises Rejected for a prompt without a user's turn.
     """
     system, talk = form.system_and_talk(request, settings)
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     fields: dict[str, Any] = {
         "model": settings.model,
-        "max_tokens": told.max_tokens or MAX_TOKENS,
+        "max_tokens": sampling.max_tokens or MAX_TOKENS,
         "messages": [
             {"role": turn.role, "content": content(turn, _part)} for turn in talk
         ],
         "system": system or None,
-        "temperature": told.temperature,
-        "top_p": told.top_p,
-        "stop_sequences": [sign for sign in told.stop if sign.strip()] or None,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "stop_sequences": [sign for sign in sampling.stop if sign.strip()] or None,
     }
-    body = form.merged(form.given(fields), settings.extra_body)
+    body = form.merged(form.without_none(fields), settings.extra_body)
     return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
@@ -102,17 +102,19 @@ def message_usage(data: Any) -> Usage:
 
 def _joined(
     content: list[Mapping[str, Any]],
-    kind: str,
+    block_type: str,
     name: str,
     data: Any,
     settings: Settings,
 ) -> str:
     """The text of all blocks of a kind."""
-    found = [block.get(name) for block in content if block.get("type") == kind]
-    if not all(isinstance(part, str) for part in found):
-        raise form.not_documented(settings, f"blocks of type {kind} with {name}", data)
-    return ("" if kind == "text" else "\n\n").join(
-        part for part in found if isinstance(part, str)
+    texts = [block.get(name) for block in content if block.get("type") == block_type]
+    if not all(isinstance(text, str) for text in texts):
+        raise form.not_documented(
+            settings, f"blocks of type {block_type} with {name}", data
+        )
+    return ("" if block_type == "text" else "\n\n").join(
+        text for text in texts if isinstance(text, str)
     )
 
 
@@ -133,19 +135,21 @@ class MessageGatherer(form.Gathering):
 
         Kinds that are not known are passed over, as documented.
         """
-        kind = form.sound(data, self.settings, "an event as a JSON object").get("type")
-        if kind == "message_start":
+        event_type = form.sound(data, self.settings, "an event as a JSON object").get(
+            "type"
+        )
+        if event_type == "message_start":
             self._start(data)
-        elif kind == "content_block_start":
+        elif event_type == "content_block_start":
             block = data.get("content_block")
             self._blocks[self._index(data)] = (
                 dict(block) if isinstance(block, Mapping) else {}
             )
-        elif kind == "content_block_delta":
+        elif event_type == "content_block_delta":
             self._delta(data)
-        elif kind == "message_delta":
+        elif event_type == "message_delta":
             self._end(data)
-        elif kind == "message_stop":
+        elif event_type == "message_stop":
             if self._message is None:
                 raise form.not_documented(
                     self.settings, "message_start before message_stop", data
@@ -202,11 +206,11 @@ class MessageGatherer(form.Gathering):
             )
 
     def result(self) -> Any:
-        for index, parts in self._parts.items():
+        for index, pieces in self._parts.items():
             block = self._blocks[index]
             name = str(block.get("type"))
             if name in self._TEXT:
-                block[name] = str(block.get(name) or "") + "".join(parts)
+                block[name] = str(block.get(name) or "") + "".join(pieces)
         content = [self._blocks[index] for index in sorted(self._blocks)]
         return {**(self._message or {}), "content": content, "usage": self._usage}
 

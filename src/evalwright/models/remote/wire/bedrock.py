@@ -39,16 +39,16 @@ def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     without a turn.
     """
     system, talk = form.system_and_talk(request, settings)
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     config = {
-        "maxTokens": told.max_tokens,
-        "temperature": told.temperature,
-        "topP": told.top_p,
-        "stopSequences": [sign for sign in told.stop if sign.strip()] or None,
+        "maxTokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "topP": sampling.top_p,
+        "stopSequences": [sign for sign in sampling.stop if sign.strip()] or None,
     }
     body: dict[str, Any] = {
         "messages": _alternating(talk),
-        "inferenceConfig": form.given(config),
+        "inferenceConfig": form.without_none(config),
     }
     if system:
         body["system"] = [{"text": system}]
@@ -69,8 +69,8 @@ def _alternating(talk: tuple[Message, ...]) -> list[dict[str, Any]]:
 
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, Image):
-        kind = part.media_type.removeprefix("image/")
-        return {"image": {"format": kind, "source": {"bytes": part.base64()}}}
+        image_format = part.media_type.removeprefix("image/")
+        return {"image": {"format": image_format, "source": {"bytes": part.base64()}}}
     return {"text": part}
 
 
@@ -163,14 +163,14 @@ class ConverseGatherer(form.Gathering):
             if event == "modelStreamErrorException"
             else None
         )
-        kind = (
+        status_code = (
             status
             if isinstance(status, int) and status in (429, 503)
             else status_of(event)
         )
         return error_for(
             self.settings.where,
-            kind,
+            status_code,
             server_message(data),
             key_source=self.settings.key_source,
         )

@@ -165,7 +165,7 @@ class Wire:
     most_alternatives: int = 20
 
     def build(
-        self, request: Generate | Embed, settings: Settings, *, whole: bool = False
+        self, request: Generate | Embed, settings: Settings, *, unstreamed: bool = False
     ) -> Call:
         """What to send. whole: not streamed, whatever the settings say.
 
@@ -179,7 +179,7 @@ class Wire:
         ):
             body = merged(fields, body)  # what the person says of the body wins
         most = largest_reply(limit_within(body) if isinstance(request, Generate) else 0)
-        if whole or not settings.stream or self.gather is None:
+        if unstreamed or not settings.stream or self.gather is None:
             return Call(self.path(settings), body, largest=most)
         path = (self.stream_path or self.path)(settings)
         return Call(
@@ -214,51 +214,52 @@ class Wire:
     def _read(
         self, reply: Reply, request: Generate | Embed, settings: Settings
     ) -> Response:
-        said = self.said(reply.data, request, settings)
-        reason = said.finish.lower().partition(" ")[0]
-        text = said.text
+        content = self.said(reply.data, request, settings)
+        reason = content.finish.lower().partition(" ")[0]
+        text = content.text
         if reason in _BROKEN_OFF or (text and reason in _UNFINISHED):
             why = (
                 f"{settings.where} broke the answer off: it ended with"
-                f" {clean(said.finish, 40)}."
+                f" {clean(content.finish, 40)}."
             )
             raise Overloaded(why, taken=True)
         stop = request.stop if isinstance(request, Generate) else ()
         empty = (
-            not (text or said.reasoning or said.excused) and said.finish not in _NO_TEXT
+            not (text or content.reasoning or content.excused)
+            and content.finish not in _NO_TEXT
         )
         # A model may end at once, or begin with a stop string; then it did produce a token.
         # Otherwise nothing came.
         ended = (
-            (stop or said.may_be_empty)
-            and said.finish == "stop"
-            and said.usage.output_tokens > 0
+            (stop or content.may_be_empty)
+            and content.finish == "stop"
+            and content.usage.output_tokens > 0
         )
         if empty and not ended:
             why = (
-                f" (it ended with {clean(said.finish, 40)})"
-                if said.finish not in ("stop", "")
+                f" (it ended with {clean(content.finish, 40)})"
+                if content.finish not in ("stop", "")
                 else ""
             )
             raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
-        finish = said.finish
-        if said.calls_tool and not text and finish not in _NO_TEXT:
+        finish = content.finish
+        if content.calls_tool and not text and finish not in _NO_TEXT:
             finish = TOOL_CALL  # some formats end such a reply as any other
         stopped_at = None
         # not all of them are sent, and some servers (transformers serve) leave them in the text
         if stop:
             text, at_stop = cut_here(text, finish, stop)
             finish = at_stop if finish == LENGTH else finish
-            stopped_at = stop_in(said.text, stop) or said.stopped_at
-        model = said.model if isinstance(said.model, str) else ""
+            stopped_at = stop_in(content.text, stop) or content.stopped_at
+        model = content.model if isinstance(content.model, str) else ""
         return Response(
             text=text,
             tokens=self._tokens(reply.data, request, text, settings),
-            reasoning=said.reasoning,
+            reasoning=content.reasoning,
             finish_reason=finish,
             stopped_at=stopped_at,
-            values=said.values,
-            usage=said.usage,
+            values=content.values,
+            usage=content.usage,
             latency=reply.seconds,
             cost=_named_cost(reply.data, settings),
             model=model,
@@ -281,8 +282,8 @@ class Wire:
         ):
             return ()
         try:
-            if found := answers_tokens(self.tokens(data), text):
-                return found
+            if tokens := answers_tokens(self.tokens(data), text):
+                return tokens
             raise NoLogProbs
         except NoLogProbs:
             raise Rejected(
@@ -298,12 +299,12 @@ def _named_cost(data: Any, settings: Settings) -> float | None:
     named: Any = (
         at(data, *settings.cost_field.split(".")) if settings.cost_field else None
     )
-    known = (
+    is_valid = (
         isinstance(named, int | float)
         and not isinstance(named, bool)
         and 0 <= named < _MOST_DOLLARS
     )
-    return float(named) if known else None
+    return float(named) if is_valid else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,10 +327,10 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
     and both matter.
     """
 
-    def chosen(name: str, override: Any, asked: Any) -> Any:
+    def chosen(name: str, override: Any, requested: Any) -> Any:
         if override is not None:
             return override
-        return None if name in settings.refuses else asked
+        return None if name in settings.refuses else requested
 
     seed = chosen("seed", settings.seed, request.seed)
     temperature = chosen("temperature", settings.temperature, request.temperature)
@@ -418,15 +419,15 @@ def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """`body` with `extra` over it, mappings merged key by key, so that one nested field can be
     added.
     """
-    out = dict(body)
+    combined = dict(body)
     for name, value in extra.items():
-        below = out.get(name)
-        out[name] = (
+        below = combined.get(name)
+        combined[name] = (
             merged(below, value)
             if isinstance(below, Mapping) and isinstance(value, Mapping)
             else value
         )
-    return out
+    return combined
 
 
 def with_room_to_think(
@@ -449,10 +450,10 @@ def with_room_to_think(
     if type(most) is not int or type(thinking) is not int or thinking <= 0:
         return body
     if settings.max_tokens is None and at(settings.extra_body, *limit) is None:
-        more: Any = most + thinking
+        extension: Any = most + thinking
         for step in reversed(limit):
-            more = {step: more}
-        return merged(body, more)
+            extension = {step: extension}
+        return merged(body, extension)
     if above and most <= thinking:
         raise Rejected(
             f"max_tokens ({most}) must be above the budget for thinking ({thinking}),"
@@ -485,7 +486,7 @@ class Gathering:
         return False
 
 
-def given(fields: Mapping[str, Any]) -> dict[str, Any]:
+def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -502,8 +503,8 @@ def limit_within(body: Any) -> int | None:
     for name, value in body.items():
         if name in _LIMITS and type(value) is int:
             return value
-        if isinstance(value, Mapping) and (found := limit_within(value)) is not None:
-            return found
+        if isinstance(value, Mapping) and (limit := limit_within(value)) is not None:
+            return limit
     return None
 
 
@@ -532,8 +533,8 @@ def sound(
     )
     if fault is not None:
         raise fault
-    found: Mapping[str, Any] = data
-    return found
+    checked: Mapping[str, Any] = data
+    return checked
 
 
 _NO_TEXT = frozenset(
@@ -639,8 +640,8 @@ def stopped_at(
 
 def count(value: Any) -> int:
     """A token count; what a server does not say, or says absurdly, is 0."""
-    whole = int(value) if isinstance(value, float) and value.is_integer() else value
-    return whole if type(whole) is int and 0 < whole < _MOST_TOKENS else 0
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    return number if type(number) is int and 0 < number < _MOST_TOKENS else 0
 
 
 def usage_of(
@@ -656,5 +657,5 @@ def usage_of(
 
 def not_documented(settings: Settings, expected: str, data: Any) -> BadReply:
     """The error for a reply that lacks what the interface documents."""
-    shown = json.dumps(data, ensure_ascii=False)
-    return bad_reply(settings.where, f"as documented ({expected})", shown)
+    text = json.dumps(data, ensure_ascii=False)
+    return bad_reply(settings.where, f"as documented ({expected})", text)

@@ -46,13 +46,13 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     A prefill stays the last turn of the model. Raises Rejected for a prompt without a turn.
     """
     system, talk = form.system_and_talk(request, settings)
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     config = {
-        "maxOutputTokens": told.max_tokens,
-        "temperature": told.temperature,
-        "topP": told.top_p,
-        "stopSequences": list(told.stop[:MOST_STOPS]) or None,
-        "seed": told.seed,
+        "maxOutputTokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "topP": sampling.top_p,
+        "stopSequences": list(sampling.stop[:MOST_STOPS]) or None,
+        "seed": sampling.seed,
     }
     body: dict[str, Any] = {
         "contents": [
@@ -62,7 +62,7 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             }
             for turn in talk
         ],
-        "generationConfig": form.given(config),
+        "generationConfig": form.without_none(config),
     }
     if system:
         body["systemInstruction"] = {"parts": [{"text": system}]}
@@ -85,20 +85,22 @@ def _schema(schema: str) -> dict[str, Any]:
 
 
 def _logprobs(alternatives: int) -> dict[str, Any]:
-    more = {"logprobs": alternatives} if alternatives else {}
-    return {"generationConfig": {"responseLogprobs": True, **more}}
+    count_field = {"logprobs": alternatives} if alternatives else {}
+    return {"generationConfig": {"responseLogprobs": True, **count_field}}
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
     """The chosen token of each step, beside the most probable ones."""
-    found = form.at((form.table(data).get("candidates") or [None])[0], "logprobsResult")
-    chosen = form.at(found, "chosenCandidates")
-    steps = form.at(found, "topCandidates") or []
+    log_probs = form.at(
+        (form.table(data).get("candidates") or [None])[0], "logprobsResult"
+    )
+    chosen = form.at(log_probs, "chosenCandidates")
+    steps = form.at(log_probs, "topCandidates") or []
     if not isinstance(chosen, list) or not chosen or not isinstance(steps, list):
         raise NoLogProbs
     rows = [
-        {**form.table(one), "others": form.at(step, "candidates")}
-        for one, step in itertools.zip_longest(chosen, steps[: len(chosen)])
+        {**form.table(token_row), "others": form.at(step, "candidates")}
+        for token_row, step in itertools.zip_longest(chosen, steps[: len(chosen)])
     ]
     return read_tokens(rows, "token", "logProbability", "others")
 
@@ -187,8 +189,8 @@ def _parts(
     text: list[str] = []
     thoughts: list[str] = []
     for part in parts:
-        if isinstance(said := part.get("text"), str):
-            (thoughts if part.get("thought") else text).append(said)
+        if isinstance(piece := part.get("text"), str):
+            (thoughts if part.get("thought") else text).append(piece)
     return (
         "".join(text),
         "".join(thoughts),
@@ -244,10 +246,10 @@ class GeminiGatherer(form.Gathering):
         if not self._candidate:
             return self._head
         content = {"role": "model", "parts": self._parts}
-        whole = {**self._candidate, "content": content}
+        candidate = {**self._candidate, "content": content}
         if self._logprobs:
-            whole["logprobsResult"] = self._logprobs
-        return {**self._head, "candidates": [whole]}
+            candidate["logprobsResult"] = self._logprobs
+        return {**self._head, "candidates": [candidate]}
 
 
 WIRE = Wire(

@@ -36,14 +36,10 @@ def embedding_said(data: Any, request: Embed, settings: Settings) -> Said:
     Raises BadReply where there is not exactly one of finite numbers, or the error that a 200
     carries.
     """
-    items = sound(data, settings).get("data")
-    if (
-        not isinstance(items, list)
-        or len(items) != 1
-        or not isinstance(items[0], Mapping)
-    ):
+    rows = sound(data, settings).get("data")
+    if not isinstance(rows, list) or len(rows) != 1 or not isinstance(rows[0], Mapping):
         raise not_documented(settings, "exactly one embedding in data", _brief(data))
-    vector = _vector(items[0].get("embedding"), data, settings)
+    vector = _vector(rows[0].get("embedding"), data, settings)
     return Said(
         "", usage=_usage(data), model=data.get("model"), excused=True, values=vector
     )

@@ -53,19 +53,19 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             " beginning of an answer: use interface=chat, or leave out the last"
             " message of the assistant."
         )
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     fields = {
         "instructions": system or None,
-        "max_output_tokens": told.max_tokens,
-        "temperature": told.temperature,
-        "top_p": told.top_p,
+        "max_output_tokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
     }
     body: dict[str, Any] = {
         "model": settings.model,
         "input": [{"role": turn.role, "content": _content(turn)} for turn in turns],
         # The provider keeps nothing of a request for a next turn.
         "store": False,
-        **form.given(fields),
+        **form.without_none(fields),
     }
     return form.merged(body, settings.extra_body)
 
@@ -88,18 +88,20 @@ def _tokens(data: Any) -> list[TokenLogProb]:
         for item in form.table(data).get("output") or ()
         if isinstance(item, Mapping)
     ]
-    found = [
+    rows_by_text = [
         part.get("logprobs")
         for item in items
         if item.get("type") == "message"
         for part in item.get("content") or ()
         if isinstance(part, Mapping) and part.get("type") == "output_text"
     ]
-    if not found or not all(isinstance(rows, list) and rows for rows in found):
+    if not rows_by_text or not all(
+        isinstance(rows, list) and rows for rows in rows_by_text
+    ):
         raise NoLogProbs
     return [
         token
-        for rows in found
+        for rows in rows_by_text
         for token in read_tokens(rows, "token", "logprob", "top_logprobs")
     ]
 
@@ -115,7 +117,7 @@ def response_said(data: Any, request: Generate, settings: Settings) -> Said:
         raise form.not_documented(settings, "output as a list", data)
     finish = _finish(status, data, settings)
     items = [item for item in output if isinstance(item, Mapping)]
-    text, refusal, reasoning = (_texts(items, *kind) for kind in _KINDS)
+    text, refusal, reasoning = (_texts(items, *text_kind) for text_kind in _KINDS)
     if refusal and not text.strip() and finish != CONTENT_FILTER:
         text = refusal
         finish = REFUSAL
@@ -164,14 +166,14 @@ def _texts(
     field: str,
     between: str,
 ) -> str:
-    found: list[str] = []
+    texts: list[str] = []
     for item in items:
         if item.get("type") == kind:
-            each = (
+            candidates = (
                 list(_parts(item.get(name), types.split(), field)) for name in lists
             )
-            found += next(filter(None, each), [])
-    return between.join(found)
+            texts += next(filter(None, candidates), [])
+    return between.join(texts)
 
 
 def _parts(parts: Any, types: list[str], field: str) -> Iterator[str]:
@@ -200,15 +202,15 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
 def _failure(error: Any, settings: Settings) -> RequestError:
     """The error of a reply, or of an event, that failed."""
     code = form.at(error, "code")
-    said = server_message({"error": error}) or "it gave no reason"
+    reason = server_message({"error": error}) or "it gave no reason"
     if code in _POLICIES:
         return Filtered(
-            f"{settings.where} stopped the answer by its policy: {clean(said, 300)}"
+            f"{settings.where} stopped the answer by its policy: {clean(reason, 300)}"
         )
     return error_for(
         settings.where,
         status_of(code),
-        said,
+        reason,
         codes=frozenset((code,)) if isinstance(code, str) else frozenset(),
         key_source=settings.key_source,
     )
@@ -229,18 +231,18 @@ class ResponsesGatherer(form.Gathering):
         """Take an event; completed, incomplete and failed end the answer, and an error event
         raises.
         """
-        kind = (
+        event_type = (
             form.an_object(data, self.settings, "an event as a JSON object").get("type")
             or event
         )
         self.note_name(form.at(data, "response", "model"))
-        if kind == "error":
+        if event_type == "error":
             raise _failure(form.table(data.get("error")) or data, self.settings)
-        if str(kind).endswith(_TEXT_DELTAS):
+        if str(event_type).endswith(_TEXT_DELTAS):
             self.has_text = self.has_text or bool(data.get("delta"))
-        if kind == "response.output_item.done":
+        if event_type == "response.output_item.done":
             self._items[form.count(data.get("output_index"))] = data.get("item")
-        if kind not in _ENDS:
+        if event_type not in _ENDS:
             return False
         if not isinstance(data.get("response"), Mapping):
             raise form.not_documented(
@@ -250,7 +252,7 @@ class ResponsesGatherer(form.Gathering):
         if not self._reply.get("output") and self._items:
             # Some servers leave the items out of the last event.
             self._reply["output"] = [
-                self._items[place] for place in sorted(self._items)
+                self._items[index] for index in sorted(self._items)
             ]
         return True
 

@@ -43,15 +43,15 @@ def with_sampling(
     body: dict[str, Any], request: Generate, settings: Settings
 ) -> dict[str, Any]:
     """The body with its sampling fields and the model's extra fields."""
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     fields = {
-        settings.tokens_field: told.max_tokens,
-        "stop": list(told.stop) or None,
-        "temperature": told.temperature,
-        "top_p": told.top_p,
-        "seed": told.seed,
+        settings.tokens_field: sampling.max_tokens,
+        "stop": list(sampling.stop) or None,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": sampling.seed,
     }
-    return form.merged({**body, **form.given(fields)}, settings.extra_body)
+    return form.merged({**body, **form.without_none(fields)}, settings.extra_body)
 
 
 def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
@@ -63,7 +63,8 @@ def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
     text, reasoning = _content(message.get("content"), data, settings)
     thoughts = (message.get(name) for name in settings.reasoning_fields)
     reasoning = next(
-        (found for found in thoughts if isinstance(found, str) and found), reasoning
+        (thought for thought in thoughts if isinstance(thought, str) and thought),
+        reasoning,
     )
     finish = form.finish_of(choice.get("finish_reason"))
     usage = read_usage(data.get("usage"))
@@ -98,8 +99,8 @@ def first_choice(data: Any, settings: Settings) -> Mapping[str, Any]:
         or not isinstance(choices[0], Mapping)
     ):
         raise form.not_documented(settings, "choices[0]", data)
-    found: Mapping[str, Any] = choices[0]
-    return found
+    choice: Mapping[str, Any] = choices[0]
+    return choice
 
 
 def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
@@ -116,26 +117,28 @@ def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, Mapping):
-            kind = part.get("type", "text")
-            if kind in ("thinking", "reasoning"):
+            part_type = part.get("type", "text")
+            if part_type in ("thinking", "reasoning"):
                 thoughts.append(
-                    _content(part.get(kind) or part.get("text"), data, settings)[0]
+                    _content(part.get(part_type) or part.get("text"), data, settings)[0]
                 )
-            elif isinstance(found := part.get("text"), str):
-                texts.append(found)
+            elif isinstance(text := part.get("text"), str):
+                texts.append(text)
     return "".join(texts), "".join(thoughts)
 
 
 def _refusal(message: Mapping[str, Any]) -> str:
     """What stands in the field made for refusals, of the message or of the parts of its content."""
-    parts = message.get("content")
-    places = (
-        [message, *(part for part in parts if isinstance(part, Mapping))]
-        if isinstance(parts, list)
+    blocks = message.get("content")
+    holders = (
+        [message, *(block for block in blocks if isinstance(block, Mapping))]
+        if isinstance(blocks, list)
         else [message]
     )
     return "".join(
-        said for place in places if isinstance(said := place.get("refusal"), str)
+        refusal
+        for holder in holders
+        if isinstance(refusal := holder.get("refusal"), str)
     )
 
 
@@ -200,9 +203,9 @@ class CompletionGatherer(form.Gathering):
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
                 self._take(choice)
-                for name, part in form.table(choice.get("logprobs")).items():
+                for name, rows in form.table(choice.get("logprobs")).items():
                     self._logprobs.setdefault(name, []).extend(
-                        part if isinstance(part, list) else ()
+                        rows if isinstance(rows, list) else ()
                     )
                 self._finish = choice.get("finish_reason") or self._finish
                 if choice.get("finish_reason"):
@@ -258,7 +261,7 @@ class ChatGatherer(CompletionGatherer):
 
     def _said(self) -> dict[str, Any]:
         message: dict[str, Any] = {
-            name: "".join(parts) for name, parts in self._parts.items()
+            name: "".join(pieces) for name, pieces in self._parts.items()
         }
         message = {"role": "assistant", "content": None, **message}
         return {"message": {**message, "tool_calls": [{}]} if self._called else message}

@@ -18,10 +18,10 @@ from evalwright.core.requests import Generate
 from evalwright.models.remote.wire.format import (
     Said,
     Settings,
-    given,
     merged,
     sampling,
     turns,
+    without_none,
 )
 from evalwright.models.remote.wire.openai_text import (
     CHAT,
@@ -60,27 +60,27 @@ def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     messages = chat_messages(request.prompt)
     if messages and messages[-1]["role"] == "assistant":
         messages[-1]["prefix"] = True
-    told = sampling(request, settings)
+    chosen = sampling(request, settings)
     fields = {
-        "max_tokens": told.max_tokens,
-        "temperature": told.temperature,
+        "max_tokens": chosen.max_tokens,
+        "temperature": chosen.temperature,
         # Greedy decoding with a top_p is refused, and it would change nothing.
-        "top_p": None if told.temperature == 0 else told.top_p,
-        "stop": list(told.stop) or None,
-        "random_seed": told.seed,
+        "top_p": None if chosen.temperature == 0 else chosen.top_p,
+        "stop": list(chosen.stop) or None,
+        "random_seed": chosen.seed,
     }
     return merged(
-        {"model": settings.model, "messages": messages, **given(fields)},
+        {"model": settings.model, "messages": messages, **without_none(fields)},
         settings.extra_body,
     )
 
 
 def mistral_said(data: Any, request: Generate, settings: Settings) -> Said:
     """What a chat completion says. It may repeat the prefix that the answer was begun with."""
-    found = chat_said(data, request, settings)
+    reply_content = chat_said(data, request, settings)
     last = turns(request.prompt)[-1:]
     begun = last[0].text if last and last[0].role == "assistant" else ""
-    return replace(found, text=found.text.removeprefix(begun))
+    return replace(reply_content, text=reply_content.text.removeprefix(begun))
 
 
 AZURE_INFERENCE = replace(

@@ -82,14 +82,14 @@ def openai_part(part: Part) -> Mapping[str, Any]:
 
 
 def content(turn: Message, part_of: PartOf) -> Any:
-    """A turn's content: text as it is, several parts in the format's form. Empty text is no part."""
+    """A turn's content: text as it is, several parts in the format's form, without empty texts."""
     return turn.content if isinstance(turn.content, str) else parts(turn, part_of)
 
 
 def parts(turn: Message, part_of: PartOf) -> list[Mapping[str, Any]]:
     """A turn's parts in the format's form, text alone as one part."""
-    kept = [part for part in turn.parts if part != ""]
-    return [part_of(part) for part in kept or [""]]
+    nonempty = [part for part in turn.parts if part != ""]
+    return [part_of(part) for part in nonempty or [""]]
 
 
 class NoLogProbs(Exception):
@@ -110,21 +110,19 @@ def completion_tokens(data: Any) -> list[TokenLogProb]:
     a chat. Raises NoLogProbs.
     """
     try:
-        found = data["choices"][0]["logprobs"]
-        if "content" in found:
+        log_probs = data["choices"][0]["logprobs"]
+        if "content" in log_probs:
             return chat_tokens(data)
-        tokens = found["tokens"]
-        values = found["token_logprobs"]
-        others = found.get("top_logprobs") or [{}] * len(tokens)
+        tokens = log_probs["tokens"]
+        values = log_probs["token_logprobs"]
+        others = log_probs.get("top_logprobs") or [{}] * len(tokens)
         rows = [
             {
                 "token": token,
                 "logprob": value,
-                "others": [
-                    {"token": t, "logprob": v} for t, v in (other or {}).items()
-                ],
+                "others": [{"token": t, "logprob": v} for t, v in (top or {}).items()],
             }
-            for token, value, other in zip(tokens, values, others, strict=True)
+            for token, value, top in zip(tokens, values, others, strict=True)
         ]
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         raise NoLogProbs from None
@@ -138,14 +136,18 @@ def read_tokens(rows: Any, text: str, value: str, others: str) -> list[TokenLogP
     """
     if not isinstance(rows, list):
         raise NoLogProbs
-    found = []
+    tokens = []
     for row in rows:
-        more = (row.get(others) if isinstance(row, Mapping) else None) or ()
+        alternatives = (row.get(others) if isinstance(row, Mapping) else None) or ()
         pairs = sorted(
-            (_pair(one, text, value) for one in _rows(more)), key=lambda pair: -pair[1]
+            (
+                _pair(alternative_row, text, value)
+                for alternative_row in _rows(alternatives)
+            ),
+            key=lambda pair: -pair[1],
         )
-        found.append(TokenLogProb(*_pair(row, text, value), tuple(pairs)))
-    return found
+        tokens.append(TokenLogProb(*_pair(row, text, value), tuple(pairs)))
+    return tokens
 
 
 def _rows(value: Any) -> Iterable[Any]:

@@ -60,7 +60,7 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             " conversation and no beginning of an answer: use a single message of the"
             " user, or write the prompt as text."
         )
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     prompt = (
         turns[0].text
         if settings.system_field or not system
@@ -68,13 +68,13 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     )
     fields = {
         settings.system_field: system or None,
-        settings.tokens_field: told.max_tokens,
-        "temperature": told.temperature,
-        "top_p": told.top_p,
-        "seed": told.seed,
+        settings.tokens_field: sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": sampling.seed,
     }
     fields.pop("", None)
-    body: dict[str, Any] = {"input": {"prompt": prompt, **form.given(fields)}}
+    body: dict[str, Any] = {"input": {"prompt": prompt, **form.without_none(fields)}}
     version = _model(settings)[1]
     if version:
         body["version"] = version
@@ -111,24 +111,24 @@ def _below(reply: Reply, name: str, settings: Settings) -> str:
     url = form.at(reply.data, "urls", name)
     if not isinstance(url, str):
         raise form.not_documented(settings, f"urls.{name}", reply.data)
-    rest = url.removeprefix(settings.base_url)
-    if rest == url or not re.fullmatch(r"/predictions/[\w-]+(/cancel)?", rest):
+    suffix = url.removeprefix(settings.base_url)
+    if suffix == url or not re.fullmatch(r"/predictions/[\w-]+(/cancel)?", suffix):
         raise Rejected(
             f"{settings.where} names another address for the prediction"
             f" ({clean(url, 100)}); it was not followed, because the key would be sent"
             " to it."
         )
-    return rest
+    return suffix
 
 
 def prediction_said(data: Any, request: Generate, settings: Settings) -> Said:
     """What a prediction that has ended says."""
     status = _status(data, settings)
     if status in _ENDED_BADLY:
-        said = clean(str(data.get("error") or "it gave no reason"), 300)
+        reason = clean(str(data.get("error") or "it gave no reason"), 300)
         raise Overloaded(
             f"{settings.where} did not answer, the prediction has {_words(status)}:"
-            f" {said}"
+            f" {reason}"
         )
     output = data.get("output")
     if isinstance(output, list) and all(isinstance(piece, str) for piece in output):

@@ -25,9 +25,9 @@ def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             f"{settings.where} takes one query, no conversation: use a single message"
             " of the user."
         )
-    told = form.sampling(request, settings)
-    parameters = form.given(
-        {"max_tokens": told.max_tokens, "temperature": told.temperature}
+    sampling = form.sampling(request, settings)
+    parameters = form.without_none(
+        {"max_tokens": sampling.max_tokens, "temperature": sampling.temperature}
     )
     generation: dict[str, Any] = {"generation_preset_name": settings.model}
     if parameters:
@@ -43,10 +43,10 @@ def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 def query_said(data: Any, request: Generate, settings: Settings) -> Said:
     """What the summary says; the interface names neither tokens nor why it ended."""
-    found = form.sound(data, settings).get("summary")
-    if not isinstance(found, str):
+    summary = form.sound(data, settings).get("summary")
+    if not isinstance(summary, str):
         raise form.not_documented(settings, "summary as text", data)
-    text, finish = form.cut_here(found, "stop", request.stop)
+    text, finish = form.cut_here(summary, "stop", request.stop)
     return Said(text, "", finish)
 
 
