@@ -250,11 +250,9 @@ class Budget:
 
 
 class Reservation:
-    """One sample's right to send requests. `refused` is set if it wanted to and the budget was
-    spent.
-    """
+    """One sample's right to send requests; `refused` once the spent budget denied it."""
 
-    __slots__ = ("_budget", "_begun", "_used", "refused")
+    __slots__ = ("_begun", "_budget", "_used", "refused")
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget

@@ -496,7 +496,7 @@ class Engine:
 class Door(Ask):
     """Sends requests to the models of some roles, and counts exactly those in `counts`."""
 
-    __slots__ = ("_engine", "_senders", "_names", "_reservation", "counts")
+    __slots__ = ("_engine", "_names", "_reservation", "_senders", "counts")
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""`answers/NAME`: the author of the answers in a data file, for a run's record. It answers nothing."""
+"""`answers/NAME`: the author of a data file's answers, for a run's record."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class RemoteModel(Model):
     resumes: bool = False
 
     def most_tokens(self, request: Request) -> int | None:
-        """The most tokens that may be written in answer to a request; None if nothing limits them."""
+        """The most tokens that a request's answer may have; None if nothing limits them."""
         return request.max_tokens if isinstance(request, Generate) else 1
 
     def name_rule(self) -> NameRule:

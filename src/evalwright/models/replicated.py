@@ -124,10 +124,14 @@ def open_replicated(
     open_one: Open,
     options: Sequence[str],
 ) -> Model:
-    """The model that `name` and `model_arguments`, with `replicas` among it, describe. options: arguments
-    that it takes.
+    """The model that `name` and `model_arguments`, which have `replicas`, describe.
 
-    Raises UsageError as `open_one` does.
+    Args:
+        open_one: makes the model of one replica.
+        options: names of the arguments that the model takes.
+
+    Raises:
+        UsageError: as `open_one` does.
     """
     common = dict(model_arguments)
     replicas = common.pop("replicas", None)

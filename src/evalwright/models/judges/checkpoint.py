@@ -1,4 +1,4 @@
-"""What a judge's checkpoint says: the class that means "supported", the window, the prompt format."""
+"""What a judge's checkpoint defines: its "supported" class, window and prompt format."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _UNNAMED = re.compile(r"label_(\d+)", re.IGNORECASE)
 
 
 def class_names(config: Mapping[str, Any]) -> list[str]:
-    """The checkpoint's classes in the order of its logits; two unnamed ones if its config has none."""
+    """The checkpoint's classes in the order of its logits; two unnamed ones if there are none."""
     labels = config.get("id2label")
     if isinstance(labels, Mapping) and labels:
         numbered = {int(number): str(name) for number, name in labels.items()}

@@ -220,7 +220,7 @@ class Hdm2Network(PairNetwork):
         ]
 
     def _contradicts(self, pair: Pair, end: int) -> float:
-        """The sentence head's verdict on the reply up to this sentence's end, without line breaks."""
+        """The sentence head's verdict on the reply, without line breaks, up to a sentence's end."""
         context, reply = (
             text.replace("\r", "").replace("\n", "")
             for text in (pair.context, pair.reply[:end])

@@ -136,7 +136,7 @@ class Answering(ABC):
                     yield index, Failure("request rejected", "model", why)
             except RequestError as error:
                 yield index, error.as_failure()
-            except Exception as error:  # a tokenizer can raise anything, for half a surrogate pair, say
+            except Exception as error:  # a tokenizer can raise anything
                 reason = f"{type(error).__name__}: {error}"
                 yield (
                     index,

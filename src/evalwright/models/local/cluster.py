@@ -228,7 +228,7 @@ class Cluster:
         return replica_set
 
     def scored(self, function: Callable[..., Any], *, asks: bool) -> Callable[..., Any]:
-        """A scorer's function as a task of the cluster, to be awaited; its errors are raised here."""
+        """A scorer's function as an awaitable task of the cluster; its errors are raised here."""
         task = self.ray().remote(num_cpus=0, scheduling_strategy="SPREAD")(
             _score_in_task
         )

@@ -107,7 +107,7 @@ def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tenso
 
 
 class TextVectors:
-    """A vector for each text: hidden states pooled by "cls", "mean" or "max", normalised if wanted."""
+    """A vector for each text: hidden states pooled by "cls", "mean" or "max"."""
 
     def __init__(self, embedder: SentenceEmbedder) -> None:
         self._device = embedder.device

@@ -49,7 +49,7 @@ _EXIT_SECONDS = 5.0
 
 
 class ProcessWorker:
-    """A process with one copy of the model. `environment` is set for it beside this process's own."""
+    """A process with one copy of the model; `environment` is added to this process's own."""
 
     def __init__(
         self,

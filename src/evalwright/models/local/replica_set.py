@@ -71,7 +71,7 @@ class Worker(Protocol):
 
 @dataclass(slots=True)
 class Group:
-    """Requests that go to one worker together, by index; `deaths` counts workers that died of it."""
+    """Requests that go to one worker together; `deaths` counts workers that died of them."""
 
     places: list[int]
     deaths: int = 0

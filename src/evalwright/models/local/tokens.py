@@ -130,7 +130,7 @@ def rules_for(
 
 
 def encode_text(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
-    """The tokens of a prompt: with leading special tokens, no second BOS, and nothing at the end."""
+    """The tokens of a prompt, with special tokens only at its start and no second BOS."""
     tokens = encoder.encode(text, rules.add_special_tokens)
     return _one_bos(
         rules,
@@ -264,7 +264,7 @@ def rolling_pairs(encoder: Encoder, rules: TokenRules, text: str) -> list[Pair]:
 
 
 def with_room(prompt: list[int], max_tokens: int, rules: TokenRules) -> list[int]:
-    """By published rules, cut the left of a prompt to leave room for `max_tokens`; else unchanged."""
+    """The prompt, cut on the left under published rules to leave room for `max_tokens`."""
     left = rules.max_length - max_tokens
     return prompt[-left:] if rules.published and left > 0 else prompt
 

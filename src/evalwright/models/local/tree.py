@@ -179,7 +179,7 @@ class RowPart:
 
 @dataclass(eq=False, slots=True)
 class Row:
-    """Parts that go through the model together, each seeing the parts above it and what is stored."""
+    """Parts that go through the model together; each sees those above it and the cache."""
 
     parts: list[RowPart] = field(default_factory=list)
 
@@ -206,7 +206,7 @@ class Row:
         return length
 
     def add(self, lead: Sequence[RowPart], subtree: Node) -> None:
-        """Append a whole subtree below the parts of `lead`, which are put into an empty row first."""
+        """Append a whole subtree; an empty row begins with the parts of `lead`."""
         if not self.parts:
             self.parts += lead
         places: dict[int, int] = {}

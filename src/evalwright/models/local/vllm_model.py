@@ -408,7 +408,7 @@ class _VllmAnswering(Answering):
 
 
 def _check_engine(engine: Any) -> None:
-    """Raise ConfigurationError for arguments that would falsify the record or the log-likelihoods."""
+    """Raise ConfigurationError for arguments that would make a record wrong."""
     if engine is not None and not isinstance(engine, Mapping):
         raise ConfigurationError(
             "engine must be a mapping, for example -M"

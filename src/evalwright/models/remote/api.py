@@ -290,7 +290,8 @@ class ApiModel(RemoteModel):
             raise ConfigurationError(
                 f"The address {self._ignored_url_variable} in .env is not used, because a .env file"
                 f" gives keys only: '{self.name}' would be asked at {self.base_url}."
-                f" Export {self._ignored_url_variable}, or name the address with -M base_url=ADDRESS."
+                f" Export {self._ignored_url_variable}, or name the address with"
+                " -M base_url=ADDRESS."
             )
 
     async def answer(self, request: Request) -> Response:
@@ -429,7 +430,7 @@ class ApiModel(RemoteModel):
         )
 
     def _settings_of(self, request: Generate | Embed) -> Settings:
-        """The settings with the thinking level that a request asks for; -M thinking wins over it."""
+        """The settings with the request's thinking level, unless -M thinking sets one."""
         settings = self.settings
         level = carrying.level_of(request)
         if level is not None and not self._thinking_given:
@@ -603,7 +604,7 @@ class ApiModel(RemoteModel):
     def _place(
         self, provider: Provider, written: str, base_url: str | None
     ) -> tuple[str, str, Secret | None, str | None]:
-        """(base URL, model, login, wire format of the URL's end), from the name and the argument."""
+        """(base URL, model, login, wire format by the URL's end), from name and argument."""
         model = written
         if _ADDRESS.match(written):
             url, _, model = written.partition("#")
@@ -659,7 +660,7 @@ class ApiModel(RemoteModel):
         return path, None
 
     def _path_variables(self) -> Mapping[str, str]:
-        """The row's variables that are set and not part of its base URL: a path may contain them."""
+        """The row's variables that are set and not part of its base URL, for paths."""
         names = set(self.provider.variables) - set(
             _PLACEHOLDER.findall(self.provider.base_url)
         )

@@ -435,7 +435,7 @@ def usage_within(body: bytes) -> dict[str, Any]:
 
 
 def clean(text: str, limit: int) -> str:
-    """Untrusted text on one line: keys masked, no control characters, at most `limit` characters."""
+    """Untrusted text on one line, keys masked, without control characters, shortened."""
     # A key may be cut in two by shortening, so masking comes first; the input is bounded to keep
     # that cheap.
     masked = mask_message(text[: 20 * limit])

@@ -86,7 +86,7 @@ def _cpu_model(root: Path) -> str | None:
 
 
 def usable_cores(root: Path = Path("/")) -> float:
-    """Processors that this process may use: those of its affinity, or its cgroup's share if less."""
+    """Processors that this process may use, by its affinity and its cgroup's share."""
     try:
         cores = float(len(os.sched_getaffinity(0)))
     except (AttributeError, OSError):

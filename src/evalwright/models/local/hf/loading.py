@@ -115,7 +115,7 @@ class HubEncoder:
 
 
 def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
-    """The tokenizers library's function for many texts, if it agrees with transformers' tokenizer."""
+    """The tokenizers library's batch function, if it agrees with transformers' tokenizer."""
     core = getattr(tokenizer, "backend_tokenizer", None)
     function: Callable[..., list[Any]] | None = getattr(core, "encode_batch_fast", None)
     if function is None:
@@ -175,7 +175,7 @@ def load(
     options: HfOptions,
     adapter: Checkpoint | None = None,
 ) -> Loaded:
-    """Load model and tokenizer. Raises ConfigurationError or ModelError with the library's reason."""
+    """Load model and tokenizer. Raises ConfigurationError or ModelError."""
     check_device(options.device)
     tokenizer = load_tokenizer(tokenizer_source, options.trust_remote_code)
     with quiet():
@@ -427,7 +427,7 @@ def check_device(device: str) -> None:
 
 
 def reason(error: Exception, about_code: str = _TRUST) -> str:
-    """A library's error in a sentence. `about_code` ends it if code from the repository is needed."""
+    """A library's error in a sentence, with `about_code` if the repository's code is needed."""
     text = " ".join(str(error).split())
     if "trust_remote_code" in text:
         return f"it needs code from its own repository{about_code}"

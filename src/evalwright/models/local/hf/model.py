@@ -237,7 +237,7 @@ class TransformersModel(LocalModel):
     def _choose_format(
         self, arguments: Mapping[str, Any], on: str, placement: Mapping[str, Any] | None
     ) -> tuple[str, str | Mapping[str, Any] | None]:
-        """dtype and quantization, chosen to fit into memory where `fit` is set and leaves a choice."""
+        """dtype and quantization, chosen to fit into memory if `fit` is set."""
         dtype = resolve_dtype(arguments["dtype"], on, self._source.config)
         quantization = arguments["quantization"]
         self._fit: Fit | None = None
@@ -385,7 +385,7 @@ class TransformersModel(LocalModel):
             self._check_begin()
 
     def _check_begin(self) -> None:
-        """Raise if the tokenizer lacks the BOS of add_bos; with the published token rules, log it."""
+        """Raise if the tokenizer lacks the BOS of add_bos; under published token rules, only log."""
         from evalwright.models.local.hf.loading import lacks_begin, load_tokenizer
 
         tokenizer = load_tokenizer(
@@ -407,7 +407,7 @@ class TransformersModel(LocalModel):
         return try_path(self._source, self.options)
 
     def refuses(self, request: Request) -> str | None:
-        """As for every model; beams are never sampled, and arguments of generate() must be known."""
+        """Also refuse sampling with beams, and arguments that generate() does not know."""
         if (
             isinstance(request, Generate)
             and request.num_beams > 1

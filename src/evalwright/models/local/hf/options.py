@@ -163,7 +163,7 @@ def require_libraries() -> None:
 
 
 def resolve_device(device: str) -> str:
-    """ "auto" is a CUDA (or ROCm) GPU if there is a usable one, else the CPU. Does not import torch."""
+    """The device, where "auto" is a usable CUDA or ROCm GPU or else the CPU, without torch."""
     if device == "auto":
         return "cuda" if _has_gpu() else "cpu"
     if not re.fullmatch(r"(cpu|cuda|mps|xpu|npu|hpu)(:\d+)?", device):

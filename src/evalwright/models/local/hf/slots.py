@@ -220,7 +220,7 @@ class Slots:
 
 
 class _Layer(cascade.PassLayer):
-    """One layer's keys and values; `places` (rows, heads, room, width) begin with a copied prefix."""
+    """A layer's keys and values; `places` (rows, heads, room, width) begin with the prefix."""
 
     places: cascade.KeysValues | None = None
 

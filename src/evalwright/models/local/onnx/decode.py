@@ -162,7 +162,7 @@ def _groups(sequences: Sequence[list[int]], start: int) -> list[list[int]]:
 def _batches(
     decoder: OnnxSession, lengths: Sequence[int], batch_size: int
 ) -> Iterator[list[int]]:
-    """Indices into `lengths`, in batches that may share, longest first so that memory fails early."""
+    """Batches of indices into `lengths`, longest first so that memory fails early."""
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     batch: list[int] = []
     for index in order:
@@ -254,7 +254,7 @@ def _decode(
 def _values(
     logits: Array, token: int, alternatives: int
 ) -> tuple[float, list[tuple[int, float]]]:
-    """A token's log-probability by logits [vocabulary], and the most probable tokens with theirs."""
+    """A token's log-probability, and the most probable tokens with theirs."""
     values = logits.astype(np.float32) - logits.max()
     values -= np.log(np.exp(values).sum())
     best = np.argsort(-values, kind="stable")[:alternatives]

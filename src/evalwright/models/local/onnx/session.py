@@ -268,7 +268,7 @@ def _type_of(file: Path, tensor: Any) -> Any:
 
 
 def _past_shape(file: Path, tensor: Any) -> list[int]:
-    """The shape of an empty cache input: 0 for the growing axis; the batch axis is filled in later."""
+    """The shape of an empty cache input: 0 for the growing axis and for the batch axis."""
     shape = [size if isinstance(size, int) else 0 for size in tensor.shape]
     if len(shape) < 3 or shape[1:].count(0) != 1:
         raise ConfigurationError(

@@ -171,7 +171,7 @@ class BatchModel(Forwarding):
             self._gathering = asyncio.create_task(self._collect())
 
     async def _collect(self) -> None:
-        """Wait for a lull or a full batch, then submit what has collected, until nothing is left."""
+        """Submit the queue at each lull or full batch until it is empty."""
         while self._queue:
             while (
                 len(self._queue) < self._size

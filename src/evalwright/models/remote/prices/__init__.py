@@ -141,7 +141,7 @@ def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | Non
 
 
 def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
-    """Let a user's own prices count for a provider. Raises ConfigurationError that names `where`."""
+    """Let a user's own prices count for a provider. Raises ConfigurationError."""
     _own[provider] = read_book(rows, where)
 
 

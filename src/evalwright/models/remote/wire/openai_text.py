@@ -223,13 +223,13 @@ class CompletionGatherer(form.Gathering):
         self._texts.append(text)
         self.has_text = self.has_text or text != ""
 
-    def _said(self) -> dict[str, Any]:
+    def _choice_content(self) -> dict[str, Any]:
         return {"text": "".join(self._texts)}
 
     def result(self) -> Any:
         choice = {
             "index": 0,
-            **self._said(),
+            **self._choice_content(),
             "finish_reason": self._finish,
             **self._stop,
         }
@@ -259,7 +259,7 @@ class ChatGatherer(CompletionGatherer):
             elif name in ("tool_calls", "function_call") and value:
                 self._called = True
 
-    def _said(self) -> dict[str, Any]:
+    def _choice_content(self) -> dict[str, Any]:
         message: dict[str, Any] = {
             name: "".join(pieces) for name, pieces in self._parts.items()
         }
