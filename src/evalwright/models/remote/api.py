@@ -59,7 +59,7 @@ from evalwright.models.remote.logins import (
     region_of,
     require_botocore,
 )
-from evalwright.models.remote.polling import followed
+from evalwright.models.remote.polling import follow_job
 from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers import (
     TOKENS_FIELDS,
@@ -164,7 +164,9 @@ class ApiModel(RemoteModel):
             thinking, arguments.text("reasoning_effort", effort)
         )
         self._thinking_given = thinking is not None
-        self._thinking = carrying.switch(thinking, self.provider, self.wire, self.name)
+        self._thinking = carrying.thinking_fields(
+            thinking, self.provider, self.wire, self.name
+        )
         self._refuse_what_the_wire_lacks(
             stream, temperature=temperature, top_p=top_p, seed=seed
         )
@@ -214,7 +216,7 @@ class ApiModel(RemoteModel):
             name: value for name, value in samplers.items() if value is not None
         }
         self.abilities = self._abilities()
-        self.carries = carrying.carried(
+        self.carries = carrying.supported_options(
             self.provider,
             self.wire,
             own_server=provider.any_server and not self.official,
@@ -308,7 +310,9 @@ class ApiModel(RemoteModel):
         try:
             reply = await self.client.send(call)
             if self.wire.polling is not None:
-                reply = await followed(self.client, self.wire.polling, reply, settings)
+                reply = await follow_job(
+                    self.client, self.wire.polling, reply, settings
+                )
             return self._priced(self.wire.read(reply, request, settings))
         except RequestError as error:
             self._settle(error, request, settings)
@@ -434,7 +438,9 @@ class ApiModel(RemoteModel):
         settings = self.settings
         level = carrying.level_of(request)
         if level is not None and not self._thinking_given:
-            switch = carrying.switch(level, self.provider, self.wire, self.name)
+            switch = carrying.thinking_fields(
+                level, self.provider, self.wire, self.name
+            )
             settings = replace(
                 settings,
                 refuses=self.wire.lacks.union(
@@ -443,7 +449,7 @@ class ApiModel(RemoteModel):
                 extra_body=self._body_with(switch),
                 stream=self._streams(switch),
             )
-        return carrying.continuing(request, settings, self.provider)
+        return carrying.with_prefill_fields(request, settings, self.provider)
 
     def refuses(self, request: Request) -> str | None:
         """As for every model, and for values that the format or the model does not have."""
@@ -451,7 +457,9 @@ class ApiModel(RemoteModel):
             request, Generate
         ):
             return why
-        if (why := carrying.beyond(request, self.wire, self.name)) is not None:
+        if (
+            why := carrying.describe_unsupported(request, self.wire, self.name)
+        ) is not None:
             return why
         try:
             refused = self._settings_of(request).refuses

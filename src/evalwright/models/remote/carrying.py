@@ -28,10 +28,8 @@ _WITH_TEMPERATURE = ("top_k", "min_p", "top_logprobs")
 """What is not taken either where no temperature is: by models that reason, while they do."""
 
 
-def carried(row: Provider, wire: Wire, *, own_server: bool) -> frozenset[str]:
-    """The options that a model takes. own_server: it is somebody's server of open models, which
-    have what their format knows.
-    """
+def supported_options(row: Provider, wire: Wire, *, own_server: bool) -> frozenset[str]:
+    """The options that a model supports; `own_server` is a user's server of open models."""
     beyond = (
         frozenset(("num_beams", "length_penalty"))
         if own_server
@@ -47,8 +45,8 @@ def carried(row: Provider, wire: Wire, *, own_server: bool) -> frozenset[str]:
     return frozenset(options.difference(row.lacks))
 
 
-def beyond(request: Generate, wire: Wire, name: str) -> str | None:
-    """Why a value of an option is none that the format has, in a sentence."""
+def describe_unsupported(request: Generate, wire: Wire, name: str) -> str | None:
+    """A sentence on why the format does not support an option's value."""
     wrong = {image.media_type for image in images_of(request)} - wire.images
     if wrong:
         allowed_types = ", ".join(sorted(wire.images))
@@ -71,14 +69,14 @@ def beyond(request: Generate, wire: Wire, name: str) -> str | None:
 
 
 def not_without_temperature(request: Generate) -> str | None:
-    """The first option of a request that models take only with a temperature."""
+    """The first option of a request that requires a temperature."""
     return next((name for name in _WITH_TEMPERATURE if name in request.options()), None)
 
 
 def one_level(
     thinking: str | int | bool | None, reasoning_effort: str | None
 ) -> str | int | bool | None:
-    """The level that a person's arguments name. Raises ConfigurationError where they are two."""
+    """The thinking level in a user's arguments. Raises ConfigurationError if there are two."""
     if thinking is not None and reasoning_effort is not None:
         raise ConfigurationError(
             "thinking and reasoning_effort name the same level: leave one out."
@@ -87,7 +85,7 @@ def one_level(
 
 
 def level_of(request: Generate | Embed) -> str | int | None:
-    """The level of thinking that a request asks for."""
+    """The thinking level that a request asks for."""
     if not isinstance(request, Generate):
         return None
     return (
@@ -97,12 +95,10 @@ def level_of(request: Generate | Embed) -> str | int | None:
     )
 
 
-def continuing(
+def with_prefill_fields(
     request: Generate | Embed, settings: Settings, row: Provider
 ) -> Settings:
-    """The settings with what a server must be told to continue a prefill; the person's own fields
-    win.
-    """
+    """The settings with the fields needed to continue a prefill; the user's own fields win."""
     if (
         not row.prefill
         or not isinstance(request, Generate)
@@ -112,12 +108,12 @@ def continuing(
     return replace(settings, extra_body=merged(row.prefill, settings.extra_body))
 
 
-def switch(
+def thinking_fields(
     level: str | int | bool | None, row: Provider, wire: Wire, name: str
 ) -> Mapping[str, Any]:
-    """What the row says of a level of thinking: `body` to merge, `refuses` to leave out.
+    """A row's `body` to merge and `refuses` to omit for a thinking level.
 
-    Raises a UsageError for an unknown one.
+    Raises UsageError for an unknown level.
     """
     row_levels = levels(row.thinking, wire.name)
     if level is None:
@@ -178,9 +174,6 @@ def levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
 
 
 def formats(provider: Provider) -> tuple[str, ...]:
-    """The row's formats.
-
-    What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself.
-    """
+    """The wire formats of a row; with OpenAI's chat come its embeddings."""
     embeddings = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
     return tuple(dict.fromkeys((*provider.wires, *embeddings)))

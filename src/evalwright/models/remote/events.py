@@ -1,7 +1,7 @@
-"""A streamed reply: the events in its bytes, however they are cut, handed to a Gatherer until the
-answer is whole.
+"""Streamed replies: bytes are split into events, which a Gatherer takes until the answer is
+complete.
 
-A stream that ends before the answer is whole is a broken connection, never a short answer.
+A stream that ends earlier is a broken connection, never a short answer.
 """
 
 from __future__ import annotations
@@ -33,11 +33,17 @@ async def gathered(
     gatherer: Gatherer,
     decoding: str,
 ) -> Any:
-    """The reply's JSON that the events make. where: who sends. kind: the content type. pieces: the
-    body as it comes.
+    """The reply's JSON, assembled from its events.
 
-    Raises BadReply for what is no stream of events, ConnectionFailed where it ends too early, and
-    the error that an event carries.
+    Args:
+        where: the host, for messages.
+        content_type: the reply's content type.
+        pieces: the body's chunks.
+
+    Raises:
+        BadReply: the body is no event stream.
+        ConnectionFailed: it ends too early.
+        RequestError: an event describes it.
     """
     if (
         decoding == "sse"
@@ -68,7 +74,7 @@ async def gathered(
 
 
 def _parse_event(where: str, text: str) -> Any:
-    """`[DONE]` stays text."""
+    """An event's JSON, or the text `[DONE]`."""
     if text.strip() == "[DONE]":
         return "[DONE]"
     try:

@@ -42,7 +42,7 @@ from evalwright.models.remote.http_faults import (
     CertificateRefused,
     bad_reply,
     clean,
-    fault_of,
+    error_of_reply,
     usage_within,
 )
 from evalwright.models.remote.http_limits import parse_rate_limits
@@ -68,12 +68,15 @@ Ready = Callable[[], Awaitable[None]]
 
 
 class HttpClient:
-    """A client for one host, for any number of event loops.
+    """A client for one host, usable from any number of event loops.
 
-    base_url: scheme, host and path to which calls append theirs. headers: sent with every request,
-    the key's among them. timeout: seconds for one request as a whole. key_source: the key's
-    variable, for error messages. sign: makes the headers of each request, for providers whose
-    signature covers it. ready: awaited before it.
+    Args:
+        base_url: scheme, host and path, to which calls append theirs.
+        headers: sent with every request, with the key among them.
+        timeout: seconds for a whole request.
+        key_source: the key's variable, for messages.
+        sign: makes the headers of each request, for providers that sign them.
+        ready: awaited before each request.
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class HttpClient:
         }
         if login:
             ours["Authorization"] = basic(unquote(login))
-        self._headers = _merged(ours, headers or {})
+        self._headers = _merge_headers(ours, headers or {})
         self._max_connections = max_connections
         self._connect_timeout = max(
             _SMALLEST_CONNECT_TIMEOUT, min(CONNECT_TIMEOUT, timeout)
@@ -207,7 +210,7 @@ class HttpClient:
             yield unfinished_line
 
     async def close(self) -> None:
-        """Close the connections of this event loop, and forget those of loops that have ended."""
+        """Close this event loop's connections, and drop those of closed loops."""
         loop = asyncio.get_running_loop()
         for closing_loop in [
             closing_loop
@@ -233,8 +236,8 @@ class HttpClient:
             headers |= call.headers
             if self._sign is not None:
                 headers = dict(self._sign(method, str(url), body or b"", headers))
-            lines = _written(
-                _merged(
+            lines = _encode_headers(
+                _merge_headers(
                     {"Host": url.host_port_subcomponent or ""}, self._headers, headers
                 )
             )
@@ -263,7 +266,7 @@ class HttpClient:
     async def _pieces(
         self, reply: Opened, largest: int | None = None, *, bounded: bool = True
     ) -> AsyncIterator[bytes]:
-        """The body as it comes, unpacked. bounded: refused where it is too large as a whole."""
+        """The unpacked body in chunks; `bounded` refuses one that is too large."""
         packing = reply.headers.get("Content-Encoding", "identity").strip().lower()
         if packing not in ("gzip", "x-gzip", "identity"):
             raise bad_reply(
@@ -322,7 +325,7 @@ class HttpClient:
         limits = parse_rate_limits(reply.raw_headers)
         if not 200 <= status < 300:
             headers = reply.headers
-            raise fault_of(
+            raise error_of_reply(
                 self.where,
                 status,
                 headers,
@@ -347,7 +350,7 @@ class HttpClient:
         return Reply(payload, seconds, limits)
 
     def _translate(self, error: Exception) -> Exception:
-        """The error tree's name for whatever aiohttp or the system raised."""
+        """Our error for one of aiohttp or the system."""
         import aiohttp
         from aiohttp.http_exceptions import HttpProcessingError
 
@@ -458,9 +461,7 @@ def encode(payload: Any) -> bytes:
 
 
 def check_url(url: str, setting: str = "base_url") -> str:
-    """`url` without a trailing slash; raises ConfigurationError where it is not an absolute http or
-    https URL.
-    """
+    """`url` without a trailing slash. Raises ConfigurationError unless it is absolute http(s)."""
     try:
         split_url = urlsplit(url)
         usable = (
@@ -479,9 +480,7 @@ def check_url(url: str, setting: str = "base_url") -> str:
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for this URL; None for local addresses and those in
-    NO_PROXY.
-    """
+    """The environment's proxy for this URL; None for local addresses and those in NO_PROXY."""
     split_url = urlsplit(url)
     if is_local(url) or proxy_bypass(split_url.netloc.rpartition("@")[2]):
         return None
@@ -507,19 +506,16 @@ def basic(login: str) -> str:
     return "Basic " + b64encode(login.encode()).decode()
 
 
-def _written(headers: Mapping[str, str]) -> bytes:
-    """Headers as they are sent, each with its line's end.
-
-    Raises ValueError for what could be taken for two.
-    """
+def _encode_headers(headers: Mapping[str, str]) -> bytes:
+    """Headers as lines of the request. Raises ValueError for a line break within one."""
     lines = [f"{name}: {content}" for name, content in headers.items()]
     if any(sign in line for line in lines for sign in "\r\n\0"):
         raise ValueError("a header has a line break in it")
     return "".join(f"{line}\r\n" for line in lines).encode()
 
 
-def _merged(*header_groups: Mapping[str, str]) -> dict[str, str]:
-    """Headers of all parts; of equal names, however they are written, the last."""
+def _merge_headers(*header_groups: Mapping[str, str]) -> dict[str, str]:
+    """All headers; of names that are equal but for case, the last wins."""
     by_lower_name = {
         name.lower(): (name, text)
         for group in header_groups

@@ -1,7 +1,6 @@
-"""From a reply that is not an answer to the error that says so: which class, and the server's own
-words, made safe.
+"""Errors from replies that are not answers: the error class and the server's sanitised message.
 
-The server's words are untrusted and may repeat the key: they are masked, stripped of control
+A server's message is untrusted and may repeat the key, so it is masked, stripped of control
 characters and shortened.
 """
 
@@ -119,7 +118,7 @@ _NO_CREDIT_WORDS = "credit balance is too low"
 
 
 class OutOfCredit(AuthenticationFailed):
-    """402, or a 429 that says that the account has no credit left: waiting does not help."""
+    """Status 402, or 429 because the account has no credit; waiting does not help."""
 
     kind: ClassVar[str] = "out of credit"
 
@@ -136,9 +135,7 @@ class Filtered(Rejected):
 
 
 class ReplyFiltered(Filtered):
-    """The provider's filter stopped what the model wrote, and the server says so in place of a
-    reply.
-    """
+    """The provider's filter stopped the answer, and the server reports that instead of a reply."""
 
     party: Party = "model"
     prompt_only: ClassVar[bool] = False
@@ -151,7 +148,7 @@ class CertificateRefused(ConnectionFailed):
     taken = False
 
 
-def fault_of(
+def error_of_reply(
     where: str,
     status: int,
     headers: Mapping[str, str],
@@ -162,7 +159,9 @@ def fault_of(
 ) -> RequestError:
     """The error for a reply whose status is not 2xx.
 
-    `where`: who replied; `key_source`: the key's variable, for 401.
+    Args:
+        where: the host, for the message.
+        key_source: the key's variable, for status 401.
     """
     try:
         payload = from_json(body) if body else None
@@ -202,9 +201,7 @@ def error_for(
     retry_after: float | None = None,
     rate_limits: RateLimits | None = None,
 ) -> RequestError:
-    """The error for a status and the server's words, wherever they stood (some providers put them
-    into a 200).
-    """
+    """The error for a status and a server's message, which may come in a reply with status 200."""
     no_credit = status == 400 and _NO_CREDIT_WORDS in words
     filtered = 400 <= status < 500 and (
         codes & _FILTERED or _FILTERED_WORDS.search(words)
@@ -261,9 +258,7 @@ def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], st
 
 
 def server_message(payload: Any) -> str:
-    """The words in an error body, in any of the shapes that providers use; "" where it has none of
-    them.
-    """
+    """The message in an error body of any provider's form, or ""."""
     if not isinstance(payload, Mapping):
         return ""
     error = payload.get("error", payload)
@@ -281,9 +276,7 @@ def server_message(payload: Any) -> str:
 
 
 def _details(details: Any) -> str:
-    """The words of a list of what is wrong with each field, as FastAPI writes it: "body.top_p: too
-    large".
-    """
+    """The messages in FastAPI's list of validation errors: "body.top_p: too large"."""
     entries = details.get("detail") if isinstance(details, Mapping) else details
     if not isinstance(entries, list) or not all(
         isinstance(detail, Mapping) for detail in entries
@@ -302,7 +295,7 @@ def _details(details: Any) -> str:
 
 
 def _loading(payload: Any) -> float | None:
-    """Seconds that a model still needs to load, where a 503 says so (Hugging Face)."""
+    """Seconds until a model is loaded, if a 503 reply says so (Hugging Face)."""
     seconds = payload.get("estimated_time") if isinstance(payload, Mapping) else None
     if (
         isinstance(seconds, bool)
@@ -314,7 +307,7 @@ def _loading(payload: Any) -> float | None:
 
 
 def codes_of(payload: Any) -> frozenset[str]:
-    """The codes in an error body, in any of the places that providers use."""
+    """The codes in an error body of any provider's form."""
     error = (payload.get("error") or payload) if isinstance(payload, Mapping) else None
     if not isinstance(error, Mapping):
         return frozenset()
@@ -359,9 +352,7 @@ def google_details(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _retry_delay(payload: Any) -> float | None:
-    """Seconds to wait that a body of Google's names (google.rpc.RetryInfo, "34.07s"); None without
-    one.
-    """
+    """Seconds to wait by Google's RetryInfo ("34.07s"), or None."""
     error = payload.get("error") if isinstance(payload, Mapping) else None
     for detail in google_details(error) if isinstance(error, Mapping) else ():
         delay = detail.get("retryDelay")
@@ -371,19 +362,15 @@ def _retry_delay(payload: Any) -> float | None:
 
 
 def status_of(*words: Any) -> int:
-    """The HTTP status of an error that a body or an event calls by one of these words, the first
-    that is known; else 500.
-    """
+    """The HTTP status for the first known of these error names, else 500."""
     statuses = (_STATUSES.get(word.lower()) for word in words if isinstance(word, str))
     return next(filter(None, statuses), 500)
 
 
-def fault_within(
+def error_within(
     where: str, payload: Mapping[str, Any], *, key_source: str = ""
 ) -> RequestError | None:
-    """The error that a 200 carries in an `error` field, as gateways send it, or that it is by its
-    `object`; None where it is an answer.
-    """
+    """The error in a reply with status 200, or None if it is an answer."""
     error = payload.get("error") or (
         payload if payload.get("object") == "error" else None
     )
@@ -408,7 +395,7 @@ def fault_within(
 def bad_reply(
     where: str, expected: str, got: str | bytes, status: int | None = None
 ) -> BadReply:
-    """A reply that is not what the interface documents; shows the beginning of it."""
+    """The error for a reply in an undocumented form, with the beginning of the reply."""
     text = (
         got[: 4 * SHOWN].decode("utf-8", "replace") if isinstance(got, bytes) else got
     )
@@ -420,9 +407,7 @@ def bad_reply(
 
 
 def usage_within(body: bytes) -> dict[str, Any]:
-    """Of a reply that cannot be read whole: the objects in which formats count tokens, where they
-    are whole themselves.
-    """
+    """The complete usage objects in a reply that is cut off."""
     text = body.decode("utf-8", "replace")
     usage_objects = dict[str, Any]()
     for name in _USAGE:

@@ -46,14 +46,11 @@ _LONGEST_WINDOW = 32 * 86400.0
 def parse_rate_limits(
     headers: Iterable[tuple[bytes, bytes]], now: float | None = None
 ) -> RateLimits | None:
-    """The limits that raw reply headers announce; None where they say nothing.
-
-    `now` in Unix seconds.
-    """
+    """The rate limits in raw reply headers, or None; `now` is in Unix seconds."""
     announced = [
         (meaning, content)
         for name, content in headers
-        if (meaning := _meaning(name)) is not None
+        if (meaning := _parse_header_name(name)) is not None
     ]
     if not announced:
         return None
@@ -89,9 +86,10 @@ def parse_rate_limits(
 
 
 @lru_cache(maxsize=1024)
-def _meaning(header: bytes) -> tuple[str, str, str] | None:
-    """What a header's name says: (unit, window, number), the number "" for the draft that has all
-    in one; None for other names.
+def _parse_header_name(header: bytes) -> tuple[str, str, str] | None:
+    """(unit, window, number) that a header's name stands for, or None.
+
+    The number is "" for the draft standard's header, which has all in one.
     """
     name = header.decode("latin-1").lower()
     if name == "ratelimit":
@@ -133,10 +131,9 @@ def _to_int(number: float | None) -> int | None:
 
 
 def parse_reset(text: str, now: float) -> float | None:
-    """Seconds from `now` (Unix seconds) that a reset names: "6m0s", "20ms", seconds, Unix time, ISO
-    time, HTTP date.
+    """Seconds from `now` until a reset given as "6m0s", "20ms", seconds, Unix, ISO or HTTP time.
 
-    None where it is none of these; never negative.
+    Never negative; None for other forms.
     """
     text = text.strip()
     try:
@@ -173,10 +170,9 @@ def _until(text: str, now: float) -> float | None:
 def parse_retry_after(
     headers: Mapping[str, str], now: float | None = None
 ) -> float | None:
-    """Seconds to wait that a reply names in `retry-after-ms` or `Retry-After` (seconds or HTTP
-    date); None without one.
+    """Seconds to wait by `retry-after-ms` or `Retry-After`, or None.
 
-    A date is read against the reply's own `Date`, so a wrong clock here does not matter.
+    A date is compared with the reply's own `Date`, so a wrong local clock does not matter.
     """
     milliseconds = headers.get("retry-after-ms")
     if (

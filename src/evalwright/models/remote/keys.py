@@ -26,7 +26,7 @@ from evalwright.models.trust import trust_path, trusted
 
 
 class Secret:
-    """A key. Only `reveal` gives its text, and only the code that sends it calls that."""
+    """A key, whose text only `reveal` gives."""
 
     __slots__ = ("_value", "source")
 
@@ -104,8 +104,11 @@ def key_variables(
 def missing_key(
     variables: Sequence[str], provider_keys: Sequence[str], subject: str, url: str = ""
 ) -> str:
-    """The sentence for a key that is not there. variables: from `key_variables`; own: the
-    provider's.
+    """The message for a missing key.
+
+    Args:
+        variables: as from `key_variables`.
+        own: the provider's own variables.
     """
     if not variables:
         variable = (provider_keys or ("VARIABLE",))[0]
@@ -124,10 +127,10 @@ def missing_key(
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """The `KEY=VALUE` lines of a file; {} where there is no file.
+    """The `KEY=VALUE` lines of a file; {} if it does not exist.
 
-    `export KEY=VALUE`, quoted values and comment lines are understood; nothing is expanded or run.
-    Raises ConfigurationError where the file cannot be read as text.
+    `export KEY=VALUE`, quotes and comments are understood; nothing is expanded or run. Raises
+    ConfigurationError for a file that is not text.
     """
     try:
         text = ordinary(path).read_text(encoding="utf-8-sig")

@@ -166,9 +166,7 @@ class LiteLLMModel(RemoteModel):
         return {**where, "arguments": without_none(settings)}
 
     def _environment(self) -> dict[str, str]:
-        """The variables that lead the library to another server or version of an interface, where
-        they are set.
-        """
+        """The variables that are set and change litellm's server or API version."""
         provider = self.model.partition("/")[0].upper().replace("-", "_")
         names = [
             f"{provider}_{end}"
@@ -296,7 +294,7 @@ class LiteLLMModel(RemoteModel):
         return {**self._extra, **without_none(fields), **request_fields, **switches}
 
     def _translate(self, error: Exception) -> RequestError:
-        """Our error tree's name for one of litellm's."""
+        """Our error for one of litellm's."""
         error_name = type(error).__name__
         where = self._settings.where
         words = clean(str(error), 300)

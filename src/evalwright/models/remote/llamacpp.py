@@ -21,7 +21,7 @@ from evalwright.core.responses import Response
 from evalwright.models.local.tokens import common_length, rolling_windows
 from evalwright.models.remote.exchange import Call, Reply, largest_reply
 from evalwright.models.remote.openai import OpenAIModel
-from evalwright.models.remote.openai_echo import EchoedToken, NoEcho, summed
+from evalwright.models.remote.openai_echo import EchoedToken, NoEcho, sum_echoes
 from evalwright.models.remote.providers import Provider
 from evalwright.models.remote.wire.format import not_documented
 from evalwright.models.remote.wire.openai_text import first_choice, text_of
@@ -102,7 +102,7 @@ class LlamaCppModel(OpenAIModel):
             split = min(common_length(alone, tokens), len(tokens) - 1)
             self._require(tokens[:split])
             echoed = await self._forced(tokens[:split], tokens[split:], replies)
-        return summed(echoed, [reply for reply in replies if reply is not None])
+        return sum_echoes(echoed, [reply for reply in replies if reply is not None])
 
     def _require(self, context: Sequence[int]) -> None:
         if not context:

@@ -33,9 +33,7 @@ _AMAZONS_HOST = re.compile(r"//bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaw
 
 
 class Login(ABC):
-    """Credentials that requests are sent with. source: where they come from, for messages and the
-    record, never a secret.
-    """
+    """Credentials for requests; `source` says where they come from and is never a secret."""
 
     source: str
 
@@ -44,14 +42,15 @@ class Login(ABC):
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Raise ConfigurationError where there are no credentials, MissingExtra where a library is
-        missing. Sends nothing.
+        """Check that there are credentials, without sending anything.
+
+        Raises ConfigurationError, or MissingExtra without the library.
         """
         with self._lock:
             self._find()
 
     async def ready(self) -> None:
-        """Have credentials that are valid now; new ones come in a thread.
+        """Make sure that the credentials are valid now, fetching new ones in a thread.
 
         Raises AuthenticationFailed or ConnectionFailed.
         """
@@ -62,19 +61,19 @@ class Login(ABC):
     def sign(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """`headers` with those that let the request in."""
+        """`headers` with those that authenticate the request."""
 
     @abstractmethod
     def _find(self) -> None:
-        """Have credentials, whether they are valid now or not; raises as `check`."""
+        """Load credentials, valid or expired; raises as `check`."""
 
     @abstractmethod
     def _is_good(self) -> bool:
-        """Whether they are valid now."""
+        """Whether the credentials are valid now."""
 
     @abstractmethod
     def _fetch(self) -> None:
-        """Make those that were found valid."""
+        """Refresh the credentials."""
 
     def _renew(self) -> None:
         with self._lock:
@@ -133,7 +132,7 @@ def _session() -> Any:
 
 
 class AwsLogin(Login):
-    """A signature (SigV4) over each request. base_url, region: say which region it is for."""
+    """A signature (SigV4) for each request, for the region of the arguments or of `base_url`."""
 
     def __init__(self, base_url: str, region: str | None) -> None:
         super().__init__()
@@ -212,7 +211,7 @@ def host_of(location: str) -> str:
 
 
 class GoogleLogin(Login):
-    """An access token from application default credentials, fetched again before it runs out."""
+    """An access token from application default credentials, refreshed before it expires."""
 
     source = "Google application default credentials"
 

@@ -50,7 +50,7 @@ class EchoedToken:
 
 
 class NoEcho(BadReply):
-    """The server does not echo log-probabilities: another try does not help."""
+    """The server does not echo log-probabilities; retrying does not help."""
 
     retryable = False
 
@@ -60,7 +60,7 @@ Echo = tuple[list[EchoedToken], Reply]
 
 
 def echo_call(text: str, settings: Settings) -> Call:
-    """What has `text` echoed.
+    """The call that has `text` echoed.
 
     One token is generated and dropped, because many servers take 0 for "no limit".
     """
@@ -81,7 +81,7 @@ def echo_call(text: str, settings: Settings) -> Call:
 
 
 def split_pair(request: LogLikelihood, settings: Settings) -> tuple[str, int]:
-    """(the whole text, where the continuation begins).
+    """(the full text, the index at which the continuation begins).
 
     The context's trailing whitespace goes to the continuation.
     """
@@ -107,13 +107,11 @@ def read_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Res
             " and the context is empty. Pass the model's start token as text, for"
             " example -M 'bos=<s>', or give the task a context."
         )
-    return summed(scored, [reply])
+    return sum_echoes(scored, [reply])
 
 
-def summed(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Response:
-    """One Response for the tokens that have a log-probability, with the usage and time of all
-    `replies`.
-    """
+def sum_echoes(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Response:
+    """One Response for the scored tokens, with the usage and time of all `replies`."""
     scored = [token for token in tokens if token.log_probability is not None]
     greedy = [token.is_greedy for token in scored]
     model = replies[-1].data.get("model")
@@ -372,7 +370,7 @@ def rolling(
                 status=got.status,
             )
         tokens, reply = got
-        return summed((token for token in tokens if token.end > len(bos)), [reply])
+        return sum_echoes((token for token in tokens if token.end > len(bos)), [reply])
     return (yield from _in_windows(bos + text, len(bos), context_length))
 
 
@@ -403,4 +401,4 @@ def _in_windows(
         position = start + new[-1].end
         span = max(2, int(_FILL * context_length * (end - start) / len(tokens)))
         start += new[-1].start
-    return summed(scored, replies)
+    return sum_echoes(scored, replies)

@@ -24,7 +24,7 @@ from evalwright.models.registry import open_model
 from evalwright.models.remote import http_faults
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.http_faults import fault_of
+from evalwright.models.remote.http_faults import error_of_reply
 from evalwright.models.remote.providers import TABLE, Provider, quirks, read_table
 from evalwright.models.remote.wire import FORMATS, wire
 from evalwright.models.remote.wire.format import Settings
@@ -141,7 +141,7 @@ def test_stream(name: str, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("name", "case"), cases("fault"))
 def test_fault(name: str, case: dict[str, Any]) -> None:
     body = b"" if case["body"] is None else json.dumps(case["body"]).encode()
-    found = fault_of("host", case["status"], case.get("headers", {}), body, key_source="$KEY")
+    found = error_of_reply("host", case["status"], case.get("headers", {}), body, key_source="$KEY")
     assert type(found) is error_of(case)
     assert found.retry_after == case.get("retry_after")
     assert ("The key came from $KEY" in str(found)) == (case["error"] == "AuthenticationFailed")

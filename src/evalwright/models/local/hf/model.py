@@ -385,7 +385,7 @@ class TransformersModel(LocalModel):
             self._check_begin()
 
     def _check_begin(self) -> None:
-        """Raise if the tokenizer lacks the BOS of add_bos; under published token rules, only log."""
+        """Raise if the tokenizer lacks the BOS of add_bos; under published rules, only log."""
         from evalwright.models.local.hf.loading import lacks_begin, load_tokenizer
 
         tokenizer = load_tokenizer(

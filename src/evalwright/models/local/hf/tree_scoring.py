@@ -471,7 +471,7 @@ class TreeScorer:
         )
 
     def _to_compare(self, job: _ScoringJob, below: list[Node]) -> int | None:
-        """A request whose prefix is taken from scoring it the plain way, which is also its check."""
+        """A request to score the plain way, to use its prefix and to compare its score."""
         if job.limits is not None:
             return None
         slots = (read.slot for node in walk(below) for read in node.reads)

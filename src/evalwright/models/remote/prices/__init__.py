@@ -35,14 +35,17 @@ _HEAD = ("as_of", "source")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens.
+    """Prices in US dollars per million tokens.
 
-    input: of tokens read; cached_input: of those that the provider had in its cache, None where
-    they cost the same. output: of tokens written, reasoning included. batch: the factor of the
-    provider's batch interface. request: dollars for each request besides. long_above: with more
-    tokens than that in the prompt, long_input, long_cached_input and long_output hold. source:
-    where the price stands. as_of: the day it was taken from there ("2026-11-12"), "" for one given
-    by hand.
+    Attributes:
+        input: for tokens read.
+        output: for tokens written, with reasoning.
+        cached_input: for cached input tokens; None if they cost the same.
+        batch: the factor for batch requests.
+        request: dollars for each request.
+        long_above: with more prompt tokens than this, the `long_` prices apply.
+        source: the address of the price list.
+        as_of: the date of the price list ("2026-11-12"), or "".
     """
 
     input: float
@@ -92,7 +95,7 @@ class Price:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON: what is given."""
+        """The given prices as a mapping for JSON."""
         by_name = {
             price_field.name: getattr(self, price_field.name)
             for price_field in fields(self)
@@ -110,13 +113,13 @@ def _times(tokens: int, price: float) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """The prices of one provider: by name in lower case, and by pattern in their order."""
+    """The prices of one provider, by lower-case name and by pattern in order."""
 
     names: Mapping[str, Price]
     patterns: tuple[tuple[re.Pattern[str], Price], ...]
 
     def find(self, model: str) -> Price | None:
-        """The price of a model, None where it has none."""
+        """The price of a model, or None."""
         name = model.lower()
         for candidate in (name, _SNAPSHOT.sub("", name)):
             if candidate in self.names:
@@ -130,9 +133,7 @@ _own: dict[str, Book] = {}
 
 
 def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | None:
-    """What a provider's model costs, None where no price is known. packaged: also look into the
-    package's table.
-    """
+    """The price of a provider's model, or None; `packaged` includes the package's own table."""
     books = (_own.get(provider), _packaged(provider) if packaged else None)
     return next(
         (price for book in books if book is not None and (price := book.find(model))),
@@ -146,7 +147,7 @@ def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
 
 
 def count_of(provider: str) -> int:
-    """For how many models (or patterns) of a provider a price is known."""
+    """The number of a provider's models (or patterns) with a known price."""
     books = [
         book for book in (_own.get(provider), _packaged(provider)) if book is not None
     ]
@@ -163,12 +164,12 @@ def names_of(provider: str) -> list[str]:
 
 
 def as_of() -> str:
-    """The day of the package's table."""
+    """The date of the package's table."""
     return str(_document()["as_of"])
 
 
 def warn_if_old(price: Price, today: datetime.date | None = None) -> None:
-    """Say once for each date that prices of the package's table are older than `OLD` days."""
+    """Warn, once for each date, that prices of the package's table are older than `OLD` days."""
     if not price.as_of or price.as_of in _warned_dates:
         return
     days = (

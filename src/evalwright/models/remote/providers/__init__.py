@@ -50,11 +50,10 @@ TOKENS_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class ModelRule:
-    """What holds for some of a provider's models: those whose whole name the regular expression
-    `match` fits.
+    """Settings for the models of a provider whose full name matches the pattern `match`.
 
-    Later rules win over earlier ones; `refuses`, where given, replaces what was refused before;
-    `takes` and `lacks` add to what the row says. examples: names that it fits.
+    Later rules win over earlier ones. `refuses` replaces the row's; `takes` and `lacks` extend it.
+    `examples` are names that match.
     """
 
     match: str = ".*"
@@ -76,27 +75,34 @@ class ModelRule:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One row.
+    """A provider's row in the table.
 
-    base_url: `{name}` in it is filled from the argument `variables` or the environment variable
-    that `variables` here names. key: environment variables that may hold the key, the first that is
-    set counts; () where none is needed. wires: the formats it speaks, its default first. auth: see
-    `AUTHS`. model: how a model's name is sent, if it has no slash
-    ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so
-    the rules hold only at its own address. defaults: max_tokens, temperature, top_p where neither
-    the task nor the person says otherwise. thinking: by level, what is added to a body (`body`),
-    what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
-    place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the
-    body, or a table of places by wire format. url_variable: the environment variable whose address
-    is used in place of base_url. stream: answers come in pieces unless the person says otherwise.
-    least_temperature: sent instead of a lower one that a task sets. most_stops: of a request's stop
-    strings, as many are sent; all are applied here. prefill: added to the body where the prompt
-    ends with the beginning of the answer. cost_field: where a reply names its cost in US dollars
-    ("usage.cost"). system_field: the input of the system's text where a model has no messages, ""
-    where it has none. takes, lacks: of a request's further options and images, what its interface
-    has beyond its format's own, and what it has not. names_itself: replies name what the server has
-    loaded or deployed, whatever name was asked. scoring: how completions give log-likelihoods, see
-    `SCORING`. docs: where its interface is described.
+    Attributes:
+        base_url: `{name}` in it is filled from the argument `variables`, or from the environment
+            variable that `variables` names.
+        key: environment variables for the key, of which the first that is set counts; () if none is
+            needed.
+        wires: the wire formats, the default first.
+        auth: one of `AUTHS`.
+        model: how a model's name without a slash is sent ("accounts/fireworks/models/{model}").
+        any_server: the name also stands for other servers, so the rules hold only at its own
+            address.
+        defaults: max_tokens, temperature and top_p where neither the task nor the user sets them.
+        thinking: by level, the fields to merge (`body`), to omit (`refuses`), and whether to
+            `stream`. `budget` is the place of a number of tokens, `efforts` are words that are
+            levels, and `effort` is their place in the body, or a table of places by wire format.
+        url_variable: the environment variable for another base URL.
+        stream: stream answers unless the user says otherwise.
+        least_temperature: sent instead of a lower one.
+        most_stops: the number of stop strings to send; all of them are applied here.
+        prefill: merged into the body if the prompt ends with the beginning of the answer.
+        cost_field: the field with a reply's cost in US dollars ("usage.cost").
+        system_field: the input for the system prompt of a model without messages, or "".
+        takes, lacks: options and images that the interface has, or lacks, in difference to its
+            format.
+        names_itself: replies name the deployed model, whatever name was requested.
+        scoring: how completions give log-likelihoods, one of `SCORING`.
+        docs: the address of the interface's documentation.
     """
 
     name: str
@@ -137,16 +143,13 @@ _added: dict[str, Provider] = {}
 
 
 def find(name: str) -> Provider | None:
-    """The row of that name, None where there is none.
-
-    Raises ConfigurationError for a file of a person's own.
-    """
+    """The provider's row, or None. Raises ConfigurationError for an invalid user's file."""
     _read_variable(os.environ.get(VARIABLE, ""))
     return _added.get(name) or _packaged().get(name)
 
 
 def is_packaged(row: Provider) -> bool:
-    """Whether a row is one of the package's, whose variables are known to hold no secret."""
+    """Whether a row is the package's own, whose variables hold no secret."""
     return row.name in _packaged() and row.name not in _added
 
 
@@ -199,7 +202,7 @@ def add_file(path: Path) -> list[str]:
 
 
 def _check_name(name: str, path: Path) -> None:
-    """Refuse a row that would never be used, because the name is that of a backend in code."""
+    """Reject the name of a built-in backend, as such a row would never be used."""
     if name in BUILT_IN and name not in _packaged():
         raise ConfigurationError(
             f"{path.name}, provider '{name}': '{name}/...' are models of a backend in"

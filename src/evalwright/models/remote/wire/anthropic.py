@@ -1,4 +1,6 @@
-"""Anthropic's messages: system apart, content in blocks, a limit that must be given, thinking with
+"""Anthropic's messages.
+
+The system prompt is separate, content comes in blocks, a token limit is required, and thinking has
 a budget.
 """
 
@@ -24,9 +26,9 @@ _BUDGET = ("thinking", "budget_tokens")
 
 
 def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body.
+    """The request body; a prefill stays the last message.
 
-    A prefill stays the last message. Raises Rejected for a prompt without a user's turn.
+    Raises Rejected for a prompt without a user's turn.
     """
     system, talk = form.system_and_talk(request, settings)
     sampling = form.sampling(request, settings)
@@ -56,9 +58,9 @@ def _part(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": part}
 
 
-def message_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a message says."""
-    form.sound(data, settings)
+def parse_message(data: Any, request: Generate, settings: Settings) -> Said:
+    """The content of a message."""
+    form.require_success(data, settings)
     content = data.get("content")
     if not isinstance(content, list) or not all(
         isinstance(block, Mapping) for block in content
@@ -69,7 +71,7 @@ def message_said(data: Any, request: Generate, settings: Settings) -> Said:
     stopped = data.get("stop_reason")
     finish = CONTENT_FILTER if stopped == "refusal" else form.finish_of(stopped)
     # The interface refuses stop strings of white space alone.
-    text, finish = form.cut_here(
+    text, finish = form.apply_local_stops(
         text, finish, tuple(sign for sign in request.stop if not sign.strip())
     )
     kinds = [block.get("type") for block in content]
@@ -88,7 +90,7 @@ def message_said(data: Any, request: Generate, settings: Settings) -> Said:
 
 
 def message_usage(data: Any) -> Usage:
-    """Tokens. Anthropic counts cached input apart; here it is a part of the input."""
+    """Token usage. Anthropic counts cached input separately; here it is included in the input."""
     read = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
     thought = "output_tokens_details.thinking_tokens"
     return form.usage_of(
@@ -119,7 +121,7 @@ def _joined(
 
 
 class MessageGatherer(form.Gathering):
-    """The events of a streamed message, put together as the message would have been."""
+    """Assembles the events of a streamed message."""
 
     _TEXT = ("text", "thinking")
 
@@ -131,13 +133,10 @@ class MessageGatherer(form.Gathering):
         self._usage: dict[str, Any] = {}
 
     def add(self, event: str, data: Any) -> bool:
-        """Take one event; `message_stop` ends the answer.
-
-        Kinds that are not known are passed over, as documented.
-        """
-        event_type = form.sound(data, self.settings, "an event as a JSON object").get(
-            "type"
-        )
+        """Take one event; `message_stop` ends the answer, and unknown types are ignored."""
+        event_type = form.require_success(
+            data, self.settings, "an event as a JSON object"
+        ).get("type")
         if event_type == "message_start":
             self._start(data)
         elif event_type == "content_block_start":
@@ -219,7 +218,7 @@ WIRE = Wire(
     name="anthropic",
     path=lambda settings: "/messages",
     payload=messages_payload,
-    said=message_said,
+    said=parse_message,
     usage=message_usage,
     gather=MessageGatherer,
     lacks=frozenset(("seed",)),

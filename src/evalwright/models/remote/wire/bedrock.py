@@ -1,6 +1,4 @@
-"""Amazon Bedrock's Converse: one shape for all its models, the model in the path, streams in
-Amazon's own frames.
-"""
+"""Amazon Bedrock's Converse: one format for all models, with streams in Amazon's own framing."""
 
 from __future__ import annotations
 
@@ -28,14 +26,14 @@ _BUDGET = ("additionalModelRequestFields", "thinking", "budget_tokens")
 
 
 def path_of(settings: Settings, method: str) -> str:
-    """Where a model's method is. Colons and slashes of ids and ARNs are percent-encoded, once."""
+    """The path of a model's method, with colons and slashes of ids percent-encoded once."""
     return f"/model/{quote(settings.model, safe='-._~')}/{method}"
 
 
 def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body.
+    """The request body.
 
-    Turns of one role in a row become one message, because roles must alternate. Raises Rejected
+    Consecutive turns of one role become one message, because roles must alternate. Raises Rejected
     without a turn.
     """
     system, talk = form.system_and_talk(request, settings)
@@ -74,12 +72,9 @@ def _part(part: Part) -> dict[str, Any]:
     return {"text": part}
 
 
-def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a reply of Converse says.
-
-    What a guardrail says in the model's place is the text, as it came.
-    """
-    form.an_object(data, settings)
+def parse_converse(data: Any, request: Generate, settings: Settings) -> Said:
+    """The content of a Converse reply; a guardrail's message counts as the text."""
+    form.require_object(data, settings)
     content = form.at(data, "output", "message", "content")
     if not isinstance(content, list) or not all(
         isinstance(block, Mapping) for block in content
@@ -95,7 +90,7 @@ def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
     excused = called or any("reasoningContent" in block for block in content)
     finish = form.finish_of(data.get("stopReason"))
     # Many models refuse stop strings of white space alone.
-    text, finish = form.cut_here(
+    text, finish = form.apply_local_stops(
         text, finish, tuple(sign for sign in request.stop if not sign.strip())
     )
     return Said(
@@ -109,10 +104,7 @@ def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
 
 
 def converse_usage(data: Any) -> Usage:
-    """Tokens.
-
-    Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart.
-    """
+    """Token usage. Cached input is added to the input; reasoning has no count of its own."""
     read = "inputTokens cacheReadInputTokens cacheWriteInputTokens"
     return form.usage_of(
         form.at(data, "usage"), read, "outputTokens", cached="cacheReadInputTokens"
@@ -125,10 +117,7 @@ def _thought(block: Mapping[str, Any]) -> str:
 
 
 class ConverseGatherer(form.Gathering):
-    """The events of ConverseStream, put together as Converse would have answered.
-
-    The last one is `metadata`.
-    """
+    """Assembles the events of ConverseStream, of which `metadata` is the last."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -138,7 +127,7 @@ class ConverseGatherer(form.Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take one event; `metadata` after `messageStop` ends the answer."""
-        form.an_object(data, self.settings, "an event as a JSON object")
+        form.require_object(data, self.settings, "an event as a JSON object")
         if event.endswith("Exception"):
             raise self._fault(event, data)
         if event == "contentBlockDelta":
@@ -222,7 +211,7 @@ WIRE = Wire(
     name="bedrock",
     path=lambda settings: path_of(settings, "converse"),
     payload=converse_payload,
-    said=converse_said,
+    said=parse_converse,
     usage=converse_usage,
     gather=ConverseGatherer,
     stream_path=lambda settings: path_of(settings, "converse-stream"),

@@ -1,4 +1,4 @@
-"""Cohere's chat, version 2: content in parts, thinking apart, a stream of typed events."""
+"""Cohere's chat, version 2, with separate thinking and a stream of typed events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST_P = 0.99
 
 
 def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. Raises Rejected for a prefill, which would not be continued."""
+    """The request body. Raises Rejected for a prefill, which Cohere does not continue."""
     messages = chat_messages(request.prompt)
     if messages and messages[-1]["role"] == "assistant":
         raise Rejected(
@@ -49,8 +49,8 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     return form.merged(body, settings.extra_body)
 
 
-def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a chat reply says."""
+def parse_cohere(data: Any, request: Generate, settings: Settings) -> Said:
+    """The content of a chat reply."""
     message = data.get("message") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(message, Mapping):
         # An error body has its words where an answer has its message.
@@ -60,7 +60,7 @@ def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
             )
         raise form.not_documented(settings, "message", data)
     finish = data.get("finish_reason")
-    _raise_failed(finish, data.get("error"), settings)
+    _raise_on_failure(finish, data.get("error"), settings)
     content = message.get("content")
     blocks = (
         [block for block in content if isinstance(block, Mapping)]
@@ -85,8 +85,8 @@ def _joined(blocks: list[Mapping[str, Any]], name: str) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
-    """Raise for an answer that broke off on the provider's side."""
+def _raise_on_failure(finish: Any, words: Any, settings: Settings) -> None:
+    """Raise if the provider aborted the answer."""
     reason = f": {clean(words, 300)}" if isinstance(words, str) and words else "."
     if finish == "ERROR":
         raise Overloaded(
@@ -99,9 +99,7 @@ def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
-    """Of pieces of text, each with the values of its tokens: the first of them has the piece's
-    text.
-    """
+    """The log-probabilities by token; the first token of each piece has the piece's text."""
     rows: list[Any] = []
     for piece in form.table(data).get("logprobs") or ():
         values = form.at(piece, "logprobs")
@@ -115,9 +113,7 @@ def _tokens(data: Any) -> list[TokenLogProb]:
 
 
 def _usage(data: Any) -> Usage:
-    """`tokens` is what the model read and wrote; `billed_units` leaves out what Cohere adds to a
-    prompt.
-    """
+    """Token usage by `tokens`, as `billed_units` excludes what Cohere adds to a prompt."""
     usage = form.at(data, "usage")
     counted = form.at(usage, "tokens") or form.at(usage, "billed_units")
     return Usage(
@@ -128,7 +124,7 @@ def _usage(data: Any) -> Usage:
 
 
 class CohereGatherer(form.Gathering):
-    """The typed events of a streamed chat, put together as the reply would have been."""
+    """Assembles the typed events of a streamed chat."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -140,7 +136,9 @@ class CohereGatherer(form.Gathering):
     def add(self, event: str, data: Any) -> bool:
         """Take an event; message-end ends the answer."""
         event_type = (
-            form.an_object(data, self.settings, "an event as a JSON object").get("type")
+            form.require_object(data, self.settings, "an event as a JSON object").get(
+                "type"
+            )
             or event
         )
         delta = form.table(data.get("delta"))
@@ -187,7 +185,7 @@ WIRE = Wire(
     name="cohere",
     path=lambda settings: "/chat",
     payload=cohere_payload,
-    said=cohere_said,
+    said=parse_cohere,
     usage=_usage,
     gather=CohereGatherer,
     names_limit=False,

@@ -33,17 +33,15 @@ _BUDGET = ("generationConfig", "thinkingConfig", "thinkingBudget")
 
 
 def path_of(settings: Settings, method: str) -> str:
-    """Where a model's method is; a name with a slash ("tunedModels/mine") says its collection
-    itself.
-    """
+    """The path of a model's method; a name with a slash ("tunedModels/mine") has its collection."""
     name = settings.model if "/" in settings.model else f"models/{settings.model}"
     return f"/{quote(name, safe='/-._~')}:{method}"
 
 
 def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body.
+    """The request body; a prefill stays the model's last turn.
 
-    A prefill stays the last turn of the model. Raises Rejected for a prompt without a turn.
+    Raises Rejected for a prompt without a turn.
     """
     system, talk = form.system_and_talk(request, settings)
     sampling = form.sampling(request, settings)
@@ -90,7 +88,7 @@ def _logprobs(alternatives: int) -> dict[str, Any]:
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
-    """The chosen token of each step, beside the most probable ones."""
+    """The chosen token of each step and its alternatives."""
     log_probs = form.at(
         (form.table(data).get("candidates") or [None])[0], "logprobsResult"
     )
@@ -105,12 +103,9 @@ def _tokens(data: Any) -> list[TokenLogProb]:
     return read_tokens(rows, "token", "logProbability", "others")
 
 
-def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a GenerateContentResponse says.
-
-    Raises Filtered where it has no candidate because the prompt was blocked.
-    """
-    form.sound(data, settings)
+def parse_gemini(data: Any, request: Generate, settings: Settings) -> Said:
+    """The content of a GenerateContentResponse. Raises Filtered if its prompt was blocked."""
+    form.require_success(data, settings)
     usage = gemini_usage(data)
     model = data.get("modelVersion")
     candidate = _candidate(data, settings)
@@ -120,14 +115,14 @@ def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
     if _is_blocked(candidate) and not (text or called):
         return Said("", reasoning, CONTENT_FILTER, usage, model)
     finish = form.finish_of(candidate.get("finishReason"))
-    text, finish = form.cut_here(text, finish, request.stop[MOST_STOPS:])
+    text, finish = form.apply_local_stops(text, finish, request.stop[MOST_STOPS:])
     return Said(
         text, reasoning, finish, usage, model, excused=called, calls_tool=called
     )
 
 
 def gemini_usage(data: Any) -> Usage:
-    """Tokens. Thoughts are counted apart from the candidate; here they are a part of the output."""
+    """Token usage. Thoughts are counted separately by Gemini; here they are part of the output."""
     return form.usage_of(
         form.at(data, "usageMetadata"),
         "promptTokenCount toolUsePromptTokenCount",
@@ -138,7 +133,7 @@ def gemini_usage(data: Any) -> Usage:
 
 
 def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
-    """The first candidate. Raises Filtered where there is none because the prompt was blocked."""
+    """The first candidate. Raises Filtered if the prompt was blocked."""
     candidates = data.get("candidates")
     if (
         isinstance(candidates, list)
@@ -155,7 +150,7 @@ def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]
 
 
 def _refuse_blocked_prompt(data: Mapping[str, Any], settings: Settings) -> None:
-    """Raise Filtered where the reply says that the prompt was blocked: the model was not asked."""
+    """Raise Filtered if the prompt was blocked before it reached the model."""
     feedback = form.table(data.get("promptFeedback"))
     reason = feedback.get("blockReason")
     if reason or _is_blocked(feedback):
@@ -166,7 +161,7 @@ def _refuse_blocked_prompt(data: Mapping[str, Any], settings: Settings) -> None:
 
 
 def _is_blocked(rated: Mapping[str, Any]) -> bool:
-    """Whether a safety rating, of a prompt or of a candidate, says that it was blocked."""
+    """Whether a safety rating of a prompt or candidate blocked it."""
     ratings = rated.get("safetyRatings")
     return isinstance(ratings, list) and any(
         form.at(rating, "blocked") is True for rating in ratings
@@ -199,10 +194,10 @@ def _parts(
 
 
 class GeminiGatherer(form.Gathering):
-    """The chunks of a streamed answer, each a reply of its own, put together as one.
+    """Assembles the chunks of a streamed answer.
 
-    Some models write a finish reason into every chunk, so the answer is whole when the stream ends
-    and one was seen.
+    Some models repeat a finish reason in every chunk, so the answer is complete when the stream
+    ends after one.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -214,7 +209,7 @@ class GeminiGatherer(form.Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take a chunk."""
-        form.sound(data, self.settings, "a chunk as a JSON object")
+        form.require_success(data, self.settings, "a chunk as a JSON object")
         self.note_name(data.get("modelVersion"))
         self._head.update(
             (name, value) for name, value in data.items() if name != "candidates"
@@ -256,7 +251,7 @@ WIRE = Wire(
     name="gemini",
     path=lambda settings: path_of(settings, "generateContent"),
     payload=gemini_payload,
-    said=gemini_said,
+    said=parse_gemini,
     usage=gemini_usage,
     gather=GeminiGatherer,
     stream_path=lambda settings: (

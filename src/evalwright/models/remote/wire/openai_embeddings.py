@@ -1,6 +1,4 @@
-"""OpenAI's embeddings, which most providers and local servers speak: a text goes out, its vector
-comes back.
-"""
+"""OpenAI's embeddings, which most providers and local servers support."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from evalwright.models.remote.wire.format import (
     Settings,
     Wire,
     not_documented,
-    sound,
+    require_success,
 )
 from evalwright.models.remote.wire.openai_text import reply_usage
 
@@ -26,17 +24,13 @@ _SHOWN = 2
 
 
 def embedding_payload(request: Embed, settings: Settings) -> dict[str, Any]:
-    """The body: one text, and the model's extra fields (`dimensions`, `input_type`)."""
+    """The request body: one text and the extra fields (`dimensions`, `input_type`)."""
     return {"model": settings.model, "input": request.text, **settings.extra_body}
 
 
-def embedding_said(data: Any, request: Embed, settings: Settings) -> Said:
-    """The vector.
-
-    Raises BadReply where there is not exactly one of finite numbers, or the error that a 200
-    carries.
-    """
-    rows = sound(data, settings).get("data")
+def parse_embedding(data: Any, request: Embed, settings: Settings) -> Said:
+    """The vector. Raises BadReply unless there is exactly one, of finite numbers."""
+    rows = require_success(data, settings).get("data")
     if not isinstance(rows, list) or len(rows) != 1 or not isinstance(rows[0], Mapping):
         raise not_documented(settings, "exactly one embedding in data", _brief(data))
     vector = _vector(rows[0].get("embedding"), data, settings)
@@ -87,7 +81,7 @@ WIRE = Wire(
     name="openai-embeddings",
     path=lambda settings: "/embeddings",
     payload=embedding_payload,
-    said=embedding_said,
+    said=parse_embedding,
     usage=_usage,
     abilities=frozenset(("embed",)),
     lacks=frozenset(SAMPLING),

@@ -1,7 +1,7 @@
-"""OpenAI's responses: items in, items out, with the reasoning's summary apart.
+"""OpenAI's responses: a list of items, with a separate summary of the reasoning.
 
-A reply is a list of output items of several kinds, of which any may be missing: they are told apart
-by their type, never by their place. A stream ends with the whole reply in its last event.
+Any type of output item may be missing, so items are identified by type, never by position. The last
+event of a stream has the complete response.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body.
+    """The request body, with system messages as the instructions.
 
-    System messages are the instructions. Raises Rejected for a prefill, which would not be
-    continued.
+    Raises Rejected for a prefill, which would not be continued.
     """
     system, turns = form.system_and_turns(request.prompt)
     if turns and turns[-1].role == "assistant":
@@ -82,7 +81,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
-    """Of all texts of a response, in their order."""
+    """The tokens of all texts of a response, in order."""
     items = [
         item
         for item in form.table(data).get("output") or ()
@@ -106,12 +105,12 @@ def _tokens(data: Any) -> list[TokenLogProb]:
     ]
 
 
-def response_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a response object says."""
-    status = form.an_object(data, settings).get("status")
+def parse_response(data: Any, request: Generate, settings: Settings) -> Said:
+    """The content of a response object."""
+    status = form.require_object(data, settings).get("status")
     if status == "failed":
         raise _failure(data.get("error"), settings)
-    form.sound(data, settings)
+    form.require_success(data, settings)
     output = data.get("output")
     if not isinstance(output, list):
         raise form.not_documented(settings, "output as a list", data)
@@ -134,7 +133,7 @@ def response_said(data: Any, request: Generate, settings: Settings) -> Said:
 
 
 def response_usage(data: Any) -> Usage:
-    """Tokens."""
+    """The token usage."""
     thought = "output_tokens_details.reasoning_tokens"
     cached = "input_tokens_details.cached_tokens"
     return form.usage_of(
@@ -200,7 +199,7 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
 
 
 def _failure(error: Any, settings: Settings) -> RequestError:
-    """The error of a reply, or of an event, that failed."""
+    """The error that a failed response, or an event, describes."""
     code = form.at(error, "code")
     reason = server_message({"error": error}) or "it gave no reason"
     if code in _POLICIES:
@@ -232,7 +231,9 @@ class ResponsesGatherer(form.Gathering):
         raises.
         """
         event_type = (
-            form.an_object(data, self.settings, "an event as a JSON object").get("type")
+            form.require_object(data, self.settings, "an event as a JSON object").get(
+                "type"
+            )
             or event
         )
         self.note_name(form.at(data, "response", "model"))
@@ -264,7 +265,7 @@ WIRE = Wire(
     name="openai-responses",
     path=lambda settings: "/responses",
     payload=responses_payload,
-    said=response_said,
+    said=parse_response,
     usage=response_usage,
     gather=ResponsesGatherer,
     lacks=frozenset({"stop", "seed"}),

@@ -1,6 +1,4 @@
-"""OpenAI's chat completions, which most providers and servers speak, and its completions, as base
-models are served.
-"""
+"""OpenAI's chat completions and completions, which most providers and servers support."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from evalwright.models.remote.wire.options import (
 
 
 def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. Text becomes one user message; a prefill stays the last message."""
+    """The request body; a text becomes one user message, a prefill stays the last message."""
     body = {"model": settings.model, "messages": chat_messages(request.prompt)}
     return with_sampling(body, request, settings)
 
@@ -54,8 +52,8 @@ def with_sampling(
     return form.merged({**body, **form.without_none(fields)}, settings.extra_body)
 
 
-def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a chat completion says."""
+def parse_chat(data: Any, request: Generate, settings: Settings) -> Said:
+    """The content of a chat completion."""
     choice = first_choice(data, settings)
     message = choice.get("message")
     if not isinstance(message, Mapping):
@@ -91,8 +89,8 @@ STOP_FIELDS = ("stop_reason", "matched_stop")
 
 
 def first_choice(data: Any, settings: Settings) -> Mapping[str, Any]:
-    """A reply's first choice. Raises BadReply, or the error that a 200 carries."""
-    choices = form.sound(data, settings).get("choices")
+    """A reply's first choice. Raises BadReply, or the error in a reply with status 200."""
+    choices = form.require_success(data, settings).get("choices")
     if (
         not isinstance(choices, list)
         or not choices
@@ -128,7 +126,7 @@ def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
 
 
 def _refusal(message: Mapping[str, Any]) -> str:
-    """What stands in the field made for refusals, of the message or of the parts of its content."""
+    """The refusal of a message, or of the parts of its content."""
     blocks = message.get("content")
     holders = (
         [message, *(block for block in blocks if isinstance(block, Mapping))]
@@ -143,10 +141,7 @@ def _refusal(message: Mapping[str, Any]) -> str:
 
 
 def read_usage(usage: Any) -> Usage:
-    """Token counts; what the server does not say is 0.
-
-    Cached tokens also by DeepSeek's name, and by Moonshot's.
-    """
+    """Token usage, with the names that DeepSeek and Moonshot have for cached tokens."""
     if not isinstance(usage, Mapping):
         return Usage()
     read = form.count(usage.get("prompt_tokens"))
@@ -169,15 +164,14 @@ def read_usage(usage: Any) -> Usage:
 
 
 def reply_usage(data: Any) -> Usage:
-    """What a reply says it used."""
+    """The token usage of a reply."""
     return read_usage(form.at(data, "usage"))
 
 
 class CompletionGatherer(form.Gathering):
-    """The chunks of a streamed completion, put together as the completion would have been.
+    """Assembles the chunks of a streamed completion.
 
-    `[DONE]` ends it, or the stream's own end once a chunk has said why the answer ended: some
-    servers leave `[DONE]` out.
+    It ends with `[DONE]`, or, as some servers omit that, with the stream after a finish reason.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -193,7 +187,7 @@ class CompletionGatherer(form.Gathering):
         """Take a chunk."""
         if data == "[DONE]":
             return True
-        form.sound(data, self.settings, "a chunk as a JSON object")
+        form.require_success(data, self.settings, "a chunk as a JSON object")
         self.note_name(data.get("model"))
         self._head.update(
             (name, data[name]) for name in ("id", "model") if data.get(name)
@@ -215,7 +209,7 @@ class CompletionGatherer(form.Gathering):
         return False
 
     def ended(self) -> bool:
-        """Whether a chunk has said why the answer ended."""
+        """Whether a chunk had a finish reason."""
         return self._finish is not None
 
     def _take(self, choice: Mapping[str, Any]) -> None:
@@ -268,7 +262,7 @@ class ChatGatherer(CompletionGatherer):
 
 
 def streamed(body: dict[str, Any]) -> dict[str, Any]:
-    """The body of a streamed answer; without its options a stream says nothing of its tokens."""
+    """The body of a streamed request, which asks for token usage too."""
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -276,7 +270,7 @@ CHAT = Wire(
     name="openai-chat",
     path=lambda settings: "/chat/completions",
     payload=chat_payload,
-    said=chat_said,
+    said=parse_chat,
     usage=reply_usage,
     gather=ChatGatherer,
     stream_payload=streamed,
@@ -293,7 +287,7 @@ COMPLETIONS_MAX_TOKENS = 1024
 
 
 def completions_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. Raises Rejected for messages, which this interface cannot render."""
+    """The request body. Raises Rejected for messages, which this interface cannot render."""
     prompt = text_of(request.prompt, settings)
     body = with_sampling({"model": settings.model, "prompt": prompt}, request, settings)
     body.setdefault("max_tokens", COMPLETIONS_MAX_TOKENS)
@@ -301,7 +295,7 @@ def completions_payload(request: Generate, settings: Settings) -> dict[str, Any]
 
 
 def text_of(prompt: Prompt, settings: Settings) -> str:
-    """The prompt as the text that the completions interface takes."""
+    """The prompt as one text."""
     if isinstance(prompt, str):
         return prompt
     raise Rejected(
@@ -310,8 +304,8 @@ def text_of(prompt: Prompt, settings: Settings) -> str:
     )
 
 
-def completion_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a completion says."""
+def parse_completion(data: Any, request: Generate, settings: Settings) -> Said:
+    """The content of a completion."""
     choice = first_choice(data, settings)
     text = choice.get("text")
     if not isinstance(text, str):
@@ -334,7 +328,7 @@ COMPLETIONS = Wire(
     name="openai-completions",
     path=lambda settings: "/completions",
     payload=completions_payload,
-    said=completion_said,
+    said=parse_completion,
     usage=reply_usage,
     abilities=frozenset(("generate",)),
     gather=CompletionGatherer,

@@ -1,8 +1,7 @@
-"""What wire formats carry besides text and plain sampling: options of a request as fields of a
-body, images as parts, and the log-probabilities of an answer's tokens read back.
+"""Further options of wire formats: fields of the body, images, and log-probabilities of tokens.
 
-Each format has one table of options, from an option's name to what its value is in the body. What
-stands in no table is refused before anything is sent.
+Each format has a table from an option's name to its fields in the body. An option that is not in it
+is refused before anything is sent.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def nested(place: str, value: Any) -> Any:
 
 
 def at_place(place: str) -> Callable[[Any], Mapping[str, Any]]:
-    """An option whose value stands as it is at one place."""
+    """An option that is sent unchanged at one place."""
     return lambda value: nested(place, value)
 
 
@@ -93,11 +92,11 @@ def parts(turn: Message, part_of: PartOf) -> list[Mapping[str, Any]]:
 
 
 class NoLogProbs(Exception):
-    """A reply has no log-probabilities where they were asked for, or what stands there is none."""
+    """A reply's log-probabilities are missing or malformed."""
 
 
 def chat_tokens(data: Any) -> list[TokenLogProb]:
-    """Of a chat completion: `choices[0].logprobs.content`. Raises NoLogProbs."""
+    """The tokens of a chat completion. Raises NoLogProbs."""
     try:
         rows = data["choices"][0]["logprobs"]["content"]
     except (KeyError, IndexError, TypeError):
@@ -106,9 +105,7 @@ def chat_tokens(data: Any) -> list[TokenLogProb]:
 
 
 def completion_tokens(data: Any) -> list[TokenLogProb]:
-    """Of a completion: three lists side by side in `choices[0].logprobs`, or llama.cpp's one as in
-    a chat. Raises NoLogProbs.
-    """
+    """The tokens of a completion, in OpenAI's or llama.cpp's form. Raises NoLogProbs."""
     try:
         log_probs = data["choices"][0]["logprobs"]
         if "content" in log_probs:

@@ -1,10 +1,8 @@
-"""Replicate: a prediction is made, and looked at until it has ended.
+"""Replicate: create a prediction, then poll it until it ends.
 
-Models have inputs, not messages.
-
-`owner/name` is one of its official models, `owner/name:version` or a bare version hash any other. A
-prediction names its own address; only one below the base URL is followed, because the key goes with
-it.
+Models have inputs, not messages. `owner/name` is an official model; `owner/name:version` or a
+version hash is any other. A prediction has its own address, used only if it is below the base URL,
+because the key is sent with it.
 """
 
 from __future__ import annotations
@@ -29,13 +27,13 @@ _ENDED_BADLY = ("failed", "canceled", "aborted")
 
 
 def path(settings: Settings) -> str:
-    """Where a prediction with this model is made."""
+    """The path to create a prediction with this model."""
     model, version = _model(settings)
     return "/predictions" if version else f"/models/{model}/predictions"
 
 
 def _model(settings: Settings) -> tuple[str, str]:
-    """(owner/name, version), one of them "" where the other says enough.
+    """(owner/name, version) of the model, one of them possibly "".
 
     Raises Rejected for other names.
     """
@@ -82,17 +80,17 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 
 def ended(reply: Reply, settings: Settings) -> bool:
-    """Whether a prediction has ended. Raises BadReply for what is none."""
+    """Whether a prediction has ended. Raises BadReply if it is no prediction."""
     return _status(reply.data, settings) not in _RUNNING
 
 
-def look(reply: Reply, settings: Settings) -> Call:
-    """The call that looks at a prediction again."""
+def poll(reply: Reply, settings: Settings) -> Call:
+    """The call that polls a prediction."""
     return Call(_below(reply, "get", settings), method="GET")
 
 
 def cancel(reply: Reply, settings: Settings) -> Call:
-    """The call that gives a prediction up."""
+    """The call that cancels a prediction."""
     return Call(_below(reply, "cancel", settings), {})
 
 
@@ -121,8 +119,8 @@ def _below(reply: Reply, name: str, settings: Settings) -> str:
     return suffix
 
 
-def prediction_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a prediction that has ended says."""
+def parse_prediction(data: Any, request: Generate, settings: Settings) -> Said:
+    """The content of a prediction that has ended."""
     status = _status(data, settings)
     if status in _ENDED_BADLY:
         reason = clean(str(data.get("error") or "it gave no reason"), 300)
@@ -155,10 +153,10 @@ WIRE = Wire(
     name="replicate",
     path=path,
     payload=replicate_payload,
-    said=prediction_said,
+    said=parse_prediction,
     usage=_usage,
     model_in_path=True,
-    polling=Polling(ended, look, cancel),
+    polling=Polling(ended, poll, cancel),
     # Some models have an input for stop strings and some have not, so the answer is cut here, where
     # it is exact.
     lacks=frozenset({"stop"}),
