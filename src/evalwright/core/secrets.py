@@ -159,8 +159,8 @@ def remember(secret: str) -> None:
     if credentials and scheme.lower() in ("bearer", "basic", "token"):
         remember(credentials.strip())
         if scheme.lower() == "basic":
-            remember(_decoded(credentials))
-            remember(_decoded(credentials).partition(":")[2])
+            remember(_decode_base64(credentials))
+            remember(_decode_base64(credentials).partition(":")[2])
         return
     if (
         len(secret) < MIN_SECRET_CHARS
@@ -305,7 +305,7 @@ def _encoded_forms(secret: str) -> set[str]:
     }
 
 
-def _decoded(text: str) -> str:
+def _decode_base64(text: str) -> str:
     try:
         return a2b_base64(text.strip()).decode("utf-8")
     except (Error, ValueError):

@@ -208,7 +208,7 @@ class Breaker:
         `at_fault` says that the endpoint may be at fault, not the request.
         """
         return self._row(
-            "ill", at_fault, self.SURE if lets_nothing_in(error) else self.SICK, now
+            "ill", at_fault, self.SURE if is_closed_endpoint(error) else self.SICK, now
         )
 
     def _row(
@@ -231,8 +231,8 @@ def is_unreached(error: RequestError) -> bool:
     )
 
 
-def lets_nothing_in(error: RequestError) -> bool:
-    """Whether an endpoint lets no request in: no connection, a refused key, or a missing model."""
+def is_closed_endpoint(error: RequestError) -> bool:
+    """Whether an endpoint accepts no request: no connection, a refused key, or a missing model."""
     return (
         isinstance(error, AuthenticationFailed | ConnectionFailed | WrongModel)
         or error.status == 404

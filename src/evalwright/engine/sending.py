@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from evalwright.core.errors import BadReply, Rejected, RequestError
 from evalwright.core.responses import Response
 from evalwright.engine.pacing import Pacer, Permit
-from evalwright.engine.retry import Breaker, lets_nothing_in
+from evalwright.engine.retry import Breaker, is_closed_endpoint
 from evalwright.models.base import RemoteModel
 from evalwright.models.replicas import Replica
 
@@ -120,7 +120,7 @@ class Endpoint:
 
         One that has never answered may reject a request that is right.
         """
-        if lets_nothing_in(error):
+        if is_closed_endpoint(error):
             return True
         if isinstance(error, Rejected):
             return not self.breaker.proven

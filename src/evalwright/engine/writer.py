@@ -92,12 +92,11 @@ class Writer:
             self.broken = self._database.error(error)
             with contextlib.suppress(Exception):
                 self._database.rollback()
-        if (
-            self.broken is not None
-            and (kept := self._keep(batches))
-            and kept not in str(self.broken)
-        ):
-            self.broken = StoreError(f"{self.broken} {kept}")
+        if self.broken is not None:
+            saved_message = self._keep(batches)
+            if saved_message and saved_message not in str(self.broken):
+                self.broken = StoreError(f"{self.broken} {saved_message}")
+
         for batch in batches:
             batch.done(batch, self.broken)
 

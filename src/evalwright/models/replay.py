@@ -283,13 +283,13 @@ def _recorded(row: Any) -> Iterator[_Recorded]:
     if not isinstance(row, Mapping):
         raise ValueError("it is not a JSON object")
     if "task" not in row or "scores" not in row:
-        yield _of_plain(row)
+        yield _from_plain_row(row)
     elif "responses" in row:
-        yield from _of_sample(row)
+        yield from _from_sample_row(row)
 
 
-def _of_sample(row: Mapping[str, Any]) -> Iterator[_Recorded]:
-    """A line of a run's samples.jsonl; one that failed has no responses and is passed over."""
+def _from_sample_row(row: Mapping[str, Any]) -> Iterator[_Recorded]:
+    """The responses in a line of a run's samples.jsonl; a failed sample has none."""
     responses = [Response.from_dict(response) for response in row["responses"]]
     prompt = row["prompt"]
     scored = row.get("log_likelihoods", [])
@@ -373,7 +373,7 @@ def _with_likelihood(response: Response, value: float) -> Response:
     return Response.from_dict({**response.as_dict(), "log_likelihood": _number(value)})
 
 
-def _of_plain(row: Mapping[str, Any]) -> _Recorded:
+def _from_plain_row(row: Mapping[str, Any]) -> _Recorded:
     if "log_likelihood" in row:
         greedy = row.get("is_greedy")
         response = Response(

@@ -163,8 +163,8 @@ def open_replicated(
                 f"'{name}' is a model in this process, which has no addresses: {_FORM}."
             )
         endpoint = open_one(
-            _named(name, replica_settings),
-            {**common, **_merged(common, replica_settings)},
+            _endpoint_name(name, replica_settings),
+            {**common, **_merge_settings(common, replica_settings)},
         )
         if not isinstance(endpoint, RemoteModel):
             raise ConfigurationError(
@@ -227,10 +227,8 @@ def _address(name: str) -> str:
     )
 
 
-def _named(name: str, settings: Mapping[str, Any]) -> str:
-    """The name of an endpoint's model: with an address, or a name there, of its own, it stands in
-    the place of the model's.
-    """
+def _endpoint_name(name: str, settings: Mapping[str, Any]) -> str:
+    """The name of an endpoint's model, with the endpoint's own address or model name."""
     provider, _, address_and_model = name.partition("/")
     address = _address(name)
     model = settings.get("model") or (
@@ -243,8 +241,10 @@ def _named(name: str, settings: Mapping[str, Any]) -> str:
     )
 
 
-def _merged(common: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The endpoint's settings; mappings have the model's own beside them."""
+def _merge_settings(
+    common: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """An endpoint's settings, with the model's own entries added to mappings."""
     merged = {key: value for key, value in settings.items() if key != "model"}
     for key in ("headers", "variables"):
         if isinstance(merged.get(key), Mapping) and isinstance(

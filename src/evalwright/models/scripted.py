@@ -234,7 +234,7 @@ def _script(answers: Answers) -> Script:
     if isinstance(answers, Mapping):
         return partial(_by_prompt, answers)
     if isinstance(answers, Sequence):
-        return partial(_in_turn, iter(answers))
+        return partial(_next_answer, iter(answers))
     if callable(answers):
         return answers
     raise ConfigurationError(
@@ -264,8 +264,8 @@ def _by_prompt(answers: Mapping[Any, Scripted], request: Request) -> Scripted:
     raise Rejected(f"The script has no answer for {keys[0]!r:.200}.")
 
 
-def _in_turn(waiting: Iterator[Scripted], _: Request) -> Scripted:
-    """One answer after another, in the order of the requests."""
+def _next_answer(waiting: Iterator[Scripted], _: Request) -> Scripted:
+    """The next answer of the script, in the order of the requests."""
     for answer in waiting:
         return answer
     raise Rejected("The script has ended: all its answers were given.")

@@ -107,12 +107,12 @@ class MultiDrawStrategy:
             return_exceptions=True,
         )
         return [
-            _drawn(outcome, door)
+            _outcome_or_failure(outcome, door)
             for outcome, door in zip(outcomes, doors.values(), strict=True)
         ]
 
 
-def _drawn(outcome: Answer | BaseException, door: StrategyAsk) -> Drawn:
+def _outcome_or_failure(outcome: Answer | BaseException, door: StrategyAsk) -> Drawn:
     if isinstance(outcome, RequestFailed):
         return door.answer_of(outcome.failure) or outcome.failure
     if isinstance(outcome, BaseException):

@@ -18,7 +18,7 @@ from evalwright.core.sentences import sentence_spans
 from evalwright.models.judges.hdm2 import Hdm2Model
 from evalwright.models.judges.network import PairNetwork
 from evalwright.models.local.hf.batching import Tensor
-from evalwright.models.local.hf.loading import load_tokenizer, reason
+from evalwright.models.local.hf.loading import library_error, load_tokenizer
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import Encoded, Piece, Values
@@ -78,7 +78,7 @@ def open_hdm2(judge: Hdm2Model) -> PairNetwork:
     except Exception as error:
         raise ModelError(
             f"The adapter of '{source.where}' cannot be loaded:"
-            f" {reason(error, NO_CODE)}"
+            f" {library_error(error, NO_CODE)}"
         ) from error
     decoder = adapted.base_model.model.to(device).eval()
     dtype = getattr(torch, judge.dtype)
@@ -111,7 +111,7 @@ def _file(source: Checkpoint, name: str) -> Path:
         )
     except Exception as error:
         raise ModelError(
-            f"{name} of '{source.where}' cannot be loaded: {reason(error, NO_CODE)}"
+            f"{name} of '{source.where}' cannot be loaded: {library_error(error, NO_CODE)}"
         ) from error
     return Path(str(cached))
 

@@ -66,9 +66,7 @@ class ChatTemplate:
             **self._special_tokens,
         }
         try:
-            text: str = bounded.call(
-                _rendered, self._source, variables, key=self._source
-            )
+            text: str = bounded.call(_render, self._source, variables, key=self._source)
         except bounded.LimitExceeded as error:
             raise Rejected(
                 f"The model's chat template cannot be used on these messages: {error}."
@@ -95,7 +93,7 @@ def _up_to(text: str, prefill: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _compiled(source: str) -> Template:
+def _compile(source: str) -> Template:
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True,
         lstrip_blocks=True,
@@ -108,11 +106,11 @@ def _compiled(source: str) -> Template:
 
 
 def _check(source: str) -> None:
-    _compiled(source)
+    _compile(source)
 
 
-def _rendered(source: str, variables: Mapping[str, Any]) -> str:
-    return _compiled(source).render(variables)
+def _render(source: str, variables: Mapping[str, Any]) -> str:
+    return _compile(source).render(variables)
 
 
 def _to_json(value: Any, indent: int | None = None) -> str:

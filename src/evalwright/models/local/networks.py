@@ -15,8 +15,8 @@ from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelErr
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
 from evalwright.models.local.hf.loading import (
     check_device,
+    library_error,
     load_tokenizer,
-    reason,
     where,
 )
 from evalwright.models.local.hf.quiet import quiet
@@ -69,7 +69,7 @@ def load_network(
         raise
     except Exception as error:
         raise ModelError(
-            f"The model '{source.where}' cannot be loaded: {reason(error, NO_CODE)}"
+            f"The model '{source.where}' cannot be loaded: {library_error(error, NO_CODE)}"
         ) from error
     missing = [
         name

@@ -38,15 +38,15 @@ def main() -> None:
         assert isinstance(model, LocalModel)
         model.load()
     except Exception as error:
-        _tell(output, {"error": reason_of(error)})
+        _send_message(output, {"error": reason_of(error)})
         os._exit(0)  # the thread that reads could not be ended
-    _tell(output, {"fingerprint": model.fingerprint})
+    _send_message(output, {"fingerprint": model.fingerprint})
     while True:
         requests = [request_from(request) for request in json.loads(lines.get())]
         for index, answer in answers_of(model, requests):
             outcome_key = "failure" if isinstance(answer, Failure) else "response"
-            _tell(output, [index, {outcome_key: answer.as_dict()}])
-        _tell(output, None)
+            _send_message(output, [index, {outcome_key: answer.as_dict()}])
+        _send_message(output, None)
 
 
 def _read(lines: SimpleQueue[str]) -> None:
@@ -59,7 +59,7 @@ def _read(lines: SimpleQueue[str]) -> None:
     os._exit(0)
 
 
-def _tell(output: IO[str], message: Any) -> None:
+def _send_message(output: IO[str], message: Any) -> None:
     output.write(json.dumps(message) + "\n")
     output.flush()
 

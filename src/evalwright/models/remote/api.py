@@ -43,7 +43,7 @@ from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote import carrying
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.http import HttpClient, basic, check_url
+from evalwright.models.remote.http import HttpClient, basic_authorization, check_url
 from evalwright.models.remote.keys import (
     Secret,
     find_key,
@@ -64,17 +64,17 @@ from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers import (
     TOKENS_FIELDS,
     Provider,
+    apply_rules,
     is_at,
     is_packaged,
     may_have_keys,
-    quirks,
 )
 from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import (
     Settings,
     TokensField,
     limit_within,
-    merged,
+    merge_bodies,
 )
 from evalwright.models.reply_names import NameRule, accepted_names, rule_for
 
@@ -139,7 +139,7 @@ class ApiModel(RemoteModel):
         self._is_own = not placed or may_have_keys(provider, self.base_url)
         if provider.any_server and not self.official:
             provider = replace(provider, models=())
-        self.provider = quirks(provider, plain)
+        self.provider = apply_rules(provider, plain)
         self.model = (
             plain if "/" in plain else self.provider.model.replace("{model}", plain)
         )
@@ -429,8 +429,9 @@ class ApiModel(RemoteModel):
 
     def _body_with(self, switch: Mapping[str, Any]) -> dict[str, Any]:
         """The fields merged into every body: the row's, those of a thinking level, the user's."""
-        return merged(
-            merged(self.provider.extra_body, switch.get("body", {})), self._overrides
+        return merge_bodies(
+            merge_bodies(self.provider.extra_body, switch.get("body", {})),
+            self._overrides,
         )
 
     def _settings_of(self, request: Generate | Embed) -> Settings:
@@ -591,7 +592,7 @@ class ApiModel(RemoteModel):
         headers = dict(self.provider.headers)
         auth = self.provider.auth
         if self._login is not None:
-            headers["Authorization"] = basic(self._login.reveal())
+            headers["Authorization"] = basic_authorization(self._login.reveal())
         elif self._key is not None and auth in ("bearer", "aws", "google"):
             headers["Authorization"] = f"Bearer {self._key.reveal()}"
         elif self._key is not None and auth.startswith("header:"):

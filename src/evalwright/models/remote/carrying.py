@@ -20,7 +20,7 @@ from evalwright.models.remote.wire.format import (
     Settings,
     Wire,
     begins_the_answer,
-    merged,
+    merge_bodies,
 )
 from evalwright.models.remote.wire.options import nested
 
@@ -105,7 +105,7 @@ def with_prefill_fields(
         or not begins_the_answer(request)
     ):
         return settings
-    return replace(settings, extra_body=merged(row.prefill, settings.extra_body))
+    return replace(settings, extra_body=merge_bodies(row.prefill, settings.extra_body))
 
 
 def thinking_fields(
@@ -134,7 +134,7 @@ def thinking_fields(
             )
         body = nested(str(row_levels["budget"]), level)
         on = row_levels.get("on", {})
-        return {**on, "body": merged(on.get("body", {}), body)}
+        return {**on, "body": merge_bodies(on.get("body", {}), body)}
     word = ("on" if level else "off") if isinstance(level, bool) else level
     if word not in level_names:
         number = ", or a number of tokens" if "budget" in row_levels else ""

@@ -101,7 +101,7 @@ class HttpClient:
             "Accept-Encoding": "gzip",
         }
         if login:
-            ours["Authorization"] = basic(unquote(login))
+            ours["Authorization"] = basic_authorization(unquote(login))
         self._headers = _merge_headers(ours, headers or {})
         self._max_connections = max_connections
         self._connect_timeout = max(
@@ -501,7 +501,7 @@ def proxy_for(url: str) -> str | None:
     return proxy
 
 
-def basic(login: str) -> str:
+def basic_authorization(login: str) -> str:
     """The Authorization header of `user:password`."""
     return "Basic " + b64encode(login.encode()).decode()
 

@@ -163,7 +163,7 @@ class Pool:
             limit=limit,
             ttl_dns_cache=_ADDRESS_SECONDS,
             keepalive_timeout=IDLE_SECONDS,
-            ssl=_tls() if where.scheme == "https" else True,
+            ssl=_make_tls_context() if where.scheme == "https" else True,
         )
         # Where every request goes to; it is never sent itself.
         self._destination = aiohttp.ClientRequest(
@@ -288,7 +288,7 @@ class Pool:
         )
 
 
-def _tls() -> ssl.SSLContext:
+def _make_tls_context() -> ssl.SSLContext:
     """Made anew for each pool, because aiohttp's own is made when it is imported, whatever
     SSL_CERT_FILE says later.
     """

@@ -45,7 +45,7 @@ from evalwright.models.remote.http_faults import Filtered, clean, error_for
 from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_after
 from evalwright.models.remote.keys import find_key, is_local, key_variables, missing_key
 from evalwright.models.remote.prices import price_of
-from evalwright.models.remote.providers import find, quirks
+from evalwright.models.remote.providers import apply_rules, find
 from evalwright.models.remote.wire.format import (
     SAMPLING,
     Settings,
@@ -129,7 +129,7 @@ class LiteLLMModel(RemoteModel):
         )
         self._key = next(filter(None, map(find_key, named)), None)
         self._local = self.base_url is not None and is_local(self.base_url)
-        self._extra = _checked(arguments.mapping("extra", extra))
+        self._extra = _check_extra(arguments.mapping("extra", extra))
         provider, _, model_name = self.model.partition("/")
         row = find(provider) if self.base_url is None else None
         words = filter(None, (arguments.text("leave_out", leave_out) or "").split(","))
@@ -144,7 +144,7 @@ class LiteLLMModel(RemoteModel):
             top_p=arguments.number("top_p", top_p),
             seed=arguments.whole_number("seed", seed, low=None),
             refuses=frozenset(
-                (*(quirks(row, model_name).refuses if row else ()), *left_out)
+                (*(apply_rules(row, model_name).refuses if row else ()), *left_out)
             ),
             key_source=self._key.source if self._key else "",
         )
@@ -195,7 +195,7 @@ class LiteLLMModel(RemoteModel):
         """Raise MissingExtra without the library, ConfigurationError for an unknown provider or a
         missing key.
         """
-        library = _library()
+        library = _import_library()
         try:
             library.get_llm_provider(model=self.model, api_base=self.base_url)
         except Exception:
@@ -230,7 +230,7 @@ class LiteLLMModel(RemoteModel):
                 f"'{self.name}' cannot do '{request.ability}'; it can do: chat,"
                 " generate."
             )
-        library = _library()
+        library = _import_library()
         started = time.perf_counter()
         try:
             completion = await library.acompletion(**self._arguments(request))
@@ -253,10 +253,10 @@ class LiteLLMModel(RemoteModel):
 
     async def close(self) -> None:
         """Release the library's connections on this loop."""
-        if _library.cache_info().currsize:
+        if _import_library.cache_info().currsize:
             with suppress(Exception):
-                await _library().close_litellm_async_clients()
-                _library().in_memory_llm_clients_cache.flush_cache()
+                await _import_library().close_litellm_async_clients()
+                _import_library().in_memory_llm_clients_cache.flush_cache()
             with suppress(Exception):
                 worker = importlib.import_module(
                     "litellm.litellm_core_utils.logging_worker"
@@ -335,7 +335,7 @@ class LiteLLMModel(RemoteModel):
         )
 
 
-def _checked(extra: dict[str, Any]) -> dict[str, Any]:
+def _check_extra(extra: dict[str, Any]) -> dict[str, Any]:
     """`extra`, if it names nothing that has an argument of our own, may hold a key or would break
     the record.
     """
@@ -366,7 +366,7 @@ def _headers(headers: Any) -> list[tuple[bytes, bytes]]:
 
 
 @cache
-def _library() -> Any:
+def _import_library() -> Any:
     """The library, with everything off that it would do by itself. Raises MissingExtra."""
     for name in (
         "ANTHROPIC_BETA_HEADERS",

@@ -125,7 +125,7 @@ class LlamaCppModel(OpenAIModel):
         payload = (await self._root.send(Call("/tokenize", body))).data
         rows = payload.get("tokens") if isinstance(payload, Mapping) else None
         if not isinstance(rows, list) or not all(
-            type(_at(row, "id")) is int for row in rows
+            type(_get_field(row, "id")) is int for row in rows
         ):
             raise not_documented(self.settings, "tokens with ids and pieces", payload)
         # A piece that is not text by itself comes as bytes.
@@ -152,13 +152,13 @@ class LlamaCppModel(OpenAIModel):
                 rows = await self._written(
                     before, len(tokens), 1, {"grammar": grammar}, replies
                 )
-                if [_at(row, "id") for row in rows] != tokens:
+                if [_get_field(row, "id") for row in rows] != tokens:
                     raise BadReply(
                         f"{self.settings.where} wrote other tokens than its grammar"
                         " allows, so the text cannot be scored. Text that holds the"
                         " model's own end token is one such case."
                     )
-                echoed += [_read(row, row) for row in rows]
+                echoed += [_read_token(row, row) for row in rows]
         return echoed
 
     async def _among_all(
@@ -173,8 +173,8 @@ class LlamaCppModel(OpenAIModel):
             rows = await self._written(context, 1, alternatives, bias, replies)
             tops = rows[0].get("top_logprobs") if rows else None
             for row in tops if isinstance(tops, list) else ():
-                if _at(row, "id") == token:
-                    return _read(row, rows[0])
+                if _get_field(row, "id") == token:
+                    return _read_token(row, rows[0])
         raise BadReply(
             f"{self.settings.where} gives no log-probability of token {token}."
         )
@@ -212,12 +212,12 @@ class LlamaCppModel(OpenAIModel):
         return content[:count]
 
 
-def _at(row: Any, name: str) -> Any:
+def _get_field(row: Any, name: str) -> Any:
     return row.get(name) if isinstance(row, Mapping) else None
 
 
-def _read(row: Mapping[str, Any], step: Mapping[str, Any]) -> EchoedToken:
-    """A token's row, of the step of which `top_logprobs` has the most probable token first."""
+def _read_token(row: Mapping[str, Any], step: Mapping[str, Any]) -> EchoedToken:
+    """The token of a row, and whether it was the first of its step's `top_logprobs`."""
     log_prob = row.get("logprob")
     tops = step.get("top_logprobs")
     if (
@@ -226,7 +226,7 @@ def _read(row: Mapping[str, Any], step: Mapping[str, Any]) -> EchoedToken:
         or not math.isfinite(log_prob)
     ):
         raise BadReply(f"The log-probability of a token is {log_prob!r}.")
-    first = _at(tops[0], "id") if isinstance(tops, list) and tops else None
+    first = _get_field(tops[0], "id") if isinstance(tops, list) and tops else None
     return EchoedToken(
         0, 0, float(log_prob), None if first is None else first == row.get("id")
     )

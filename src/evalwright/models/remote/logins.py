@@ -164,7 +164,7 @@ class AwsLogin(Login):
             self._region = self._region or region_of(self._base_url, self._given)
             self._credentials = self._credentials or session.get_credentials()
         except BotoCoreError as error:
-            raise ConfigurationError(_unusable(error)) from None
+            raise ConfigurationError(_unusable_message(error)) from None
         if self._credentials is None:
             raise ConfigurationError(
                 "No AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or"
@@ -189,12 +189,12 @@ class AwsLogin(Login):
         except Exception as error:
             # botocore's errors have no common meaning; whatever it was, there are no credentials
             # now.
-            raise AuthenticationFailed(_unusable(error)) from None
+            raise AuthenticationFailed(_unusable_message(error)) from None
         for secret in (self._frozen.secret_key, self._frozen.token):
             remember(secret or "")
 
 
-def _unusable(error: Exception) -> str:
+def _unusable_message(error: Exception) -> str:
     return f"No AWS credentials could be loaded: {clean(str(error), 200)}"
 
 
@@ -202,9 +202,7 @@ def _unusable(error: Exception) -> str:
 
 
 def host_of(location: str) -> str:
-    """Where a location of Vertex AI is served: the global one, the two that span a continent, or a
-    region.
-    """
+    """The host of a location of Vertex AI: global, of a continent, or of a region."""
     if location in ("us", "eu"):
         return f"aiplatform.{location}.rep.googleapis.com"
     return f"{'' if location == 'global' else f'{location}-'}aiplatform.googleapis.com"

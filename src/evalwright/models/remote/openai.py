@@ -32,8 +32,8 @@ from evalwright.models.remote.openai_echo import (
     NoEcho,
     echo_call,
     read_echo,
-    read_pair,
-    rolling,
+    score_pair,
+    score_rolling,
     split_pair,
 )
 from evalwright.models.remote.providers import Provider
@@ -124,10 +124,10 @@ class OpenAIModel(ApiModel):
             if not boundary and self._bos:
                 text = self._bos + text
                 boundary = len(self._bos)
-            return read_pair(
+            return score_pair(
                 await self._echoed(text, replies), text, boundary, self.settings
             )
-        windows = rolling(request.text, self._context_length, self._bos)
+        windows = score_rolling(request.text, self._context_length, self._bos)
         try:
             text = next(windows)
             while True:

@@ -89,7 +89,7 @@ def split_pair(request: LogLikelihood, settings: Settings) -> tuple[str, int]:
     return context + request.continuation, len(context.rstrip())
 
 
-def read_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Response:
+def score_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Response:
     """The log-likelihood of `text[boundary:]` given `text[:boundary]`.
 
     Raises NoEcho where the reply has no log-probabilities, Rejected where the very first token
@@ -148,7 +148,7 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
         raise NoEcho(
             f"{settings.where} ignores 'echo': its reply holds only what it generated."
         )
-    places = _places(block, len(values), text)
+    places = _locate_tokens(block, len(values), text)
     if places is None:
         raise not_documented(
             settings, "tokens or text_offset that match the prompt", block
@@ -212,7 +212,7 @@ text.
 """
 
 
-def _places(block: Mapping[str, Any], count: int, text: str) -> Places | None:
+def _locate_tokens(block: Mapping[str, Any], count: int, text: str) -> Places | None:
     tokens = block.get("tokens")
     offsets = block.get("text_offset")
     if (
@@ -347,14 +347,16 @@ def _utf16_width(sign: str) -> int:
     return 2 if ord(sign) > 0xFFFF else 1
 
 
-def rolling(
+def score_rolling(
     text: str, context_length: int | None, bos: str = ""
 ) -> Generator[str, Echo | Rejected, Response]:
-    """The log-likelihood of `text`: yields each text to be echoed, and is sent its tokens or the
-    server's refusal.
+    """The log-likelihood of `text`, as a generator.
 
-    context_length: tokens that the server takes with the one it generates; None sends the text
-    whole. bos: sent before the text and not scored.
+    It yields each text to be echoed, and is sent the text's tokens or the server's refusal.
+
+    Args:
+        context_length: the server's limit for text and generated token; None sends the text whole.
+        bos: sent before the text and not scored.
     """
     if not text:
         return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)

@@ -129,7 +129,7 @@ class Verdict(MeanLikelihood):
 
 def likelihood_model(name: str, **options: Any) -> Model:
     """The mean log-likelihood of a reply's tokens. The arguments are those of the model beneath."""
-    return _around("likelihood", name, options, MeanLikelihood())
+    return _open_inner_model("likelihood", name, options, MeanLikelihood())
 
 
 def verdict_model(
@@ -143,10 +143,10 @@ def verdict_model(
     """The log-odds of a verdict. template: the question, with {prompt}, {response} and where wanted
     {reference}; yes, no: the verdicts. The other arguments are those of the model beneath.
     """
-    return _around("verdict", name, options, Verdict(template, yes, no))
+    return _open_inner_model("verdict", name, options, Verdict(template, yes, no))
 
 
-def _around(
+def _open_inner_model(
     provider: str, name: str, options: dict[str, Any], way: MeanLikelihood
 ) -> Model:
     from evalwright.models.registry import open_model
@@ -173,7 +173,7 @@ def _around(
     return _Remote(provider, inner, way)
 
 
-def _together(
+def _combine_responses(
     way: MeanLikelihood, responses: Sequence[Response], name: str
 ) -> Response:
     usage = sum((response.usage for response in responses), Usage())
@@ -266,7 +266,7 @@ class _Local(_Reward, LocalModel):
         if failed:
             return failed[0]
         try:
-            return _together(
+            return _combine_responses(
                 self._way,
                 [answer for answer in answers if isinstance(answer, Response)],
                 self.name,
@@ -297,7 +297,7 @@ class _Remote(_Reward, RemoteModel):
                         error.usage or Usage(),
                     )
                 raise
-        return _together(self._way, responses, self.name)
+        return _combine_responses(self._way, responses, self.name)
 
     async def close(self) -> None:
         """As the model beneath."""

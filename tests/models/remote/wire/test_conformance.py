@@ -25,7 +25,7 @@ from evalwright.models.remote import http_faults
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http_faults import error_of_reply
-from evalwright.models.remote.providers import TABLE, Provider, quirks, read_table
+from evalwright.models.remote.providers import TABLE, Provider, apply_rules, read_table
 from evalwright.models.remote.wire import FORMATS, wire
 from evalwright.models.remote.wire.format import Settings
 from support.wire_schemas import refusal
@@ -154,7 +154,7 @@ def switches(row: Provider) -> Iterator[tuple[str, Any]]:
     """(model, level) for every switch of thinking that the row's rules have, and without one."""
     for model in models_of(row):
         yield model, None
-        found = quirks(row, model).thinking
+        found = apply_rules(row, model).thinking
         effort = found.get("effort", "")
         effort = effort.get(row.wires[0]) if isinstance(effort, Mapping) else effort
         levels = {*found, *(found.get("efforts", ()) if effort else ())} - {"effort", "efforts"}

@@ -102,11 +102,11 @@ def model_size(source: Checkpoint, max_length: int | None) -> Size:
     parameters = (
         parameter_count(source.folder) if source.folder else None
     ) or _count_unbuilt(source)
-    hidden = _first(config, "hidden_size", "n_embd", "d_model")
-    layers = _first(config, "num_hidden_layers", "n_layer", "num_layers")
-    heads = _first(config, "num_attention_heads", "n_head", "num_heads") or 1
-    width = _first(config, "head_dim") or hidden // heads
-    vocabulary = _first(config, "vocab_size")
+    hidden = _first_positive(config, "hidden_size", "n_embd", "d_model")
+    layers = _first_positive(config, "num_hidden_layers", "n_layer", "num_layers")
+    heads = _first_positive(config, "num_attention_heads", "n_head", "num_heads") or 1
+    width = _first_positive(config, "head_dim") or hidden // heads
+    vocabulary = _first_positive(config, "vocab_size")
     tied = (
         config.get(
             "tie_word_embeddings", source.config.get("tie_word_embeddings", True)
@@ -117,7 +117,10 @@ def model_size(source: Checkpoint, max_length: int | None) -> Size:
     return Size(
         parameters=parameters,
         embedding=min(parameters, vocabulary * hidden * (1 if tied else 2)),
-        cache=2 * layers * (_first(config, "num_key_value_heads") or heads) * width,
+        cache=2
+        * layers
+        * (_first_positive(config, "num_key_value_heads") or heads)
+        * width,
         vocabulary=vocabulary,
         tokens=min(longest, max_length or DEFAULT_TEXT_TOKENS),
     )
@@ -147,7 +150,7 @@ def choose_fit(
     Raises:
         ConfigurationError: nothing fits (the message says what would), or free memory is not known.
     """
-    free = _free(machine, device)
+    free = _free_bytes(machine, device)
     if free is None:
         seen = "" if machine.gpus or device == "cpu" else " No NVIDIA card was found."
         raise ConfigurationError(
@@ -218,7 +221,7 @@ def _candidates(
     ]
 
 
-def _free(machine: Machine, device: str) -> int | None:
+def _free_bytes(machine: Machine, device: str) -> int | None:
     """Free bytes on the device: main memory, or that of the card with its number."""
     device_kind, _, number = device.partition(":")
     if device_kind == "cpu":
@@ -259,7 +262,7 @@ def _text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**config, **text} if isinstance(text, Mapping) else config
 
 
-def _first(config: Mapping[str, Any], *names: str) -> int:
+def _first_positive(config: Mapping[str, Any], *names: str) -> int:
     candidates = (config.get(name) for name in names)
     return next(
         (value for value in candidates if isinstance(value, int) and value > 0), 0

@@ -289,7 +289,7 @@ def load_tokenizer(
     except Exception as error:
         raise ConfigurationError(
             f"The tokenizer of '{source.where}' cannot be loaded:"
-            f" {reason(error, about_code)}"
+            f" {library_error(error, about_code)}"
         ) from error
     # Lengths are our own matter; the tokenizer would only complain of a text that is cut into
     # windows anyway.
@@ -326,7 +326,7 @@ def _load_model(source: Checkpoint, options: HfOptions) -> Any:
         raise
     except Exception as error:
         raise ModelError(
-            f"The model '{source.where}' cannot be loaded: {reason(error)}"
+            f"The model '{source.where}' cannot be loaded: {library_error(error)}"
         ) from error
 
 
@@ -376,7 +376,7 @@ def _add_adapter(
     except Exception as error:
         raise ConfigurationError(
             f"The adapter '{adapter.where}' cannot be loaded on '{source.where}':"
-            f" {reason(error)}"
+            f" {library_error(error)}"
         ) from error
 
 
@@ -426,7 +426,7 @@ def check_device(device: str) -> None:
         )
 
 
-def reason(error: Exception, about_code: str = _TRUST) -> str:
+def library_error(error: Exception, about_code: str = _TRUST) -> str:
     """A library's error in a sentence, with `about_code` if the repository's code is needed."""
     text = " ".join(str(error).split())
     if "trust_remote_code" in text:

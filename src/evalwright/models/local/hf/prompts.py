@@ -59,7 +59,7 @@ class ChatRenderer:
             text = self._apply(prompt)
         except Exception as error:  # a template can raise anything
             if not system:
-                raise _refused(error) from error
+                raise _refusal_error(error) from error
             text = ""
         if system and not all(
             m.text.strip() in text for m in prompt if m.role == "system"
@@ -74,7 +74,7 @@ class ChatRenderer:
             try:
                 text = self._apply(placed)
             except Exception as error:
-                raise _refused(error) from error
+                raise _refusal_error(error) from error
         return text, True
 
     def whole(self, messages: Sequence[Message]) -> str:
@@ -82,7 +82,7 @@ class ChatRenderer:
         try:
             return self._template_text(messages)
         except Exception as error:
-            raise _refused(error) from error
+            raise _refusal_error(error) from error
 
     def _apply(self, messages: Sequence[Message]) -> str:
         prefill = bool(messages) and messages[-1].role == "assistant"
@@ -153,7 +153,7 @@ def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
     return (Message("user", system), *others)
 
 
-def _refused(error: Exception) -> DoesNotFit:
+def _refusal_error(error: Exception) -> DoesNotFit:
     reason = " ".join(str(error).split())[:300]
     return DoesNotFit(
         "The model's chat template rejects these messages:"

@@ -371,7 +371,9 @@ class PlainScorer:
                     (index, outcome) for index, _ in groups[group_index].members
                 )
             else:
-                yield from ((index, checked(scored)) for index, scored in outcome)
+                yield from (
+                    (index, finite_or_failure(scored)) for index, scored in outcome
+                )
 
     def _grouped(self, pairs: Sequence[Pair]) -> list[_Group]:
         groups: dict[tuple[Tokens, Tokens], _Group] = {}
@@ -413,7 +415,7 @@ class PlainScorer:
         return scores
 
 
-def checked(scored: PairScore) -> PairScore | Failure:
+def finite_or_failure(scored: PairScore) -> PairScore | Failure:
     """The score, or a failure if it is not a finite number."""
     if math.isfinite(scored.log_likelihood):
         return scored

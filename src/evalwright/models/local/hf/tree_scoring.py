@@ -23,7 +23,7 @@ from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import (
     LogitReader,
     PlainScorer,
-    checked,
+    finite_or_failure,
     read_log_likelihoods,
     unexplained_difference,
 )
@@ -175,7 +175,7 @@ class TreeScorer:
         """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
         open_ones = set(range(len(pairs)))
         for index, scored in self._by_tree(pairs, open_ones):
-            yield index, checked(scored)
+            yield index, finite_or_failure(scored)
         remaining = sorted(open_ones)
         if remaining and self._insist:
             logger.warning(
@@ -438,7 +438,11 @@ class TreeScorer:
         self._compared = 2 * _SHORT_CUT_TOKENS
 
     def _compare_length(
-        self, job: _ScoringJob, rows: list[Row], past: Stored, found: IndexedScores
+        self,
+        job: _ScoringJob,
+        rows: list[Row],
+        past: Stored,
+        tree_scores: IndexedScores,
     ) -> None:
         """Compare a long request of a pass with the plain way, if none of half its length was
         before.
@@ -447,7 +451,7 @@ class TreeScorer:
             past.length or any(row.branches for row in rows)
         ):
             return
-        scores = dict(found)
+        scores = dict(tree_scores)
         for index in job.plain.keys() & scores.keys():
             self._check([(0, job.plain.pop(index))], [scores[index]])
             self._compared = max(self._compared or 0, job.length(index))

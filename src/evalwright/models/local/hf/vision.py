@@ -40,7 +40,7 @@ class Vision:
             Rejected: an image cannot be decoded, or the processor refuses.
         """
         text, rules = self.render(request.prompt)
-        pictures = [_decoded(image) for image in images_of(request)]
+        pictures = [_decode(image) for image in images_of(request)]
         try:
             with quiet():
                 processed = self.processor(
@@ -87,7 +87,7 @@ def load_processor(source: Checkpoint, arguments: Mapping[str, Any]) -> Any:
         ) from error
 
 
-def _decoded(image: Image) -> Any:
+def _decode(image: Image) -> Any:
     """The picture in RGB."""
     from PIL import Image as Pictures
     from PIL import ImageOps

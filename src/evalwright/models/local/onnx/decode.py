@@ -22,9 +22,9 @@ from evalwright.models.local.onnx.session import (
     Cache,
     OnnxSession,
     Sharing,
-    keep,
     padded,
-    repeat,
+    repeat_cache,
+    select_cache_rows,
 )
 from evalwright.models.local.tokens import Pair, common_length
 from evalwright.models.local.tree import CutLimits, Node, Row, build_tree, cut
@@ -143,7 +143,7 @@ def _score_tree(
             paths = [row.parts[-1].node for row in rows]
             # Padded at the right, where no token of a causal model looks.
             inputs = padded([list(node.source[: node.end]) for node in paths], start)
-            batch_logits, _ = decoder.run(*inputs, repeat(cache, len(rows)))
+            batch_logits, _ = decoder.run(*inputs, repeat_cache(cache, len(rows)))
             for position, each in enumerate(rows):
                 yield from collect(each, batch_logits[position, : each.length])
 
@@ -278,7 +278,7 @@ class _Cached:
         tokens, self._mask, positions = padded(prompts, self._start, left=True)
         self._lengths = np.array([len(prompt) for prompt in prompts])
         logits, self._cache = self._decoder.run(
-            tokens, self._mask, positions, repeat(self._cache, len(prompts))
+            tokens, self._mask, positions, repeat_cache(self._cache, len(prompts))
         )
         return logits[:, -1]
 
@@ -295,7 +295,7 @@ class _Cached:
         """Continue with some of the answers only."""
         self._mask = self._mask[rows]
         self._lengths = self._lengths[rows]
-        self._cache = keep(self._cache, rows)
+        self._cache = select_cache_rows(self._cache, rows)
 
 
 class _Uncached:

@@ -143,7 +143,7 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
             " with an exported model in it (model.onnx, config.json, tokenizer.json)."
         )
     model_file = _model_file(folder, file)
-    tokenizer = _beside(folder, model_file, "tokenizer.json")
+    tokenizer = _find_file(folder, model_file, "tokenizer.json")
     if tokenizer is None:
         raise ConfigurationError(
             f"'{folder}' has no tokenizer.json, so text cannot be tokenised. Export the"
@@ -166,7 +166,7 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
         "tokenizer_config.json",
         "chat_template.jinja",
     ):
-        if path := _beside(folder, model_file, optional):
+        if path := _find_file(folder, model_file, optional):
             files[optional] = path
     return ExportedFolder(
         folder=folder,
@@ -222,7 +222,7 @@ def _model_file(folder: Path, file: str | None) -> Path:
     return model_files[0]
 
 
-def _beside(folder: Path, model_file: Path, name: str) -> Path | None:
+def _find_file(folder: Path, model_file: Path, name: str) -> Path | None:
     """A file in the folder, or else in the folder of the model file."""
     return next(
         (path for path in (folder / name, model_file.parent / name) if path.is_file()),

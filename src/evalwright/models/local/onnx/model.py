@@ -232,14 +232,14 @@ class _Opened(Answering):
                 AnswerWriter(
                     self.tokenizer, self.end_tokens, job, pieces, counts_end=False
                 ),
-                _picker(job.request),
+                _token_chooser(job.request),
             )
             for index, job in enumerate(jobs)
         ]
         return generate(self.decoder, answers, self.batch_size)
 
 
-def _picker(request: Generate) -> Callable[[Array], int]:
+def _token_chooser(request: Generate) -> Callable[[Array], int]:
     """A function that chooses the next token.
 
     Sampling depends on the prompt, the seed and the draw alone, never on the batch.

@@ -154,7 +154,7 @@ class OnnxSession:
         together = self.run(
             tokens, np.ones_like(tokens), positions, self.empty_cache(len(tokens))
         )[0]
-        if not _same(alone[-1], together[0, -1]):
+        if not _are_close(alone[-1], together[0, -1]):
             return Sharing.SINGLE
         try:
             padded_logits = self._padded_logits(first, others)
@@ -162,7 +162,7 @@ class OnnxSession:
             return Sharing.EQUAL
         return (
             Sharing.RAGGED
-            if all(_same(alone[-1], row) for row in padded_logits)
+            if all(_are_close(alone[-1], row) for row in padded_logits)
             else Sharing.EQUAL
         )
 
@@ -175,7 +175,7 @@ class OnnxSession:
             self.run_row(first[:shared], 0, self.empty_cache(1))[1] if shared else []
         )
         rows = [first, *others.tolist()]
-        cache = repeat(cache, len(others) + 1)
+        cache = repeat_cache(cache, len(others) + 1)
         last_logits = [
             self.run(*padded(rows, shared), cache)[0][0, len(first) - shared - 1]
         ]
@@ -204,17 +204,17 @@ def padded(
     return tokens, np.pad(mask, ((0, 0), (start, 0)), constant_values=1), positions
 
 
-def repeat(cache: Cache, times: int) -> Cache:
+def repeat_cache(cache: Cache, times: int) -> Cache:
     """The cache of one sequence, for `times` sequences that all begin with it."""
     return [np.repeat(array, times, axis=0) for array in cache]
 
 
-def keep(cache: Cache, rows: list[int]) -> Cache:
+def select_cache_rows(cache: Cache, rows: list[int]) -> Cache:
     """The cache of some of the sequences."""
     return [array[rows] for array in cache]
 
 
-def _same(left: Array, right: Array) -> bool:
+def _are_close(left: Array, right: Array) -> bool:
     scale = max(1.0, float(np.abs(left).max()))
     return bool(
         np.abs(left.astype(np.float32) - right.astype(np.float32)).max()

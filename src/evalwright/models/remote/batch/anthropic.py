@@ -22,7 +22,7 @@ from evalwright.models.remote.batch.interface import (
 )
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http_faults import error_for, server_message, status_of
-from evalwright.models.remote.wire.format import at, count, table
+from evalwright.models.remote.wire.format import as_mapping, count, get_nested
 
 _PATH = "/messages/batches"
 
@@ -68,7 +68,7 @@ class AnthropicBatches(BatchApi):
         total = _total(batch_object)
         return BatchState(
             status == "ended",
-            total - count(at(batch_object, "request_counts", "processing")),
+            total - count(get_nested(batch_object, "request_counts", "processing")),
             total,
             status,
         )
@@ -77,7 +77,7 @@ class AnthropicBatches(BatchApi):
         """From the file of results."""
         async for row in self.rows(f"{_PATH}/{quote(batch, safe='')}/results"):
             item_id = self.item(row)
-            outcome = table(row.get("result")) if item_id else {}
+            outcome = as_mapping(row.get("result")) if item_id else {}
             kind = outcome.get("type")
             yield (
                 item_id,
@@ -93,9 +93,11 @@ class AnthropicBatches(BatchApi):
             return TimedOut(
                 f"{self.where} ended the batch before this was answered ({kind})."
             )
-        if kind == "errored" and isinstance(at(error, "error"), Mapping):
+        if kind == "errored" and isinstance(get_nested(error, "error"), Mapping):
             return error_for(
-                self.where, status_of(at(error, "error", "type")), server_message(error)
+                self.where,
+                status_of(get_nested(error, "error", "type")),
+                server_message(error),
             )
         return BadReply(
             f"{self.where} gave neither an answer nor a known error in a batch."
@@ -103,7 +105,7 @@ class AnthropicBatches(BatchApi):
 
 
 def _total(batch_object: Mapping[str, Any]) -> int:
-    return sum(map(count, table(batch_object.get("request_counts")).values()))
+    return sum(map(count, as_mapping(batch_object.get("request_counts")).values()))
 
 
 def _seconds(row: Any) -> float:

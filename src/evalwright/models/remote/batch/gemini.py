@@ -27,7 +27,7 @@ from evalwright.models.remote.http_faults import (
     error_for,
     server_message,
 )
-from evalwright.models.remote.wire.format import at, table
+from evalwright.models.remote.wire.format import as_mapping, get_nested
 
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 # The codes of google.rpc.Code, as HTTP statuses.
@@ -68,7 +68,7 @@ class GeminiBatches(BatchApi):
         while True:
             page = await self.get(f"/batches?pageSize=100{token}")
             for row in page.get("operations") or ():
-                if at(row, "metadata", "displayName") == lost.mark:
+                if get_nested(row, "metadata", "displayName") == lost.mark:
                     return self._name(row)
             if not page.get("nextPageToken"):
                 return None
@@ -77,15 +77,16 @@ class GeminiBatches(BatchApi):
     async def state(self, batch: str) -> BatchState:
         """A batch that failed as a whole has an error."""
         operation = await self._operation(batch)
-        inner = table(operation.get("metadata"))
-        counts = at(operation, "metadata", "batchStats")
+        inner = as_mapping(operation.get("metadata"))
+        counts = get_nested(operation, "metadata", "batchStats")
         status = (
             str(inner.get("state", ""))
             .removeprefix("BATCH_STATE_")
             .removeprefix("JOB_STATE_")
         )
         done = sum(
-            _int(at(counts, f"{name}RequestCount")) for name in ("successful", "failed")
+            _int(get_nested(counts, f"{name}RequestCount"))
+            for name in ("successful", "failed")
         )
         error: RequestError | None = None
         if isinstance(operation.get("error"), Mapping):
@@ -99,18 +100,20 @@ class GeminiBatches(BatchApi):
             )
         ended = bool(operation.get("done")) or status in _ENDED
         return BatchState(
-            ended, done, _int(at(counts, "requestCount")), status.lower(), error
+            ended, done, _int(get_nested(counts, "requestCount")), status.lower(), error
         )
 
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
         """From the operation itself, or from the file that it names."""
         operation = await self._operation(batch)
-        output = operation.get("response") or at(operation, "metadata", "output")
+        output = operation.get("response") or get_nested(
+            operation, "metadata", "output"
+        )
         ids = iter(order)
-        if isinstance(inlined := at(output, "inlinedResponses"), Mapping):
+        if isinstance(inlined := get_nested(output, "inlinedResponses"), Mapping):
             for row in inlined.get("inlinedResponses") or ():
                 yield self._answer(row, next(ids, ""))
-        elif isinstance(file := at(output, "responsesFile"), str):
+        elif isinstance(file := get_nested(output, "responsesFile"), str):
             async for row in self.rows(f"/{quote(file)}:download?alt=media"):
                 yield self._answer(row, next(ids, ""))
 
@@ -128,10 +131,10 @@ class GeminiBatches(BatchApi):
     def _answer(self, row: Any, by_order: str) -> Answer:
         if not isinstance(row, Mapping):
             return "", None
-        key = row.get("key") or at(row, "metadata", "key")
+        key = row.get("key") or get_nested(row, "metadata", "key")
         item_id = key if isinstance(key, str) and key else by_order
         if isinstance(row.get("error"), Mapping):
-            code = at(row, "error", "code")
+            code = get_nested(row, "error", "code")
             status = _STATUS.get(code, code) if isinstance(code, int) else 500
             return item_id, error_for(self.where, status, server_message(row))
         if isinstance(row.get("response"), Mapping):

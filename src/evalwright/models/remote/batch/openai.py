@@ -28,7 +28,7 @@ from evalwright.models.remote.http_faults import (
     error_for,
     server_message,
 )
-from evalwright.models.remote.wire.format import at, count, table
+from evalwright.models.remote.wire.format import as_mapping, count, get_nested
 
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _MARK = "evalwright"
@@ -56,7 +56,7 @@ class OpenAIBatches(BatchApi):
             )
             for item in items
         ]
-        body, content_type = _form(b"\n".join(lines) + b"\n")
+        body, content_type = _multipart_form(b"\n".join(lines) + b"\n")
         uploaded = await self.client.send(
             Call("/files", body, headers={"Content-Type": content_type})
         )
@@ -77,7 +77,7 @@ class OpenAIBatches(BatchApi):
             page = await self.get(f"/batches?limit=100{after}")
             rows = [row for row in page.get("data") or () if isinstance(row, Mapping)]
             for row in rows:
-                if at(row, "metadata", _MARK) == lost.mark:
+                if get_nested(row, "metadata", _MARK) == lost.mark:
                     return self.text(row, "id")
             # The newest come first.
             older = any(
@@ -95,12 +95,12 @@ class OpenAIBatches(BatchApi):
         error = None
         if status == "failed":
             words = "; ".join(
-                map(server_message, at(batch_object, "errors", "data") or ())
+                map(server_message, get_nested(batch_object, "errors", "data") or ())
             )
             reason = clean(words, 300) or "it gave no reason"
             error = Rejected(f"{self.where} refused the batch: {reason}.")
         counts = [
-            count(at(batch_object, "request_counts", name))
+            count(get_nested(batch_object, "request_counts", name))
             for name in ("completed", "failed", "total")
         ]
         return BatchState(
@@ -120,7 +120,7 @@ class OpenAIBatches(BatchApi):
     def _answer(self, row: Any) -> Answer:
         """One line of either file."""
         item_id = self.item(row)
-        response = table(row).get("response")
+        response = as_mapping(row).get("response")
         if not item_id:
             return "", None
         if not isinstance(response, Mapping):
@@ -134,7 +134,7 @@ class OpenAIBatches(BatchApi):
         return item_id, body
 
     def _error(self, error: Any) -> RequestError:
-        code = at(error, "code")
+        code = get_nested(error, "code")
         words = clean(server_message(error), 300)
         if code in ("batch_expired", "batch_cancelled"):
             return TimedOut(
@@ -146,7 +146,7 @@ class OpenAIBatches(BatchApi):
         )
 
 
-def _form(content: bytes) -> tuple[bytes, str]:
+def _multipart_form(content: bytes) -> tuple[bytes, str]:
     """A file as multipart/form-data, and its content type."""
     boundary = secrets.token_hex(16)
     head = (

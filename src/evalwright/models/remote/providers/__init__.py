@@ -26,7 +26,7 @@ from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote import prices
 from evalwright.models.remote.batch import APIS
 from evalwright.models.remote.wire import FORMATS
-from evalwright.models.remote.wire.format import REFUSABLE, merged
+from evalwright.models.remote.wire.format import REFUSABLE, merge_bodies
 from evalwright.models.remote.wire.options import SAMPLERS
 
 TABLE = Path(__file__).with_name("providers.toml")
@@ -287,8 +287,8 @@ def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any
     return {**own_settings, "models": [*rules, *row.get("models", ())]}
 
 
-def quirks(provider: Provider, model: str) -> Provider:
-    """The row as it is for one model: the rules that fit its name applied in their order."""
+def apply_rules(provider: Provider, model: str) -> Provider:
+    """The row for one model, with the rules that match its name applied in order."""
     for rule in provider.models:
         if not re.fullmatch(rule.match, model, re.IGNORECASE):
             continue
@@ -315,13 +315,13 @@ def quirks(provider: Provider, model: str) -> Provider:
             for name in ("takes", "lacks")
         }
         for name in ("defaults", "extra_body", "thinking"):
-            overrides[name] = merged(getattr(provider, name), getattr(rule, name))
+            overrides[name] = merge_bodies(getattr(provider, name), getattr(rule, name))
         provider = replace(provider, **overrides)
     return provider
 
 
 def is_at(provider: Provider, url: str) -> bool:
-    """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
+    """Whether a URL leads to the provider's own host; variables in it match anything."""
     host_pieces = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
     return (
         re.fullmatch(
@@ -351,7 +351,7 @@ def _provider(name: str, row: Any, where: str) -> Provider:
         raise ConfigurationError(
             f"{at}: a provider is a table, [{name}], with at least a base_url."
         )
-    settings = _checked(
+    settings = _check_row(
         row,
         [row_field.name for row_field in fields(Provider) if row_field.name != "name"],
         at,
@@ -380,7 +380,9 @@ def _provider(name: str, row: Any, where: str) -> Provider:
 
 
 def _rule(row: Mapping[str, Any], at: str) -> ModelRule:
-    settings = _checked(row, [rule_field.name for rule_field in fields(ModelRule)], at)
+    settings = _check_row(
+        row, [rule_field.name for rule_field in fields(ModelRule)], at
+    )
     try:
         re.compile(str(settings.get("match", "")))
     except re.error as error:
@@ -441,7 +443,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 """The words that a key, or each part of it, may be."""
 
 
-def _checked(row: Mapping[str, Any], allowed: list[str], at: str) -> dict[str, Any]:
+def _check_row(row: Mapping[str, Any], allowed: list[str], at: str) -> dict[str, Any]:
     """The row's values, each of its kind; lists as tuples."""
     checked: dict[str, Any] = {}
     for key, value in row.items():

@@ -43,7 +43,7 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "top_p": sampling.top_p,
         "stop_sequences": [sign for sign in sampling.stop if sign.strip()] or None,
     }
-    body = form.merged(form.without_none(fields), settings.extra_body)
+    body = form.merge_bodies(form.without_none(fields), settings.extra_body)
     return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
@@ -94,7 +94,7 @@ def message_usage(data: Any) -> Usage:
     read = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
     thought = "output_tokens_details.thinking_tokens"
     return form.usage_of(
-        form.at(data, "usage"),
+        form.get_nested(data, "usage"),
         read,
         "output_tokens",
         thought,

@@ -50,7 +50,7 @@ def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     if system:
         body["system"] = [{"text": system}]
-    body = form.merged(body, settings.extra_body)
+    body = form.merge_bodies(body, settings.extra_body)
     return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
@@ -75,7 +75,7 @@ def _part(part: Part) -> dict[str, Any]:
 def parse_converse(data: Any, request: Generate, settings: Settings) -> Said:
     """The content of a Converse reply; a guardrail's message counts as the text."""
     form.require_object(data, settings)
-    content = form.at(data, "output", "message", "content")
+    content = form.get_nested(data, "output", "message", "content")
     if not isinstance(content, list) or not all(
         isinstance(block, Mapping) for block in content
     ):
@@ -107,12 +107,15 @@ def converse_usage(data: Any) -> Usage:
     """Token usage. Cached input is added to the input; reasoning has no count of its own."""
     read = "inputTokens cacheReadInputTokens cacheWriteInputTokens"
     return form.usage_of(
-        form.at(data, "usage"), read, "outputTokens", cached="cacheReadInputTokens"
+        form.get_nested(data, "usage"),
+        read,
+        "outputTokens",
+        cached="cacheReadInputTokens",
     )
 
 
 def _thought(block: Mapping[str, Any]) -> str:
-    text = form.at(block, "reasoningContent", "reasoningText", "text")
+    text = form.get_nested(block, "reasoningContent", "reasoningText", "text")
     return text if isinstance(text, str) else ""
 
 
@@ -133,7 +136,7 @@ class ConverseGatherer(form.Gathering):
         if event == "contentBlockDelta":
             self._delta(data)
         elif event == "contentBlockStart":
-            if form.at(data, "start", "toolUse") is not None:
+            if form.get_nested(data, "start", "toolUse") is not None:
                 self._block(data)["toolUse"] = []
         elif event == "messageStop":
             self._stop = data.get("stopReason")

@@ -46,7 +46,7 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "messages": messages,
         **form.without_none(fields),
     }
-    return form.merged(body, settings.extra_body)
+    return form.merge_bodies(body, settings.extra_body)
 
 
 def parse_cohere(data: Any, request: Generate, settings: Settings) -> Said:
@@ -101,9 +101,9 @@ def _raise_on_failure(finish: Any, words: Any, settings: Settings) -> None:
 def _tokens(data: Any) -> list[TokenLogProb]:
     """The log-probabilities by token; the first token of each piece has the piece's text."""
     rows: list[Any] = []
-    for piece in form.table(data).get("logprobs") or ():
-        values = form.at(piece, "logprobs")
-        text = form.at(piece, "text")
+    for piece in form.as_mapping(data).get("logprobs") or ():
+        values = form.get_nested(piece, "logprobs")
+        text = form.get_nested(piece, "text")
         for value in values if isinstance(values, list) else ():
             rows.append({"text": text, "value": value})
             text = ""
@@ -114,12 +114,12 @@ def _tokens(data: Any) -> list[TokenLogProb]:
 
 def _usage(data: Any) -> Usage:
     """Token usage by `tokens`, as `billed_units` excludes what Cohere adds to a prompt."""
-    usage = form.at(data, "usage")
-    counted = form.at(usage, "tokens") or form.at(usage, "billed_units")
+    usage = form.get_nested(data, "usage")
+    counted = form.get_nested(usage, "tokens") or form.get_nested(usage, "billed_units")
     return Usage(
-        form.count(form.at(counted, "input_tokens")),
-        form.count(form.at(counted, "output_tokens")),
-        cached_tokens=form.count(form.at(usage, "cached_tokens")),
+        form.count(form.get_nested(counted, "input_tokens")),
+        form.count(form.get_nested(counted, "output_tokens")),
+        cached_tokens=form.count(form.get_nested(usage, "cached_tokens")),
     )
 
 
@@ -141,7 +141,7 @@ class CohereGatherer(form.Gathering):
             )
             or event
         )
-        delta = form.table(data.get("delta"))
+        delta = form.as_mapping(data.get("delta"))
         if event_type in ("content-start", "content-delta"):
             self._logprobs += (
                 [data["logprobs"]] if isinstance(data.get("logprobs"), Mapping) else []
@@ -159,7 +159,7 @@ class CohereGatherer(form.Gathering):
         return False
 
     def _take(self, index: int, delta: Mapping[str, Any]) -> None:
-        content = form.at(delta, "message", "content")
+        content = form.get_nested(delta, "message", "content")
         if not isinstance(content, Mapping):
             return
         block = self._parts.setdefault(index, {"type": "text"})

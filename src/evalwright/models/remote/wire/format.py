@@ -190,7 +190,7 @@ class Wire:
         for fields in (
             fields_of(request, self.options) if isinstance(request, Generate) else ()
         ):
-            body = merged(fields, body)  # what the person says of the body wins
+            body = merge_bodies(fields, body)  # what the person says of the body wins
         most = largest_reply(limit_within(body) if isinstance(request, Generate) else 0)
         if unstreamed or not settings.stream or self.gather is None:
             return Call(self.path(settings), body, largest=most)
@@ -306,7 +306,9 @@ class Wire:
 def _reported_cost(data: Any, settings: Settings) -> float | None:
     """The cost in US dollars that a reply reports."""
     named: Any = (
-        at(data, *settings.cost_field.split(".")) if settings.cost_field else None
+        get_nested(data, *settings.cost_field.split("."))
+        if settings.cost_field
+        else None
     )
     is_valid = (
         isinstance(named, int | float)
@@ -347,7 +349,7 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
         and temperature is not None
         and top_p is not None
     ):
-        temperature, top_p = _one_of_two(temperature, top_p, settings)
+        temperature, top_p = _resolve_exclusive(temperature, top_p, settings)
     return Sampling(
         max_tokens=chosen("max_tokens", settings.max_tokens, request.max_tokens),
         temperature=temperature,
@@ -357,10 +359,10 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
     )
 
 
-def _one_of_two(
+def _resolve_exclusive(
     temperature: float, top_p: float, settings: Settings
 ) -> tuple[float | None, float | None]:
-    """The one that says the same as both together."""
+    """The one of both fields that has the effect of both. Raises Rejected if both matter."""
     if top_p == 1 or temperature == 0:
         return temperature, None
     if temperature == 1:
@@ -417,13 +419,13 @@ def system_and_talk(
     return system, talk
 
 
-def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+def merge_bodies(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of `body` updated by `extra`, with nested mappings merged key by key."""
     combined = dict(body)
     for name, value in extra.items():
         below = combined.get(name)
         combined[name] = (
-            merged(below, value)
+            merge_bodies(below, value)
             if isinstance(below, Mapping) and isinstance(value, Mapping)
             else value
         )
@@ -450,15 +452,15 @@ def with_room_to_think(
     Raises:
         Rejected: the limit must be greater and is not.
     """
-    most = at(body, *limit)
-    thinking = at(body, *budget)
+    most = get_nested(body, *limit)
+    thinking = get_nested(body, *budget)
     if type(most) is not int or type(thinking) is not int or thinking <= 0:
         return body
-    if settings.max_tokens is None and at(settings.extra_body, *limit) is None:
+    if settings.max_tokens is None and get_nested(settings.extra_body, *limit) is None:
         extension: Any = most + thinking
         for step in reversed(limit):
             extension = {step: extension}
-        return merged(body, extension)
+        return merge_bodies(body, extension)
     if above and most <= thinking:
         raise Rejected(
             f"max_tokens ({most}) must be above the budget for thinking ({thinking}),"
@@ -494,7 +496,7 @@ def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def at(data: Any, *place: str) -> Any:
+def get_nested(data: Any, *place: str) -> Any:
     """The value at a path of keys in nested mappings, or None."""
     for step in place:
         data = data.get(step) if isinstance(data, Mapping) else None
@@ -511,7 +513,7 @@ def limit_within(body: Any) -> int | None:
     return None
 
 
-def table(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> Mapping[str, Any]:
     """`value` if it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
@@ -652,7 +654,9 @@ def usage_of(
     """Token usage; each count is the sum of the numbers at its space-separated dotted places."""
 
     def total(places: str) -> int:
-        return sum(count(at(data, *place.split("."))) for place in places.split())
+        return sum(
+            count(get_nested(data, *place.split("."))) for place in places.split()
+        )
 
     return Usage(total(read), total(written), total(reasoning), total(cached))
 

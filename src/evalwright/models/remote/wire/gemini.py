@@ -64,7 +64,7 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     if system:
         body["systemInstruction"] = {"parts": [{"text": system}]}
-    body = form.merged(body, settings.extra_body)
+    body = form.merge_bodies(body, settings.extra_body)
     return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=False)
 
 
@@ -89,15 +89,15 @@ def _logprobs(alternatives: int) -> dict[str, Any]:
 
 def _tokens(data: Any) -> list[TokenLogProb]:
     """The chosen token of each step and its alternatives."""
-    log_probs = form.at(
-        (form.table(data).get("candidates") or [None])[0], "logprobsResult"
+    log_probs = form.get_nested(
+        (form.as_mapping(data).get("candidates") or [None])[0], "logprobsResult"
     )
-    chosen = form.at(log_probs, "chosenCandidates")
-    steps = form.at(log_probs, "topCandidates") or []
+    chosen = form.get_nested(log_probs, "chosenCandidates")
+    steps = form.get_nested(log_probs, "topCandidates") or []
     if not isinstance(chosen, list) or not chosen or not isinstance(steps, list):
         raise NoLogProbs
     rows = [
-        {**form.table(token_row), "others": form.at(step, "candidates")}
+        {**form.as_mapping(token_row), "others": form.get_nested(step, "candidates")}
         for token_row, step in itertools.zip_longest(chosen, steps[: len(chosen)])
     ]
     return read_tokens(rows, "token", "logProbability", "others")
@@ -124,7 +124,7 @@ def parse_gemini(data: Any, request: Generate, settings: Settings) -> Said:
 def gemini_usage(data: Any) -> Usage:
     """Token usage. Thoughts are counted separately by Gemini; here they are part of the output."""
     return form.usage_of(
-        form.at(data, "usageMetadata"),
+        form.get_nested(data, "usageMetadata"),
         "promptTokenCount toolUsePromptTokenCount",
         "candidatesTokenCount thoughtsTokenCount",
         "thoughtsTokenCount",
@@ -151,7 +151,7 @@ def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]
 
 def _refuse_blocked_prompt(data: Mapping[str, Any], settings: Settings) -> None:
     """Raise Filtered if the prompt was blocked before it reached the model."""
-    feedback = form.table(data.get("promptFeedback"))
+    feedback = form.as_mapping(data.get("promptFeedback"))
     reason = feedback.get("blockReason")
     if reason or _is_blocked(feedback):
         why = f" ({clean(str(reason), 40)})" if reason else ""
@@ -164,7 +164,7 @@ def _is_blocked(rated: Mapping[str, Any]) -> bool:
     """Whether a safety rating of a prompt or candidate blocked it."""
     ratings = rated.get("safetyRatings")
     return isinstance(ratings, list) and any(
-        form.at(rating, "blocked") is True for rating in ratings
+        form.get_nested(rating, "blocked") is True for rating in ratings
     )
 
 
@@ -219,13 +219,13 @@ class GeminiGatherer(form.Gathering):
             candidate = candidates[0]
             if not isinstance(candidate, Mapping):
                 raise form.not_documented(self.settings, "candidates[0]", data)
-            parts = form.at(candidate, "content", "parts")
+            parts = form.get_nested(candidate, "content", "parts")
             new_parts = parts if isinstance(parts, list) else []
             self._parts.extend(new_parts)
             self.has_text = self.has_text or any(
-                form.at(part, "text") for part in new_parts
+                form.get_nested(part, "text") for part in new_parts
             )
-            for name, rows in form.table(candidate.get("logprobsResult")).items():
+            for name, rows in form.as_mapping(candidate.get("logprobsResult")).items():
                 if isinstance(rows, list):
                     self._logprobs.setdefault(name, []).extend(rows)
             if candidate.get("finishReason"):
@@ -234,7 +234,7 @@ class GeminiGatherer(form.Gathering):
 
     def ended(self) -> bool:
         """Whether a finish reason, or the reason why the prompt was blocked, has come."""
-        blocked = bool(form.at(self._head, "promptFeedback", "blockReason"))
+        blocked = bool(form.get_nested(self._head, "promptFeedback", "blockReason"))
         return blocked or "finishReason" in self._candidate
 
     def result(self) -> Any:

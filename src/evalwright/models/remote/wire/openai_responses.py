@@ -66,7 +66,7 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "store": False,
         **form.without_none(fields),
     }
-    return form.merged(body, settings.extra_body)
+    return form.merge_bodies(body, settings.extra_body)
 
 
 def _content(turn: Message) -> Any:
@@ -84,7 +84,7 @@ def _tokens(data: Any) -> list[TokenLogProb]:
     """The tokens of all texts of a response, in order."""
     items = [
         item
-        for item in form.table(data).get("output") or ()
+        for item in form.as_mapping(data).get("output") or ()
         if isinstance(item, Mapping)
     ]
     rows_by_text = [
@@ -137,7 +137,7 @@ def response_usage(data: Any) -> Usage:
     thought = "output_tokens_details.reasoning_tokens"
     cached = "input_tokens_details.cached_tokens"
     return form.usage_of(
-        form.at(data, "usage"), "input_tokens", "output_tokens", thought, cached
+        form.get_nested(data, "usage"), "input_tokens", "output_tokens", thought, cached
     )
 
 
@@ -192,7 +192,7 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
         raise form.not_documented(
             settings, "status completed, incomplete or failed", data
         )
-    finish = form.finish_of(form.at(data, "incomplete_details", "reason"))
+    finish = form.finish_of(form.get_nested(data, "incomplete_details", "reason"))
     return (
         finish if finish in (LENGTH, CONTENT_FILTER) else f"incomplete {finish}".strip()
     )
@@ -200,7 +200,7 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
 
 def _failure(error: Any, settings: Settings) -> RequestError:
     """The error that a failed response, or an event, describes."""
-    code = form.at(error, "code")
+    code = form.get_nested(error, "code")
     reason = server_message({"error": error}) or "it gave no reason"
     if code in _POLICIES:
         return Filtered(
@@ -236,9 +236,9 @@ class ResponsesGatherer(form.Gathering):
             )
             or event
         )
-        self.note_name(form.at(data, "response", "model"))
+        self.note_name(form.get_nested(data, "response", "model"))
         if event_type == "error":
-            raise _failure(form.table(data.get("error")) or data, self.settings)
+            raise _failure(form.as_mapping(data.get("error")) or data, self.settings)
         if str(event_type).endswith(_TEXT_DELTAS):
             self.has_text = self.has_text or bool(data.get("delta"))
         if event_type == "response.output_item.done":

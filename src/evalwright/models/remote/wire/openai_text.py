@@ -49,7 +49,7 @@ def with_sampling(
         "top_p": sampling.top_p,
         "seed": sampling.seed,
     }
-    return form.merged({**body, **form.without_none(fields)}, settings.extra_body)
+    return form.merge_bodies({**body, **form.without_none(fields)}, settings.extra_body)
 
 
 def parse_chat(data: Any, request: Generate, settings: Settings) -> Said:
@@ -147,7 +147,7 @@ def read_usage(usage: Any) -> Usage:
     read = form.count(usage.get("prompt_tokens"))
     written = form.count(usage.get("completion_tokens"))
     reasoning = form.count(
-        form.at(usage, "completion_tokens_details", "reasoning_tokens")
+        form.get_nested(usage, "completion_tokens_details", "reasoning_tokens")
     ) or form.count(usage.get("reasoning_tokens"))
     if (
         reasoning
@@ -156,7 +156,7 @@ def read_usage(usage: Any) -> Usage:
         # xAI counts reasoning beside the completion; it is paid as output all the same.
         written += reasoning
     cached = (
-        form.count(form.at(usage, "prompt_tokens_details", "cached_tokens"))
+        form.count(form.get_nested(usage, "prompt_tokens_details", "cached_tokens"))
         or form.count(usage.get("prompt_cache_hit_tokens"))
         or form.count(usage.get("cached_tokens"))
     )
@@ -165,7 +165,7 @@ def read_usage(usage: Any) -> Usage:
 
 def reply_usage(data: Any) -> Usage:
     """The token usage of a reply."""
-    return read_usage(form.at(data, "usage"))
+    return read_usage(form.get_nested(data, "usage"))
 
 
 class CompletionGatherer(form.Gathering):
@@ -197,7 +197,7 @@ class CompletionGatherer(form.Gathering):
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
                 self._take(choice)
-                for name, rows in form.table(choice.get("logprobs")).items():
+                for name, rows in form.as_mapping(choice.get("logprobs")).items():
                     self._logprobs.setdefault(name, []).extend(
                         rows if isinstance(rows, list) else ()
                     )
@@ -261,7 +261,7 @@ class ChatGatherer(CompletionGatherer):
         return {"message": {**message, "tool_calls": [{}]} if self._called else message}
 
 
-def streamed(body: dict[str, Any]) -> dict[str, Any]:
+def streamed_body(body: dict[str, Any]) -> dict[str, Any]:
     """The body of a streamed request, which asks for token usage too."""
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
@@ -273,7 +273,7 @@ CHAT = Wire(
     said=parse_chat,
     usage=reply_usage,
     gather=ChatGatherer,
-    stream_payload=streamed,
+    stream_payload=streamed_body,
     end="/chat/completions",
     options=OPENAI_CHAT,
     extensions=frozenset(SAMPLERS),
@@ -332,7 +332,7 @@ COMPLETIONS = Wire(
     usage=reply_usage,
     abilities=frozenset(("generate",)),
     gather=CompletionGatherer,
-    stream_payload=streamed,
+    stream_payload=streamed_body,
     end="/completions",
     options=OPENAI_COMPLETIONS,
     extensions=frozenset(SAMPLERS),

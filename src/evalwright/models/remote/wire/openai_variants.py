@@ -18,7 +18,7 @@ from evalwright.core.requests import Generate
 from evalwright.models.remote.wire.format import (
     Said,
     Settings,
-    merged,
+    merge_bodies,
     sampling,
     turns,
     without_none,
@@ -69,7 +69,7 @@ def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "stop": list(chosen.stop) or None,
         "random_seed": chosen.seed,
     }
-    return merged(
+    return merge_bodies(
         {"model": settings.model, "messages": messages, **without_none(fields)},
         settings.extra_body,
     )

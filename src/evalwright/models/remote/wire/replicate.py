@@ -76,7 +76,7 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     version = _model(settings)[1]
     if version:
         body["version"] = version
-    return form.merged(body, settings.extra_body)
+    return form.merge_bodies(body, settings.extra_body)
 
 
 def ended(reply: Reply, settings: Settings) -> bool:
@@ -95,7 +95,7 @@ def cancel(reply: Reply, settings: Settings) -> Call:
 
 
 def _status(data: Any, settings: Settings) -> str:
-    status = form.at(data, "status")
+    status = form.get_nested(data, "status")
     if status not in (*_RUNNING, *_ENDED_BADLY, "succeeded"):
         raise form.not_documented(settings, "a prediction with its status", data)
     return str(status)
@@ -106,7 +106,7 @@ def _below(reply: Reply, name: str, settings: Settings) -> str:
 
     Raises Rejected for any other address.
     """
-    url = form.at(reply.data, "urls", name)
+    url = form.get_nested(reply.data, "urls", name)
     if not isinstance(url, str):
         raise form.not_documented(settings, f"urls.{name}", reply.data)
     suffix = url.removeprefix(settings.base_url)
@@ -141,7 +141,7 @@ def parse_prediction(data: Any, request: Generate, settings: Settings) -> Said:
 
 def _usage(data: Any) -> Usage:
     return form.usage_of(
-        form.at(data, "metrics"), "input_token_count", "output_token_count"
+        form.get_nested(data, "metrics"), "input_token_count", "output_token_count"
     )
 
 

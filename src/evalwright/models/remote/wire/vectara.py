@@ -35,7 +35,7 @@ def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "save_history": False,
         "stream_response": False,
     }
-    return form.merged(body, settings.extra_body)
+    return form.merge_bodies(body, settings.extra_body)
 
 
 def parse_query_reply(data: Any, request: Generate, settings: Settings) -> Said:
