@@ -79,7 +79,7 @@ class Account:
     reservation: Reservation | None = None
     usage: Usage = _NO_USAGE
     dollars: float | None = None
-    held: Amount | None = None
+    reserved: Amount | None = None
 
     async def reserve(self) -> None:
         """Reserve the most that a sending may cost, waiting for room.
@@ -90,21 +90,23 @@ class Account:
         if self.reservation is not None:
             estimate = self._estimate("").amount
             await self.reservation.hold(estimate)
-            self.held = estimate
+            self.reserved = estimate
 
     def release(self) -> None:
         """Release a reservation that was not used. Harmless after `settle`."""
-        if self.reservation is not None and self.held is not None:
-            self.reservation.settle(self.held, None)
-            self.held = None
+        if self.reservation is not None and self.reserved is not None:
+            self.reservation.settle(self.reserved, None)
+            self.reserved = None
 
     def settle(self, outcome: Response | BaseException) -> None:
         """Bill a sending that has ended, whatever came of it."""
         bill = self._bill(outcome)
         self.counts.add_bill(bill.usage, bill.dollars, estimated=bill.estimated)
-        if self.reservation is not None and self.held is not None:
-            self.reservation.settle(self.held, bill.amount, estimated=bill.estimated)
-            self.held = None
+        if self.reservation is not None and self.reserved is not None:
+            self.reservation.settle(
+                self.reserved, bill.amount, estimated=bill.estimated
+            )
+            self.reserved = None
         self.ledger(
             (self.model.name, bill.outcome, bill.estimated), bill.usage, bill.dollars
         )

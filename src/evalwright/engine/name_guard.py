@@ -150,7 +150,7 @@ class NameGuard:
         ):
             self._say(
                 f"{self._model}: stored responses under this name were given by a model"
-                f" that called itself {_quoted(name)}, not {_quoted(rule.asked)}. They"
+                f" that called itself {_quoted(name)}, not {_quoted(rule.requested)}. They"
                 " are not used, and their requests are sent again. If it is the model"
                 f" that you mean, accept the name: {_accept_option(name)}."
             )
@@ -238,12 +238,12 @@ class NameGuard:
             self._say_changed(others[0], name, "in mid-run")
         elif relation == "alias":
             self._say(
-                f"{self._model}: {_quoted(rule.asked)} stands for {_quoted(name)} at"
+                f"{self._model}: {_quoted(rule.requested)} stands for {_quoted(name)} at"
                 f" {rule.where}."
             )
-        elif relation == "other" and rule.asked:
+        elif relation == "other" and rule.requested:
             self._say(
-                f"{self._model}: {rule.where} was asked for {_quoted(rule.asked)} and"
+                f"{self._model}: {rule.where} was asked for {_quoted(rule.requested)} and"
                 f" answers as {_quoted(name)}. The answers are recorded under the name"
                 " that was asked, and the record says which name they gave."
             )
@@ -279,7 +279,7 @@ class NameGuard:
             else ""
         )
         error = WrongModel(
-            f"{rule.where} was asked for {_quoted(rule.asked)} and answered as"
+            f"{rule.where} was asked for {_quoted(rule.requested)} and answered as"
             f" {_quoted(name)}: {why}, so the answer is not used. Correct the server or"
             " its address, or name the model that it serves:"
             f" {shlex.quote(f'{provider}/{address}{_short(name)}')}. If it is the model"

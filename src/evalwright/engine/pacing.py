@@ -98,7 +98,7 @@ class Pacer:
         self.requests = RateLimit()
         self.tokens = RateLimit()
         self._own = (
-            RateLimit.kept(pacing.requests_per_minute)
+            RateLimit.fixed(pacing.requests_per_minute)
             if pacing.requests_per_minute
             else RateLimit()
         )

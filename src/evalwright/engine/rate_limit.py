@@ -47,7 +47,7 @@ class RateLimit:
         self._last_remaining = 0.0
 
     @classmethod
-    def kept(cls, per_minute: float) -> RateLimit:
+    def fixed(cls, per_minute: float) -> RateLimit:
         """A limit that the user sets and no reply changes: refilled evenly, with at most one
         second's worth.
         """

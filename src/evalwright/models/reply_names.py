@@ -72,14 +72,14 @@ class NameRule:
     says are this model's.
     """
 
-    asked: str
+    requested: str
     where: str = ""
     check: Check = "nothing"
     accepted: tuple[str, ...] = ()
 
     def relation(self, answered: str) -> Relation:
         """What a name in a reply is to the name that was asked."""
-        closest = relation(self.asked, answered)
+        closest = relation(self.requested, answered)
         if closest in ("other", "alias") and any(
             relation(name, answered) in ("same", "alias") for name in self.accepted
         ):

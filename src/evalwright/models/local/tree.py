@@ -57,13 +57,13 @@ class Tree:
     Attributes:
         roots: nodes at position 0.
         spans: for each pair, the slots of its targets.
-        given: tokens before sharing.
+        unshared: tokens before sharing.
         unique: tokens after sharing.
     """
 
     roots: list[Node]
     spans: list[range]
-    given: int
+    unshared: int
     unique: int
 
     def is_more_than_rows(self, piece: int) -> bool:

@@ -327,7 +327,7 @@ class ApiModel(RemoteModel):
         if error.usage is None and error.reply is not None:
             payload, final = error.reply
             with suppress(RequestError):
-                if final or self.wire.said(payload, request, settings).finish:
+                if final or self.wire.parse(payload, request, settings).finish:
                     self.wire.settle(error, payload, settings)
         error.reply = None
 

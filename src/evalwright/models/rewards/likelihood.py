@@ -51,11 +51,11 @@ _FIELD = re.compile(r"\{(prompt|response|reference)\}")
 class MeanLikelihood:
     """How a reward comes from log-likelihoods: the mean log-probability of the reply's tokens.
 
-    facts: what decides it, beside the model. own: the names of its own arguments.
+    facts: what decides it, beside the model. argument_names: its own arguments.
     """
 
     facts: Mapping[str, Any] = {"reward": "mean log-likelihood"}
-    own: tuple[str, ...] = ()
+    argument_names: tuple[str, ...] = ()
 
     def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
         """What the model is asked; chat: whether it takes messages.
@@ -86,7 +86,7 @@ class Verdict(MeanLikelihood):
     What is in braces is filled in once, so that no text fills in another.
     """
 
-    own = ("template", "yes", "no")
+    argument_names = ("template", "yes", "no")
 
     def __init__(self, template: str | None, yes: str | None, no: str | None) -> None:
         self.template = arguments.text("template", template) or TEMPLATE
@@ -155,10 +155,10 @@ def _open_inner_model(
     try:
         inner = open_model(name if revision is None else f"{name}@{revision}", options)
     except UnknownName as error:
-        if error.name not in options or not way.own:
+        if error.name not in options or not way.argument_names:
             raise
-        allowed = (*way.own, *error.suggestions)
-        hint = f"Known: {', '.join(way.own)}, and those of '{name}'."
+        allowed = (*way.argument_names, *error.suggestions)
+        hint = f"Known: {', '.join(way.argument_names)}, and those of '{name}'."
         raise UnknownName(
             f"argument of '{provider}' models", error.name, allowed, hint
         ) from None

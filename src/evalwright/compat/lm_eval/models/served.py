@@ -221,7 +221,7 @@ class ServedModel(OpenAIModel):
             return client(model=model, **{**arguments, "tokenizer_backend": None})
 
     def _own_wire(self, wire: Wire) -> Wire:
-        said = wire.said
+        said = wire.parse
         thinking_end = self._client_arguments.get("think_end_token")
 
         def answer_said(data: Any, request: Any, settings: Settings) -> Said:
@@ -233,7 +233,7 @@ class ServedModel(OpenAIModel):
         return replace(
             wire,
             payload=self._payload,
-            said=said if thinking_end is None else answer_said,
+            parse=said if thinking_end is None else answer_said,
             options={},
         )
 

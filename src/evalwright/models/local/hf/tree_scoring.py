@@ -244,7 +244,7 @@ class TreeScorer:
         tree = build_tree(pairs)
         if self._compared is None and tree.is_more_than_rows(self._limits().piece):
             self._compare_short_cuts(pairs)
-        self._tokens_given += tree.given
+        self._tokens_given += tree.unshared
         self._tokens_computed += tree.unique
         yield from self._walk(_ScoringJob(pairs, tree.spans, None), tree)
 

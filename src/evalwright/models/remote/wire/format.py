@@ -134,7 +134,7 @@ class Wire:
     Attributes:
         path: where to POST, below the base URL.
         payload: makes the body of a request for one of `abilities`.
-        said: parses a reply's JSON; raises BadReply, EmptyReply or the error in a reply with status
+        parse: parses a reply's JSON; raises BadReply, EmptyReply or the error in a reply with status
             200.
         usage: reads the token usage, even of a reply that is no answer.
         gather: makes a Gatherer; None if answers cannot be streamed.
@@ -156,7 +156,7 @@ class Wire:
     name: str
     path: Callable[[Settings], str]
     payload: Callable[[Any, Settings], dict[str, Any]]
-    said: Callable[[Any, Any, Settings], Said]
+    parse: Callable[[Any, Any, Settings], Said]
     usage: Callable[[Any], Usage]
     abilities: frozenset[Ability] = frozenset(("generate", "chat"))
     gather: Callable[[Settings], Gatherer] | None = None
@@ -208,7 +208,7 @@ class Wire:
     ) -> Response:
         """The Response in a reply.
 
-        Raises the errors of `said`, and EmptyReply for an answer without content or reason.
+        Raises the errors of `parse`, and EmptyReply for an answer without content or reason.
         """
         try:
             return self._read(reply, request, settings)
@@ -226,7 +226,7 @@ class Wire:
     def _read(
         self, reply: Reply, request: Generate | Embed, settings: Settings
     ) -> Response:
-        content = self.said(reply.data, request, settings)
+        content = self.parse(reply.data, request, settings)
         reason = content.finish.lower().partition(" ")[0]
         text = content.text
         if reason in _BROKEN_OFF or (text and reason in _UNFINISHED):

@@ -104,7 +104,7 @@ MISTRAL = replace(
     CHAT,
     name="mistral",
     payload=mistral_payload,
-    said=parse_mistral,
+    parse=parse_mistral,
     stream_payload=lambda body: {**body, "stream": True},
     names_limit=False,
     extensions=frozenset(("min_p", "num_beams", "length_penalty")),
