@@ -67,7 +67,7 @@ _SNAPSHOT = re.compile(
 class NameRule:
     """Which names the replies of one endpoint may give.
 
-    asked: the name that is sent. where: its address, for messages. check: what a name is held
+    requested: the name that is sent. where: its address, for messages. check: what a name is held
     against: the one that was asked, the first that came, or nothing. accepted: names that a person
     says are this model's.
     """
