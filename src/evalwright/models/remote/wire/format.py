@@ -134,8 +134,7 @@ class Wire:
     Attributes:
         path: where to POST, below the base URL.
         payload: makes the body of a request for one of `abilities`.
-        parse: parses a reply's JSON; raises BadReply, EmptyReply or the error in a reply with status
-            200.
+        parse: parses a reply's JSON; raises BadReply, EmptyReply or the error in a 200 reply.
         usage: reads the token usage, even of a reply that is no answer.
         gather: makes a Gatherer; None if answers cannot be streamed.
         stream_path: the path of streamed answers, if it differs.
