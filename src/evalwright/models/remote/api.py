@@ -94,7 +94,7 @@ class ApiModel(RemoteModel):
     `check`, so that answers from the store need none.
     """
 
-    _unread = ""
+    _ignored_url_variable = ""
     resolves_names = False
     """Whether any name is accepted that the server gives from the first reply on, wherever it is.
     """
