@@ -2,14 +2,13 @@
 tables, travel plans.
 
 A line of a solution is read by a parser of arithmetic and never run. Published is what LongProc's
-and SEA-HELM's own code gives, which raises for such a line and for traces of unequal length;
-corrected, nothing raises, and a trace counts up to its first difference.
+and SEA-HELM's own code gives, which stops at a line that is no arithmetic and at traces of unequal
+length; corrected, nothing stops, and a trace counts up to its first difference.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import csv
 import json
 import operator
@@ -31,8 +30,8 @@ _BELIEF_WORDS = re.compile(
 )
 
 
-class Raised(Exception):
-    """What SEA-HELM's own code raises here: the class of its error, and why."""
+class PublishedFailure(Exception):
+    """SEA-HELM's own code stops here, so that it has no number; the text says why."""
 
 
 KINDS = ("countdown", "route", "beliefs", "travel", "table")
@@ -74,7 +73,7 @@ def score_procedure(sample: Sample, text: str, kind: str) -> Score:
             else sample.target
         )
         right, partly, said = worth(kind, target, text, published=False)
-    except Raised as error:
+    except PublishedFailure as error:
         right = 0.0
         partly = 0.0
         said = str(error)
@@ -99,7 +98,7 @@ def worth(
     """Whether a response's result is right, the share of its procedure that agrees, and what it
     gives as its result; None for nothing.
 
-    kind: "countdown", "route", "beliefs" or "travel". Raises Raised.
+    kind: "countdown", "route", "beliefs" or "travel". Raises PublishedFailure.
     """
     if kind == "beliefs":
         return (*beliefs(label, text, published), text.strip())
@@ -151,9 +150,8 @@ def _prefix(
     if not published:
         return min(len(given), len(wanted)) / len(wanted)
     if len(given) != len(wanted):
-        raise Raised(
-            f"ValueError: the answer has {len(given):,} lines and the reference"
-            f" {len(wanted):,}"
+        raise PublishedFailure(
+            f"the answer has {len(given):,} lines and the reference {len(wanted):,}"
         )
     return (len(wanted) - 1) / len(wanted)
 
@@ -168,7 +166,7 @@ def countdown(
     label: Mapping[str, Any], text: str, solution: str | None, published: bool
 ) -> tuple[float, float]:
     """Whether the solution is right, and the share of the search before its first wrong step.
-    Raises Raised.
+    Raises PublishedFailure.
     """
     if solution is not None and _solves(
         label["nums"], label["target"], solution, published
@@ -227,7 +225,7 @@ def _published_line(line: str) -> tuple[int, int, int] | None:
         return None
     left, right = sides
     try:
-        value = _worked_out(left)
+        value = _evaluate(left)
         sign = next((one for one in "+-*/" if one in left), None)
         if sign is None:
             return None
@@ -237,9 +235,6 @@ def _published_line(line: str) -> tuple[int, int, int] | None:
         return None
 
 
-_OBJECT = object()
-_BIG = object()
-"""A value that is no number, and a number that is not worked out: equal to nothing."""
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -249,68 +244,48 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Mod: operator.mod,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
 }
-_NAMES = frozenset(vars(builtins)) | {"line", "lhs", "rhs", "re", "Any", "logger"}
-_MOST = 10**30
-_LONGEST = 1_000
+MAX_NUMBER = 10**30
+MAX_EXPRESSION_CHARS = 1_000
 
 
-def _worked_out(text: str) -> Any:
-    """The value of an expression of numbers.
+def _evaluate(expression: str) -> float | None:
+    """The value of an expression of numbers; None for a number too large to be worked out.
 
-    Raises Raised where working it out in Python would raise what SEA-HELM does not catch.
+    Raises SyntaxError for what is no expression, PublishedFailure for one that is no arithmetic.
     """
-    if len(text) > _LONGEST:
+    if len(expression) > MAX_EXPRESSION_CHARS:
         raise SyntaxError
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            tree = ast.parse(expression.lstrip(" \t"), mode="eval")
+        except (RecursionError, MemoryError):
+            raise SyntaxError from None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text.lstrip(" \t"), mode="eval")
-        return _value(tree.body)
-    except (
-        NameError,
-        TypeError,
-        ZeroDivisionError,
-        OverflowError,
-        RecursionError,
-        MemoryError,
-    ) as error:
-        raise Raised(f"{type(error).__name__}: {error}") from None
+        return _evaluate_node(tree.body)
+    except RecursionError:
+        raise SyntaxError from None
+    except ZeroDivisionError:
+        raise PublishedFailure(f"'{expression.strip()}' divides by zero") from None
 
 
-def _value(node: ast.expr) -> Any:
-    if isinstance(node, ast.Constant):
-        if not isinstance(node.value, int | float):
-            return _OBJECT
-        return node.value if abs(node.value) < _MOST else _BIG
-    if isinstance(node, ast.Name):
-        if node.id not in _NAMES:
-            raise NameError(f"name '{node.id}' is not defined")
-        return _OBJECT
-    if isinstance(node, ast.UnaryOp | ast.BinOp):
-        values = [
-            _value(part)
-            for part in ast.iter_child_nodes(node)
-            if isinstance(part, ast.expr)
-        ]
-        if _OBJECT in values:
-            if isinstance(node, ast.BinOp) and (
-                isinstance(node.op, ast.Mult) or values[0] is values[1]
-            ):
-                return _OBJECT
-            raise TypeError("unsupported operand type")
-        function = _OPERATORS.get(type(node.op))
-        made = None if function is None or _BIG in values else function(*values)
-        return made if made is not None and abs(made) < _MOST else _BIG
-    if isinstance(node, ast.Lambda):
-        return _OBJECT
-    for part in ast.iter_child_nodes(node):
-        if isinstance(part, ast.expr):
-            _value(part)
-    if isinstance(node, ast.Call | ast.Attribute | ast.Subscript | ast.Await):
-        raise TypeError("the line is a program, which is not run")
-    return _OBJECT
+def _evaluate_node(node: ast.expr) -> float | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return node.value if abs(node.value) < MAX_NUMBER else None
+    if isinstance(node, ast.UnaryOp):
+        operands = [_evaluate_node(node.operand)]
+    elif isinstance(node, ast.BinOp):
+        operands = [_evaluate_node(node.left), _evaluate_node(node.right)]
+    else:
+        line = ast.unparse(node)
+        raise PublishedFailure(f"'{line[:60]}' is no arithmetic, and is not run")
+
+    function = _OPERATORS.get(type(node.op))
+    if function is None or None in operands:
+        return None
+    number: float = function(*operands)
+    return number if abs(number) < MAX_NUMBER else None
 
 
 def _search(given: str, wanted: str, published: bool) -> float:
@@ -368,17 +343,16 @@ def beliefs(wanted: str, given: str, published: bool) -> tuple[float, float]:
     mine = _bullets(given)
     theirs = _bullets(wanted)
     if not theirs:
-        raise (
-            Raised("ZeroDivisionError: the reference has no beliefs")
-            if published
-            else ValueError("no beliefs")
-        )
+        if published:
+            raise PublishedFailure("the reference has no beliefs")
+        raise ValueError("no beliefs")
     if mine == theirs:
         return 1.0, 1.0
     same = same_lines(mine, theirs)
     if published and same == min(len(mine), len(theirs)):
-        longer = "longer" if len(theirs) > len(mine) else "shorter"
-        raise Raised(f"ValueError: zip() argument 2 is {longer} than argument 1")
+        raise PublishedFailure(
+            f"the answer has {len(mine):,} beliefs and the reference {len(theirs):,}"
+        )
     return 0.0, same / len(theirs)
 
 
@@ -394,12 +368,17 @@ def _bullets(text: str) -> list[str]:
 
 # -- tables ----------------------------------------------------------------------------
 
+NO_TABLE = "no table"
+NO_ROWS = "a table without rows"
+OTHER_COLUMNS = "another number of columns"
+UNREADABLE_TABLE = "a table that cannot be read"
+
 
 def table(
     wanted: str, given: str | None, published: bool
 ) -> tuple[float, float, float, str]:
-    """Precision, recall and F1 of the rows of a table, in any order, and the error of SEA-HELM's
-    reading; "" for none.
+    """Precision, recall and F1 of the rows of a table, in any order, and why there are none; "" where
+    there are.
 
     The two must have as many columns. Corrected: a row that lacks cells, or has too many, is no row
     of both.
@@ -409,12 +388,12 @@ def table(
     if isinstance(mine, str) or isinstance(theirs, str):
         return 0.0, 0.0, 0.0, str(mine if isinstance(mine, str) else theirs)
     if mine is None or theirs is None:
-        return 0.0, 0.0, 0.0, "AttributeError"
+        return 0.0, 0.0, 0.0, NO_TABLE
     (columns, rows), (columns_wanted, rows_wanted) = mine, theirs
     if not rows or not rows_wanted:
-        return 0.0, 0.0, 0.0, "ZeroDivisionError"
+        return 0.0, 0.0, 0.0, NO_ROWS
     if columns != columns_wanted:
-        return 0.0, 0.0, 0.0, "ValueError"
+        return 0.0, 0.0, 0.0, OTHER_COLUMNS
     known = set(rows)
     known_wanted = set(rows_wanted)
     precision = sum(row in known_wanted for row in rows) / len(rows)
@@ -432,7 +411,7 @@ def _table(
     try:
         lines = list(csv.reader(text.strip().split("\n"), delimiter="\t"))
     except csv.Error:
-        return "UnboundLocalError"
+        return UNREADABLE_TABLE
     header = lines[0]
     rows = lines[1:]
     if not rows or (published and len(set(header)) < len(header)):
@@ -508,7 +487,7 @@ def _plan(text: str) -> list[tuple[str, int]]:
             return []
         days = [1, *(day for day, _, _ in flights), int(stays[-1].split("-")[1])]
     except ValueError as error:
-        raise Raised(f"ValueError: {error}") from None
+        raise PublishedFailure(f"a plan that cannot be read: {error}") from None
     cities = [flights[0][1], *(city for _, _, city in flights)]
     return [
         (city, days[place + 1] - days[place] + 1) for place, city in enumerate(cities)
