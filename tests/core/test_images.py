@@ -12,7 +12,13 @@ import pytest
 
 from evalwright.core.errors import DatasetError
 from evalwright.core.images import MOST_BYTES, Image
-from evalwright.core.requests import Generate, Message, images_of, prompt_from, prompt_payload
+from evalwright.core.requests import (
+    Generate,
+    Message,
+    images_of,
+    prompt_from,
+    prompt_payload,
+)
 
 Pictures = pytest.importorskip("PIL.Image")
 

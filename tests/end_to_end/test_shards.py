@@ -18,7 +18,15 @@ import jsonschema
 import pytest
 import yaml
 
-from support.command import ROOT, environment, evalwright, record, records, start, wait_until
+from support.command import (
+    ROOT,
+    environment,
+    evalwright,
+    record,
+    records,
+    start,
+    wait_until,
+)
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 from support.wire_schemas import InvalidRequest

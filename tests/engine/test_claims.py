@@ -15,7 +15,15 @@ import pytest
 from engine.support import claims
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
-from evalwright.engine.claims import LEASE, OPEN, Owner, is_running, process_of, started, this_host
+from evalwright.engine.claims import (
+    LEASE,
+    OPEN,
+    Owner,
+    is_running,
+    process_of,
+    started,
+    this_host,
+)
 from evalwright.engine.opening import open_store
 from evalwright.engine.postgres import PostgresDatabase
 from evalwright.engine.rows import row_of

@@ -12,7 +12,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError, UsageError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers import choice as module
-from evalwright.scorers.chosen import NOT_EXTRACTED, extract
+from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract
 from evalwright.scorers.registry import bind
 
 CITIES = ("Berlin", "Paris", "Rome", "Madrid")

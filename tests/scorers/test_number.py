@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample
-from evalwright.scorers import number_words
-from evalwright.scorers.number import find_numbers
-from evalwright.scorers.quantity import numeric
+from evalwright.scorers.numeric import numeric
+from evalwright.scorers.text import number_words
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.units import parse_unit
+from evalwright.scorers.text.numbers import find_numbers
+from evalwright.scorers.text.units import parse_unit
 from scorers.scoring import CORRECT, INCORRECT, UNSURE_INCORRECT, label_of, reading_of
 
 num2words = pytest.importorskip("num2words").num2words

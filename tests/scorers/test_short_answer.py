@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError
-from evalwright.scorers.match import mentions, read, targets_of
+from evalwright.scorers.answers.name_targets import mentions, targets_of
+from evalwright.scorers.text.folded import read
 from scorers.scoring import (
     CORRECT,
     INCORRECT,

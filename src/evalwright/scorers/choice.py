@@ -16,7 +16,7 @@ from typing import Any
 
 from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
-from evalwright.scorers.chosen import (
+from evalwright.scorers.answers.option_reader import (
     EMPTY,
     NONE_OF_THEM,
     NOT_EXTRACTED,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from evalwright import bounded
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.cues import labels
 from evalwright.scorers.text.evidence import with_evidence
@@ -21,7 +22,6 @@ from evalwright.scorers.text.languages import (
     language_of,
     without_articles,
 )
-from evalwright.scorers.verdict import shortened
 
 _ENDINGS = rf"(?:{labels('ending')}|{labels('tail')}){{0,3}}(?![가-힣])"
 """What may follow a word in Hangul that is whole."""

@@ -9,16 +9,16 @@ from fractions import Fraction
 
 from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
+from evalwright.scorers.answers.formula_reader import judge_formula
+from evalwright.scorers.answers.further_question import before_next_question
+from evalwright.scorers.answers.reply import Said, said
+from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.choice import choice_of_text
-from evalwright.scorers.number import find_numbers
-from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
-from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.run_on import before_next_question
-from evalwright.scorers.verdict import shortened
+from evalwright.scorers.text.numbers import find_numbers
 
 _QUOTES = "\"'`*“”‘’ \t"
 
@@ -26,9 +26,9 @@ _QUOTES = "\"'`*“”‘’ \t"
 def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score:
     """1.0 where what the reply concludes with is a target, else 0.0.
 
-    Read is what the last claim of the reply says (`scorers/text/locate.py`); without any the last
+    Read is what the last claim of the reply says (`scorers/answers/reply.py`); without any the last
     line (for a number: the last number). kind: "number" compares rational numbers exactly; "math"
-    short formulas (`scorers/text/mathematics.py`), a target with a `\\boxed{}` standing for its
+    short formulas (`scorers/answers/formula_reader.py`), a target with a `\\boxed{}` standing for its
     content; "choice" reads an option's letter or text; "text" compares words, case and white space
     aside. Labels "correct", "incorrect", UNREADABLE (nothing of that kind stands there),
     "not_attempted" (empty); Undecided where a formula cannot be compared. Raises ScoringError where
@@ -108,7 +108,7 @@ _HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bo
 def _formula(sample: Sample, found: Said, language: str) -> Score:
     if not any(map(str.isalnum, plain(found.raw))):
         return Score(0.0, UNREADABLE, f"{found.rule}: nothing there")
-    return mathematics.judge_formula(
+    return judge_formula(
         found, sample.targets, sample.input, language, form=False
     ).outcome()
 

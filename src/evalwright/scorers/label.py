@@ -11,7 +11,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.chosen import NOT_EXTRACTED, extract
+from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of

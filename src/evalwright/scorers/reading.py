@@ -20,16 +20,16 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored, Scorer
-from evalwright.scorers.chosen import NOT_EXTRACTED, extract
+from evalwright.scorers.answers.formula_reader import formula_in
+from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract
+from evalwright.scorers.answers.reply import Said, said
 from evalwright.scorers.exact_match import normalised
-from evalwright.scorers.number import Number, find_numbers
 from evalwright.scorers.registry import registry
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.languages import language_of
-from evalwright.scorers.text.locate import Said, said
-from evalwright.scorers.text.mathematics import formula_in
+from evalwright.scorers.text.numbers import Number, find_numbers
 from evalwright.scorers.text.tokens import fold
-from evalwright.scorers.units import parse_unit
+from evalwright.scorers.text.units import parse_unit
 
 Read = Callable[[Sample, Answer], str]
 _MOST_CHARACTERS = 400

@@ -64,7 +64,7 @@ BUNDLED = {
     ),
     "likelihood": "evalwright.scorers.likelihood:likelihood",
     "listed": "evalwright.scorers.listed:listed",
-    "numeric": "evalwright.scorers.quantity:numeric",
+    "numeric": "evalwright.scorers.numeric:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",
     "perplexity": "evalwright.scorers.likelihood:perplexity",
     "procedure": "evalwright.scorers.procedure:procedure",

@@ -13,28 +13,32 @@ from functools import lru_cache
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.clock import is_time, judge_time
-from evalwright.scorers.counters import counter_after
-from evalwright.scorers.dates import Date, asks_for_date, judge_date, parse_date
-from evalwright.scorers.match import mentions, read, targets_of
-from evalwright.scorers.names import Names
-from evalwright.scorers.number import find_numbers
-from evalwright.scorers.quantity import Numbers, goals_of, read_tolerance
-from evalwright.scorers.text import mathematics
-from evalwright.scorers.text.cues import anywhere, words
-from evalwright.scorers.text.declining import NO_INFORMATION, declines, speaks_of_text
-from evalwright.scorers.text.evidence import with_evidence
-from evalwright.scorers.text.languages import short_code
-from evalwright.scorers.text.locate import Said, said
-from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.verdict import (
+from evalwright.scorers.answers.date_reader import asks_for_date, judge_date
+from evalwright.scorers.answers.formula_reader import judge_formula
+from evalwright.scorers.answers.name_reader import Names
+from evalwright.scorers.answers.name_targets import mentions, targets_of
+from evalwright.scorers.answers.number_reader import Numbers
+from evalwright.scorers.answers.number_targets import goals_of, read_tolerance
+from evalwright.scorers.answers.reply import Said, said
+from evalwright.scorers.answers.time_reader import is_time, judge_time
+from evalwright.scorers.answers.verdict import (
     Verdict,
     correct,
     incorrect,
     not_attempted,
     unreadable,
 )
-from evalwright.scorers.yes_no import judge_yes_no, polarity_of
+from evalwright.scorers.answers.yes_no_reader import judge_yes_no, polarity_of
+from evalwright.scorers.text.cues import anywhere, words
+from evalwright.scorers.text.dates import Date, parse_date
+from evalwright.scorers.text.declining import NO_INFORMATION, declines, speaks_of_text
+from evalwright.scorers.text.evidence import with_evidence
+from evalwright.scorers.text.folded import read
+from evalwright.scorers.text.formulas import is_formula
+from evalwright.scorers.text.languages import short_code
+from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.numbers import find_numbers
+from evalwright.scorers.text.units import counter_after
 
 YEAR_ENDINGS = ("年", "년")
 PARTS = ("full", "surname", "given", "any")
@@ -153,13 +157,10 @@ def _judge(sample: Sample) -> tuple[Judge, tuple[str, ...]]:
             lambda found: _unless_declined(found, judge_time(found, targets, language)),
             symbols,
         )
-    if not kind and all(
-        map(mathematics.is_formula, targets)
-    ):  # not "07:00" beside "7 am"
+    if not kind and all(map(is_formula, targets)):  # not "07:00" beside "7 am"
         return (
             lambda found: (
-                _declining(found)
-                or mathematics.judge_formula(found, targets, question, language)
+                _declining(found) or judge_formula(found, targets, question, language)
             ),
             symbols,
         )

@@ -22,13 +22,13 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.requests import Embed
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.registry import checked
 from evalwright.scorers.similarity_guard import conflict, not_the_answer
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.token_f1 import overlap, words
-from evalwright.scorers.verdict import shortened
 from evalwright.strategies.several import together
 
 MEASURES = ("cosine", "characters", "token-f1")

@@ -24,7 +24,13 @@ from evalwright.compat.hret.published import JUDGE_SCORE
 from evalwright.compat.hret.rows import scored_row
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.compat.hret.utils.prompt_template import JudgeType
-from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError
+from evalwright.core.errors import (
+    ConfigurationError,
+    RequestFailed,
+    ScoringError,
+    UnknownName,
+    UsageError,
+)
 from evalwright.core.requests import Ability
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Sample, SampleRecord, Score

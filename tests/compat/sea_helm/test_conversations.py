@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from compat.sea_helm.small_tree import TREE, golden, needs_golden, needs_tree, small_tree
+from compat.sea_helm.small_tree import (
+    TREE,
+    golden,
+    needs_golden,
+    needs_tree,
+    small_tree,
+)
 from evalwright.compat.sea_helm.compiling import (
     Shots,
     base_text,

@@ -19,7 +19,12 @@ from evalwright.cli import main
 from evalwright.compat.sea_helm.config import SeaTask, read_tree, render
 from evalwright.compat.sea_helm.judging import judges_of
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
-from evalwright.core.errors import ConfigurationError, DatasetError, ScoringError, TaskError
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    ScoringError,
+    TaskError,
+)
 from evalwright.core.samples import Sample
 from evalwright.metrics.registry import Column, compute, metric_range
 from evalwright.scorers.procedure import PublishedFailure, score_procedure, worth

@@ -20,7 +20,12 @@ from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.core.errors import MissingExtra, UsageError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.metrics.registry import Column
-from evalwright.tasks.long_texts import CODE_POINTS, Tokenizer, sentences_of, tokenizer_of
+from evalwright.tasks.long_texts import (
+    CODE_POINTS,
+    Tokenizer,
+    sentences_of,
+    tokenizer_of,
+)
 
 FOLDER = "seahelm_tasks/long_context/oneruler"
 NEEDLES: dict[str, Any] = {

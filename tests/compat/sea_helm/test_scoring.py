@@ -11,10 +11,23 @@ from typing import Any
 
 import pytest
 
-from compat.sea_helm.scored import golden_lines, needs_golden_file, numbers, result_of, scored, sea_task
+from compat.sea_helm.scored import (
+    golden_lines,
+    needs_golden_file,
+    numbers,
+    result_of,
+    scored,
+    sea_task,
+)
 from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
-from evalwright.core.errors import MissingExtra, RequestFailed, ScoringError, TaskError, UsageError
+from evalwright.core.errors import (
+    MissingExtra,
+    RequestFailed,
+    ScoringError,
+    TaskError,
+    UsageError,
+)
 from evalwright.core.requests import Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score

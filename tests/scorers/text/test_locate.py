@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.scorers.text.locate import said
+from evalwright.scorers.answers.reply import said
 
 MARKED = [
     ("The answer is A. No, B is larger, so the answer is C.", "C."), ("**Answer:** Loire", "Loire"), ("Réponse : Genève.", "Genève."),

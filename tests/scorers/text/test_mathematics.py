@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalwright.core.samples import Answer, Sample
 from evalwright.scorers.final_answer import final_answer
-from evalwright.scorers.text.mathematics import same
+from evalwright.scorers.text.formulas import same
 from support.bounds import ends
 
 

@@ -21,7 +21,7 @@ from evalwright import bounded
 from evalwright.compat.hret.settings import Given
 from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError
 from evalwright.core.samples import Score
-from evalwright.scorers.text.mathematics import library_says
+from evalwright.scorers.text.formulas import library_says
 
 PENALTY = "language_penalizer"
 JUDGE_SCORE = "judge_score"

@@ -42,15 +42,16 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.metrics.registry import Column
 from evalwright.scorers import penalty
-from evalwright.scorers.match import mentions, read, targets_of
-from evalwright.scorers.number import find_numbers
+from evalwright.scorers.answers.name_targets import mentions, targets_of
+from evalwright.scorers.answers.reply import said
+from evalwright.scorers.answers.verdict import correct, incorrect
 from evalwright.scorers.reading import reader
 from evalwright.scorers.registry import JUDGE, bind
+from evalwright.scorers.text.folded import read
 from evalwright.scorers.text.languages import check_language
-from evalwright.scorers.text.locate import said
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.numbers import find_numbers
 from evalwright.scorers.text.spoken import spoken
-from evalwright.scorers.verdict import correct, incorrect
 from evalwright.statistics import Estimate
 
 KIND = "hret"

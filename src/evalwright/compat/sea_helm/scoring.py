@@ -45,7 +45,7 @@ from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.scorers.label import behind_tag
-from evalwright.scorers.text.mathematics import library_says
+from evalwright.scorers.text.formulas import library_says
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column

@@ -258,3 +258,32 @@ def _without_latex(text: str) -> str:
 
 def _script(found: re.Match[str]) -> str:
     return ("^" if found.group(1) == "^" else "") + found.group(2)
+
+
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
+
+_BRACE = re.compile(r"(?<!\\)[{}]")
+
+
+def last_box(text: str) -> str | None:
+    """The content of the last `\\boxed{...}` that is closed, or None."""
+    found = placed_box(text)
+    return found[1] if found else None
+
+
+def placed_box(text: str) -> tuple[int, str] | None:
+    """Where the last `\\boxed{...}` that is closed begins, and its content; or None."""
+    boxes = list(_BOX.finditer(text))
+    if not boxes:
+        return None
+    open_at: list[int] = []
+    closed: dict[int, int] = {}
+    for brace in _BRACE.finditer(text):
+        if brace.group() == "{":
+            open_at.append(brace.start())
+        elif open_at:
+            closed[open_at.pop()] = brace.start()
+    for box in reversed(boxes[-20:]):
+        if (end := closed.get(box.end())) is not None:
+            return box.start(), text[box.end() + 1 : end]
+    return None

@@ -16,6 +16,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from evalwright.core.sentences import sentences
+from evalwright.scorers.answers.reply import MOST_CHARACTERS
 from evalwright.scorers.text.language import (
     identify,
     in_script,
@@ -24,7 +25,6 @@ from evalwright.scorers.text.language import (
     unique_script,
 )
 from evalwright.scorers.text.languages import short_code
-from evalwright.scorers.text.locate import MOST_CHARACTERS
 from evalwright.scorers.text.marks import SPACELESS
 
 _EXCUSED = re.compile(

@@ -15,7 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import Failure, ModelError
-from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
+from evalwright.core.requests import (
+    Generate,
+    LogLikelihood,
+    Request,
+    RollingLogLikelihood,
+)
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.tokens import Pair

@@ -18,7 +18,7 @@ from evalwright.compat.hret.config import (
     examples_text,
 )
 from evalwright.compat.hret.settings import Given
-from evalwright.scorers.text.locate import said
+from evalwright.scorers.answers.reply import said
 
 __all__ = [
     "DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE",

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from evalwright.core.sentences import sentences
-from evalwright.scorers.text.cues import anywhere, labels, last_revision, opening, words
-from evalwright.scorers.text.marks import alternatives
+from evalwright.scorers.answers.claims import _BOLD, _MARKS, _NAMES, _SELF, _claims
+from evalwright.scorers.answers.further_question import before_next_question
+from evalwright.scorers.text.cues import labels, last_revision, opening, words
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.run_on import before_next_question
 from evalwright.scorers.text.tokens import fold
 
 MOST_CHARACTERS = 8000
@@ -40,79 +40,9 @@ _NEXT = re.compile(
 )
 """A short first line, and after it another question with its options."""
 _ASKED = re.compile(rf"[#*>\s]{{0,6}}{_QUESTION}", re.IGNORECASE)
-_NAMES = rf"{alternatives('field')}|{alternatives('label')}"
-_TAG = re.compile(
-    rf"<({_NAMES})>\s*([^<]{{1,4000}})(?:<|$)|\[\[([^\[\]\n]{{1,80}})\]\]",
-    re.IGNORECASE,
-)
-_PAIR = re.compile(
-    rf"[\"'](?:{_NAMES})[\"']\s*[:：]\s*(?:\"([^\"\n]{{1,400}})\"|'([^'\n]{{1,400}})'|([^\s,}}\]\"']{{1,80}}))",
-    re.IGNORECASE,
-)
-_HASHES = re.compile(r"(?m)^[^\S\n]*####[ \t]*(?=\S)")
-_TOKEN = r"(?=[\s*(\[\"'（]{0,5}(?:[A-J](?![^\W_]|['’])|[(（][^\W_][)）]|\d{1,2}번))"
-"""What may follow without a word between: a letter, something in brackets, a numbered option."""
-_END = r"[*_\"”'’)」』】\]]{0,4}"
-_WORD = r"[^\s:：,.;()*=|]{1,20}"
-_COLON = r"\s?[:：៖]|\s?(?:->|=>|→|⇒|=)"
-_IS = (
-    rf"[ \t](?:{alternatives('is', True)})(?:"
-    r" that)?(?=[\s:：*(\[\"'“«$\\])\s?[:：]?|(?:은|는)(?=[\s:：*(\[\"'‘“$\\])\s?[:：]?|\s[—–-](?=\s)"
-)
 
 
-def _spaced(table: str) -> str:
-    """A mark of a script with spaces: the noun with its ending, up to four words, and what links it
-    to the answer.
-    """
-    return (
-        rf"(?:{alternatives(table, True)})(?:(?:{alternatives('suffix')})(?![^\W_]))?{_END}"
-        r"(?:(?P<mid>(?:"
-        rf" (?![A-J](?![^\W_])){_WORD}){{0,4}}?){_END}(?P<link>{_COLON}|{_IS}|["
-        rf" \t]{{0,4}}\n)|(?<=\S)(?=[ \t(\[（]){_TOKEN}|(?<=[\u0900-\u0dff])(?= \d))"
-    )
-
-
-_MARKS = (
-    re.compile(r"(?<![^\W_])" + _spaced("label"), re.IGNORECASE),
-    re.compile(
-        r"(?:(?:(?<=[\n.!?;:।。！？,，،*])|^)[\s#*>_|-]{0,8}(?:[^\s:：,.;()]{1,20}["
-        r" \t]){0,2}?"
-        r"|(?<![\w\"“'«])(?:final|correct|right|my|our|the|la|le|el|il|die|das|het)\s(?:[^\s:：,.;()]{1,20}["
-        r" \t]){0,2}?)" + _spaced("weak"),
-        re.IGNORECASE,
-    ),
-    re.compile(
-        rf"(?:{alternatives('label', False)}|{alternatives('weak', False)}){_END}(?:(?P<mid>(?![A-J](?![^\W_]))[^\s:：៖,.;()。"
-        rf"，、*=\n]{{0,14}}?\s?){_END}"
-        rf"(?P<link>{_COLON}|[】」]|\s?(?:{alternatives('is', False)})\s?[:：]?|["
-        rf" \t]{{0,4}}\n)|{_TOKEN})"
-    ),
-)
-_OPENS_LINE = re.compile(r"[\s#*>_|【「(-]{0,8}$")
-_SELF = re.compile(r"(?:^|(?<=\n))[ \t]{0,4}A[:：](?!.*\n[ \t]{0,4}B[:：.)])")
-"""An "A:" that is no option."""
-_SKIPPED = " \t\r\n:：*_=>→"
-_JUDGED = re.compile(
-    rf"[\"'“(*]{{0,3}}(?!(?:true|false)(?![^\W_]))(?:(?:{alternatives('right')}|{'|'.join(sorted(words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
-    re.IGNORECASE,
-)
-"""What a sentence about an answer goes on with, where it does not give it: "the answer is correct".
-"""
-_DENIED = words("false") | words("negation") - {
-    "a",
-    "la",
-    "na",
-    "ne",
-    "n",
-    "o",
-    "si",
-    "sio",
-}
-_BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
-_BRACE = re.compile(r"(?<!\\)[{}]")
 _FENCE = re.compile(r"^```[a-z]{0,10}\s*|(?<!\s)\s*```$")
-_BOLD = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
 _INITIAL = re.compile(r"\b(?![네예참응])[^\W\d_]\.$")
 _FIELD = re.compile(rf"(?:{_NAMES})$", re.IGNORECASE)
 _MOST_CLAIMS = 60
@@ -136,15 +66,6 @@ class Said(NamedTuple):
     last: str = ""
     before: str = ""
     raw: str = ""
-
-
-class _Claim(NamedTuple):
-    """Where the mark begins and its content begins and ends, and how it was found."""
-
-    place: int
-    start: int
-    end: int
-    rule: str
 
 
 def said(
@@ -211,65 +132,6 @@ def _revised(found: Said, holds: Callable[[str], bool] | None) -> Said:
     raw = found.raw[same[1] :].strip(" .,;:!?-…") if same else later
     return found._replace(
         text=later, rule=f"a change of mind: {cue}", before=before, raw=raw, after=""
-    )
-
-
-def _claims(text: str) -> Iterator[_Claim]:
-    """The claims of a text, in no order."""
-    for tag in _TAG.finditer(text):
-        group = 2 if tag[2] else 3
-        yield _Claim(
-            tag.start(), *tag.span(group), f"in <{tag[1]}>" if tag[1] else "in [[ ]]"
-        )
-    for pair in _PAIR.finditer(text):
-        group = next(place for place in (1, 2, 3) if pair[place])
-        yield _Claim(pair.start(), *pair.span(group), "a field")
-    if (box := placed_box(text)) is not None:
-        start = text.index("{", box[0]) + 1
-        yield _Claim(box[0], start, start + len(box[1]), "in \\boxed{}")
-    for pattern in (*_MARKS, _HASHES, _SELF):
-        for mark in pattern.finditer(text):
-            if (claim := _marked(text, mark)) is not None:
-                yield claim
-    last = text.rstrip().rpartition("\n")[2].strip()
-    if (
-        "\n" in text.strip()
-        and (bold := _BOLD.fullmatch(last.rstrip(" .。"))) is not None
-    ):
-        start = text.rindex(bold[1])
-        yield _Claim(start, start, start + len(bold[1]), "the last line, in bold")
-
-
-def _marked(text: str, mark: re.Match[str]) -> _Claim | None:
-    """What a mark sets apart: the rest of its line, or the next line."""
-    groups = mark.groupdict()
-    line = text.rfind("\n", 0, mark.start()) + 1
-    before = text[max(line, mark.start() - 24) : mark.start()]
-    if "\n" in (groups.get("link") or "") and not _OPENS_LINE.fullmatch(
-        text[line : mark.start()]
-    ):
-        return None
-    clause = (
-        re.split(r"[.,;:!?]", before)[-1].split()[-2:]
-        + (groups.get("mid") or "").split()
-    )
-    if not _DENIED.isdisjoint(fold(" ".join(clause).casefold()).split()) or anywhere(
-        "negation", groups.get("mid") or ""
-    ):
-        return None
-    start = (
-        mark.end() + len(text[mark.end() :]) - len(text[mark.end() :].lstrip(_SKIPPED))
-    )
-    end = text.find("\n", start)
-    end = len(text) if end < 0 else end
-    colon = not groups or (groups.get("link") or "").strip()[-1:] in (
-        *":：៖】」=>→⇒",
-        "",
-    )
-    if not colon and _JUDGED.match(text, start):
-        return None
-    return _Claim(
-        mark.start(), start, end, f"after '{mark.group().strip(' *#_>|').strip()}'"
     )
 
 
@@ -347,30 +209,6 @@ def lines(text: str) -> list[str]:
             elif any(map(str.isalnum, part)):
                 out.append(part)
     return out
-
-
-def last_box(text: str) -> str | None:
-    """The content of the last `\\boxed{...}` that is closed, or None."""
-    found = placed_box(text)
-    return found[1] if found else None
-
-
-def placed_box(text: str) -> tuple[int, str] | None:
-    """Where the last `\\boxed{...}` that is closed begins, and its content; or None."""
-    boxes = list(_BOX.finditer(text))
-    if not boxes:
-        return None
-    open_at: list[int] = []
-    closed: dict[int, int] = {}
-    for brace in _BRACE.finditer(text):
-        if brace.group() == "{":
-            open_at.append(brace.start())
-        elif open_at:
-            closed[open_at.pop()] = brace.start()
-    for box in reversed(boxes[-20:]):
-        if (end := closed.get(box.end())) is not None:
-            return box.start(), text[box.end() + 1 : end]
-    return None
 
 
 def _field(text: str) -> Said | None:

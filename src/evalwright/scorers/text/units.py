@@ -194,3 +194,29 @@ def parse_unit(text: str) -> Unit | None:
     """The unit that a text such as "km/h" names; None where the table does not have it."""
     found = unit_after(text.strip(), 0)
     return found[0] if found and not text.strip()[found[1] :].strip(" .") else None
+
+
+ORDINALS = frozenset(("번째", "番目"))
+"""Counters that make a number a place in an order."""
+
+
+def counter_after(text: str, start: int) -> tuple[str, int] | None:
+    """The counter that begins at a place of a text, as its group is called, and where it ends."""
+    found = None if text.isascii() else _counters().match(text, start)
+    return (_groups()[found[1]], found.end()) if found else None
+
+
+@cache
+def _groups() -> dict[str, str]:
+    groups = [
+        group.split("/") for row in table("counters").values() for group in row.split()
+    ]
+    return {name: names[0] for names in groups for name in names}
+
+
+@cache
+def _counters() -> re.Pattern[str]:
+    names = sorted(_groups(), key=len, reverse=True)
+    return re.compile(
+        rf"\s?({'|'.join(map(re.escape, names))})(?!데|가요|지(?![가-힣]))"
+    )

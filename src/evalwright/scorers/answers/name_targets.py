@@ -8,26 +8,23 @@ names, parts in another order); whether the text gives it as its answer is decid
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
-from evalwright.scorers.text.cues import labels, words
-from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.tokens import Words, fold
-from evalwright.scorers.text.wordlists import word_set
-
-ARTICLES = word_set(
-    "the a an der die das den dem ein eine le la les l un une el los las lo il gli i o"
-    " os as um uma het de een ang al"
+from evalwright.scorers.text.folded import (
+    ARTICLES,
+    FUNCTION,
+    Reading,
+    read,
+    script_of,
+    text_between,
 )
-FUNCTION = words("small") | ARTICLES
-"""Words without content of their own, in all languages."""
+from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.tokens import fold, word_set
+
 HEADS = word_set(
     "mount mt lake river ocean sea desert island islands mountains strait gulf falls"
     " planet sir dame lady lord dr doctor prof",
@@ -45,32 +42,6 @@ _PLACES = word_set("mount lake river planet hurricane comet mlima")
 _GENERIC = word_set(
     "ocean sea river desert lake island islands mountain mountains city state empire"
 )
-CASED = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN")
-_PREFACE = re.compile(
-    r"^(?:(?:if|unless) i(?:'m| am) (?:not )?(?:mistaken|wrong|correct|right)|if i"
-    r" (?:recall|remember)(?: correctly| right)?|to (?:my|the best of my) knowledge|i"
-    r" (?:think|believe|guess)(?: that)?|(?:yo )?(?:creo|pienso|diría) que|je"
-    r" (?:crois|pense|dirais) que|(?:eu )?(?:acho|creio|penso) que"
-    r"|(?:credo|penso) che|ich (?:glaube|denke|meine)(?:,? dass)?|(?:menurut saya|saya"
-    r" (?:rasa|kira|pikir))(?: bahwa)?|tôi nghĩ(?: là| rằng)?|(?:я )?думаю,?"
-    r" что|sanırım),?\s+",
-    re.IGNORECASE,
-)
-_TAG = re.compile(
-    r",\s*(?:(?:is|was|are|were|do|does|did|has|must)n['’]?t"
-    r" (?:it|he|she|they)|right|no|oder|nicht wahr|n'est-ce pas|verdad|vero|non [eè]"
-    r" vero|n[aã]o [eé]|да|правда)\s?\?"
-    r"|(?<=걸)\?|(?<=걸요)\?|(?<=잖아)\?|(?<=잖아요)\?",
-    re.IGNORECASE,
-)
-"""A question at the end that only asks for agreement."""
-_SEEMING = re.compile(
-    r"(?<=[가-힣])(?:인|일) ?(?:것|거) ?(?:같[가-힣]+|예요|이에요|입니다)"
-)
-"""The Korean for "it seems to be" behind a name."""
-_ENDING = re.compile(rf"(?<=.)(?:{labels('ending')})$|(?<=..)(?:{labels('tail')})$")
-_PARTED = re.compile(r"[,;:()–—、，،؛；：。]|\s-\s")
-_NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
 _GERMAN = {
     ord(char): other
     for char, other in zip("äöüøå", ("ae", "oe", "ue", "oe", "aa"), strict=True)
@@ -106,86 +77,6 @@ _MOST_MENTIONS = 30
 """A reply that names the target more often is not read further."""
 _MOST_GIVEN = 12
 """Words before a name that may be given names."""
-
-
-class Reading(NamedTuple):
-    """A stretch of text as it is matched: its words as written, folded, the folded words between
-    spaces, and what stands around each.
-    """
-
-    text: str
-    cased: list[str]
-    tokens: list[str]
-    joined: str
-    gaps: list[str]
-
-    def clause(self, start: int, end: int) -> tuple[int, int]:
-        """Where the clause starts and ends in which the words from start to end stand."""
-        while start > 0 and not _PARTED.search(self.gaps[start]):
-            start -= 1
-        while end < len(self.tokens) and not _PARTED.search(self.gaps[end]):
-            end += 1
-        return start, end
-
-
-def read(text: str) -> Reading:
-    """A plain text as it is matched; apostrophes divide words, "isn't" is "is not".
-
-    Not to be changed: it is kept.
-    """
-    return (_kept_reading if len(text) <= _MOST_KEPT else _kept_long_reading)(text)
-
-
-def _simplified() -> dict[int, str]:
-    """Traditional and Japanese characters to simplified ones."""
-    table = tomllib.loads(
-        (Path(__file__).parent / "text" / "han.toml").read_text(encoding="utf-8")
-    )["characters"]
-    return dict(zip(map(ord, table["from"].strip()), table["to"].strip(), strict=True))
-
-
-_SIMPLIFIED = _simplified() | {ord("ब"): "व"}
-
-
-def simplified(text: str) -> str:
-    """A text, or a pattern for read texts, with simplified characters, as `read` writes it."""
-    return text if text.isascii() else text.translate(_SIMPLIFIED)
-
-
-def _reading(text: str) -> Reading:
-    text = text if text.isascii() else _SEEMING.sub("입니다", simplified(text))
-    text = (
-        _NOT_WORD.sub(" not", _PREFACE.sub("", text))
-        .replace("'", " ")
-        .replace("’", " ")
-    )
-    found = Words(text)
-    tokens = [
-        _without_ending(token) if "가" <= token[-1:] <= "힣" else token
-        for token in found.folded_tokens
-    ]
-    edges = [0, *(edge for span in found.spans for edge in span), len(text)]
-    gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
-    return Reading(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)
-
-
-@lru_cache(maxsize=4096)
-def _without_ending(token: str) -> str:
-    """A Korean word without its particles, the copula and the title behind a name."""
-    for _ in range(4):
-        token = token if token in FUNCTION else _ENDING.sub("", token)
-    return token
-
-
-# a scorer reads the same sentence once for every option
-_kept_reading = lru_cache(maxsize=1024)(_reading)
-_kept_long_reading = lru_cache(maxsize=8)(_reading)  # and the same reply
-_MOST_KEPT = 1000
-
-
-def without_tag(text: str) -> str:
-    """A text without "isn't it?" and its kind at the end."""
-    return _TAG.sub("", text) if "?" in text else text
 
 
 @dataclass(frozen=True)
@@ -253,30 +144,6 @@ def _target(text: str, parts: str) -> Target:
         forms += [given[0]] if parts in ("given", "any") else []
     kept = tuple(dict.fromkeys(form for form in forms if form))
     return Target(text, tokens, kept, given, surname, script_of(text))
-
-
-def script_of(text: str) -> str:
-    """The script of most letters, as the first word of their Unicode names; "" without letters.
-
-    Kana beside Han counts as Han.
-    """
-    counts: dict[str, int] = {}
-    for char in text[:400]:
-        if char.isalpha():
-            name = (
-                "LATIN"
-                if char.isascii()
-                else unicodedata.name(char, "").partition(" ")[0]
-            )
-            name = (
-                "KANA"
-                if name in ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")
-                else name
-            )
-            counts[name] = counts.get(name, 0) + 1
-    if "CJK" in counts and len(counts) <= 2:
-        return "CJK"
-    return max(counts, key=lambda name: counts[name]) if counts else ""
 
 
 # -- one name in several spellings -----------------------------------------------------
@@ -407,13 +274,6 @@ def text_behind(reading: Reading, mention: Mention, reach: int = 8) -> str:
         min(len(word), len(token)),
     )
     return text[stem:]
-
-
-def text_between(reading: Reading, start: int, end: int) -> str:
-    """The text from one word up to another, with what stands between."""
-    end = min(end, len(reading.tokens))
-    pieces = [f"{reading.cased[at]}{reading.gaps[at + 1]}" for at in range(start, end)]
-    return "".join(pieces)
 
 
 # -- Vietnamese tones
@@ -588,215 +448,3 @@ def _is_name_word(reading: Reading, place: int) -> bool:
 def _touch(reading: Reading, place: int) -> bool:
     """Whether only a space, a full stop or a hyphen stands between a token and the next."""
     return re.fullmatch(r"\.?[ -]?", reading.gaps[place + 1]) is not None
-
-
-def likeness(content: Sequence[str], targets: Sequence[Target]) -> str:
-    """What makes a name's content like a target, in words: a spelling, an ending, a part, an
-    abbreviation; "" where nothing does.
-
-    A name that shares a word with the target, beside words that are plainly others ("Atlantic
-    Ocean", "Saint Lucia"), is not like it.
-    """
-    for target in targets:
-        if _differs_in_numeral(content, target):
-            return f"the number in '{target.text}' may be written otherwise"
-        if not _has_other_words(content, target) and (
-            reason := _likeness(content, target)
-        ):
-            return reason
-    return ""
-
-
-def _likeness(content: Sequence[str], target: Target) -> str:
-    shown = " ".join(content)[:MAX_SHOWN_CHARS]
-    wanted = [token for token in target.tokens if token not in FUNCTION]
-    joined = "".join(target.tokens)
-    if not target.text.isascii() and joined in "".join(content):
-        return f"'{shown}' holds the target, written together with more"
-    if not target.text.isascii() and any(map(str.isdigit, target.text)):
-        return f"'{shown}' may be '{target.text}', with its number in another form"
-    if target.text[:1].isdigit() and not any(
-        any(map(str.isdigit, token)) for token in content
-    ):
-        return f"'{shown}' may be '{target.text}' in words"
-    for token in content:
-        for word in wanted:
-            is_noun_like = (
-                target.text.islower()
-                and token.isalpha()
-                and min(len(token), len(word)) >= 4
-            )
-            is_variant = (
-                is_noun_like
-                and SequenceMatcher(None, token, word).ratio() >= MIN_LIKE_NOUN
-            )
-            if is_variant or _resembles(token, word):
-                how = (
-                    "is a word of the target"
-                    if token == word
-                    else f"may be a form or a spelling of '{word}'"
-                )
-                return f"'{token}' {how}"
-    if (
-        SequenceMatcher(None, "".join(content)[:60], joined[:60]).ratio()
-        >= MIN_LIKE_PHRASE
-    ):
-        return f"'{shown}' is spelt nearly as '{target.text}'"
-    initials = "".join(token[0] for token in target.tokens if token)
-    if len(target.tokens) > 1 and "".join(content) == initials:
-        return f"'{shown}' may be short for '{target.text}'"
-    is_abbreviation = (
-        target.text.isupper() and len(target.text) <= MAX_ABBREVIATION_CHARS
-    )
-    if is_abbreviation and len(content) > 1 and content[0][:1] == joined[:1]:
-        return f"'{shown}' may be what '{target.text}' stands for"
-    return ""
-
-
-_NUMERAL = re.compile(
-    r"\d[\d.]*(?:st|nd|rd|th)?|[ivx]{1,5}|one|two|three|four|five|six|seven|eight|nine|ten|first|second|third|fourth|fifth"
-    r"|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth"
-)
-"""A number as a part of a name: "World War II", "Gemini 2", "Frederik the Tenth"."""
-
-
-def _differs_in_numeral(content: Sequence[str], target: Target) -> bool:
-    """Whether a name is the target but for a number in it that is written in another way."""
-    wanted = [
-        token
-        for token in target.tokens
-        if token not in FUNCTION or _NUMERAL.fullmatch(token)
-    ]
-    words = {token for token in wanted if not _NUMERAL.fullmatch(token)}
-    numerals = [token for token in content if _NUMERAL.fullmatch(token)]
-    has_numeral = len(words) < len(wanted)
-    if not has_numeral or not numerals:
-        return False
-    return {token for token in content if not _NUMERAL.fullmatch(token)} == words
-
-
-def _has_other_words(content: Sequence[str], target: Target) -> bool:
-    """Whether a name and a target each have words of their own that are not alike, beside words
-    that they share or not at all.
-    """
-    core = [token for token in target.tokens if token not in ARTICLES]
-    if len(core) < 2 or len(content) < 2:
-        return False
-    theirs = [
-        word for word in core if not any(_resembles(token, word) for token in content)
-    ]
-    own = [
-        token for token in content if not any(_resembles(token, word) for word in core)
-    ]
-    is_like = (
-        SequenceMatcher(None, "".join(own)[:60], "".join(theirs)[:60]).ratio()
-        >= MIN_LIKE_PHRASE
-    )
-    return bool(theirs) and bool(own) and not is_like and len(theirs) < len(core)
-
-
-MIN_LIKE_WORD = 0.8
-"""Similarity above which a word may be a misspelling of another: "Madrit", and not "Manet" for
-"Monet".
-"""
-MIN_LIKE_LONG_WORD = 0.6
-MIN_LONG_WORD_CHARS = 6
-MIN_LIKE_OTHER_SCRIPT = 0.6
-MIN_LIKE_PHRASE = 0.76
-MIN_LIKE_NOUN = 0.75
-"""The same for words that are no names: "gray" for "grey"."""
-MAX_SHOWN_CHARS = 40
-MAX_ABBREVIATION_CHARS = 5
-
-
-def _resembles(one: str, other: str) -> bool:
-    """Whether one word may be a spelling, an ending or a short form of another."""
-    if one == other:
-        return len(one) > 1 or not one.isascii()
-    shorter, longer = sorted((one, other), key=len)
-    if len(shorter) >= 3 and longer.startswith(shorter):
-        return True
-    if not 4 <= len(one) <= 40 or (len(other) < 4 and other.isascii()):
-        return False
-    if len(shorter) >= 4 and longer.startswith(shorter[:-1]):
-        return True  # "Gabo" for "Gabriel"
-    matcher = SequenceMatcher(None, one, other)
-    if not one.isascii() and not other.isascii():
-        # endings and spellings of other scripts are less well known
-        return one[:3] == other[:3] or matcher.ratio() >= MIN_LIKE_OTHER_SCRIPT
-    by_sound = SequenceMatcher(None, _sounds(one), _sounds(other))
-    is_long = min(len(one), len(other)) >= MIN_LONG_WORD_CHARS
-    least = MIN_LIKE_LONG_WORD if is_long and one[:3] == other[:3] else MIN_LIKE_WORD
-    return max(matcher.ratio(), by_sound.ratio()) > least
-
-
-def is_loosely_near(content: Sequence[str], targets: Sequence[Target]) -> bool:
-    """Whether a word of a name's content may be a target's: misspelt, inflected, transliterated, a
-    part of it, an abbreviation.
-
-    A name of as many words that differs from the target in one of them, and there plainly, is not
-    near ("Atlantic Ocean").
-    """
-    near = [target for target in targets if _is_loosely_like(content, target)]
-    return bool(near) and not all(_one_differs(content, target) for target in near)
-
-
-def _is_loosely_like(content: Sequence[str], target: Target) -> bool:
-    wanted = set(target.tokens) - FUNCTION
-    if not target.text.isascii() and "".join(target.tokens) in "".join(content):
-        return True
-    if any(map(str.isdigit, target.text)) or any(
-        _resembles_loosely(token, word) for token in content for word in wanted
-    ):
-        return True
-    if (
-        SequenceMatcher(
-            None, "".join(content)[:60], "".join(target.tokens)[:60]
-        ).ratio()
-        >= 0.76
-    ):
-        return True
-    initials = "".join(token[0] for token in target.tokens if token)
-    short = target.text.isupper() and len(target.text) <= 5
-    return (len(target.tokens) > 1 and "".join(content) == initials) or (
-        short and len(content) > 1
-    )
-
-
-def _one_differs(content: Sequence[str], target: Target) -> bool:
-    core = [token for token in target.tokens if token not in ARTICLES]
-    if len(core) < 2 or len(content) != len(core):
-        return False
-    pairs = [(one, two) for one, two in zip(content, core, strict=True) if one != two]
-    return (
-        len(pairs) == 1
-        and not _resembles_loosely(*pairs[0])
-        and min(map(len, pairs[0])) >= 2
-    )
-
-
-def _resembles_loosely(one: str, other: str) -> bool:
-    """Whether one word may be a spelling, an ending or a short form of another."""
-    if one == other or (
-        min(len(one), len(other)) >= 3
-        and (one.startswith(other) or other.startswith(one))
-    ):
-        return True
-    if not 4 <= len(one) <= 40 or (len(other) < 4 and other.isascii()):
-        return False
-    return one[:3] == other[:3] or SequenceMatcher(None, one, other).ratio() >= 0.6
-
-
-def differs_in_digits(tokens: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether a text is a target with another number in it: "World War I", "H2O2", "Carbon-12"."""
-    one, other = (
-        "".join(part for part in given if part not in ARTICLES)
-        for given in (tokens, wanted)
-    )
-    letters = re.sub(r"\d", "", one)
-    return (
-        one != other
-        and letters == re.sub(r"\d", "", other)
-        and letters != one
-        and letters != other
-    )

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evalwright.scorers.dates import BOUND
+from evalwright.scorers.answers.date_reader import BOUND
+from evalwright.scorers.answers.reply import Said
+from evalwright.scorers.answers.verdict import Verdict, correct, incorrect, unreadable
 from evalwright.scorers.text.cues import cues
-from evalwright.scorers.text.locate import Said
 from evalwright.scorers.text.tokens import Words
-from evalwright.scorers.verdict import Verdict, correct, incorrect, unreadable
 
 _H = r"2[0-4]|[01]?\d"
 _M = r"[0-5]\d"

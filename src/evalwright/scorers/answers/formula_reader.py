@@ -1,30 +1,31 @@
-"""Whether a reply gives a target formula: what in it is the answer, and whether that is the same
-(`expressions.py`, `formula_shapes.py`).
+"""Which formula of a reply is its answer, and whether that is a target.
 
-What the reply claims decides, else its last sentences with a formula. Plain numbers with
-units and in words are read by `scorers/quantity.py`. Nothing of a text is run.
+What the reply claims decides, else its last sentences with a formula. Numbers with units and in
+words are read by `number_reader.py`. Nothing of a text is run.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from evalwright.scorers.number import find_numbers
-from evalwright.scorers.quantity import Numbers, Tolerance, goals_of
+from evalwright.scorers.answers.number_reader import Numbers
+from evalwright.scorers.answers.number_targets import Tolerance, goals_of
+from evalwright.scorers.answers.reply import Said
+from evalwright.scorers.answers.verdict import (
+    Verdict,
+    correct,
+    incorrect,
+    shortened,
+    unreadable,
+)
 from evalwright.scorers.text import expressions
 from evalwright.scorers.text.expressions import (
-    Token,
     Tree,
     Unreadable,
-    in_signs,
-    names_in,
-    readings,
 )
 from evalwright.scorers.text.formula_shapes import (
     Assigned,
@@ -33,53 +34,26 @@ from evalwright.scorers.text.formula_shapes import (
     Values,
     as_intervals,
     real,
-    same_shape,
-    shape_of,
 )
-from evalwright.scorers.text.languages import short_code
-from evalwright.scorers.text.locate import Said, last_box
-from evalwright.scorers.text.marks import alternatives
-from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.verdict import (
-    Verdict,
-    correct,
-    incorrect,
-    shortened,
-    unreadable,
+from evalwright.scorers.text.formulas import (
+    MAX_REGION_CHARS,
+    Candidate,
+    _equal,
+    _shapes_of,
+    bare,
+    candidates,
 )
+from evalwright.scorers.text.normalise import last_box, plain
+from evalwright.scorers.text.numbers import find_numbers
 
-MAX_REGION_CHARS = 1_500
-"""Characters of a claim, or of a sentence, in which formulas are looked for."""
 MAX_SENTENCES = 6
 """Sentences at the end of a reply without a claim in which its answer is looked for."""
-MAX_CHUNKS = 24
+
 MAX_WORDS_CHARS = 200
 """Characters of a reply's end in which numbers in words are looked for."""
-_KNOWN = word_set(
-    "sqrt frac dfrac tfrac sin cos tan cot sec log ln exp pi or and inf infty cup cap"
-    " text left right circ cdot times pm le ge leq geq in"
-)
-_FORMULA = re.compile(
-    r"[=^√π±∞\\<>≤≥]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]|^[(\[{].*,|\d[xyzabn]\b|\b(?:sin|cos|tan|ln|log)\b"
-)
-_JOINING = frozenset(
-    word for word in alternatives("or").split("|") if len(word) > 1 and word != "na"
-)
-_JOINING_LETTERS = {
-    "es": "yoeu",
-    "it": "eo",
-    "pt": "eo",
-    "pl": "i",
-    "ca": "io",
-    "gl": "eo",
-}
-"""Words of one letter between two answers."""
-_ALWAYS_JOINING = frozenset("иіو와과と")
-_BOLD = re.compile(
-    r"(?<![A-Za-z0-9)*])\*\*(?=[^\s*])([^*\n]{1,200}?)\*\*(?![A-Za-z0-9(*])"
-)
+
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?])\s+(?!\d+\s*$)|(?<=[。！？])")
+
 _FORM_ASKED = re.compile(
     r"irr[eé]duc|irredut|irridu|既约|最簡|有理化|factori|因式分解|素因数|소인수|인수분해|scientific|científica|scientifique|ausmultipl|développ|desarroll|desenvolv|展開|展开|전개|разлож|rahisisha|phân"
     r" tích|khai triển|mixed|mixto|misto|gemischt|partial frac|"
@@ -88,46 +62,22 @@ _FORM_ASKED = re.compile(
     re.IGNORECASE,
 )
 """A question for one form of a number or formula."""
+
 _CURRENCY = re.compile(r"(?<![^\W\d_])(?:Rp|RM|R\$|US\$)\.?\s?(?=\d)")
+
 _OTHER_FORM = "is not in the form that is asked for"
+
 _DENIED = "is said not to be the answer"
+
 _SUPERSEDED = "is a step; another conclusion follows"
+
 _AS_PERCENTAGE = "is a percentage, and none is asked for"
+
 _FINAL_REASONS = (_OTHER_FORM, _DENIED, _SUPERSEDED, _AS_PERCENTAGE)
 """Why a formula that is the target in value is not the answer; a number in the text does not change
 that.
 """
-_CONTEXT_CHARS = 60
-"""Characters beside a formula in which it is denied, or said to be about right."""
-_DENIED_BEFORE = re.compile(
-    r"(?:(?<![^\W_])(?:(?:is|are|was|can|do|does|did|could|would)(?:n['’]?t|"
-    r" ?not)|not|never|nicht|kein\w*|pas|jamais|no es|y"
-    r" no|ni|não|non|nem|bukan(?:lah)?|tidak|không|не|nie|hindi|sio?|siyo|ليست?|niet|geen)"
-    r"(?:\s(?:be|equal(?:s| to)?|is|là|phải(?: là)?|é|è|est|egal|равно|jest|sama"
-    r" dengan))*"
-    r"|不是|不等于|不等於|并非|並非|ไม่ใช่|ไม่เท่ากับ|≠|\\neq?)\s?[$`*(]*\s?(?:x\s?=\s?)?$",
-    re.IGNORECASE,
-)
-_DENIED_BEHIND = re.compile(
-    r"^[$`*)]*\s?(?:(?:is|was|would be|seems|must be|are)"
-    r" (?:wrong|incorrect|false|mistaken|not (?:the|right|correct|it\b|true|possible|a"
-    r" (?:solution|valid|possible)))|(?:isn['’]?t|can['’]?t be|cannot be|doesn['’]?t"
-    r" work) ?(?:the|right|correct|it\b|true|possible|a (?:solution|valid))?"
-    r"|ist (?:falsch|nicht|inkorrekt|keine? lösung)|(?:est|serait)"
-    r" (?:faux|fausse|incorrect\w*|erroné\w*)|n['’]est pas|no es|(?:es|está)"
-    r" (?:incorrect\w*|mal\b|fals\w+|equivocad\w+)|não é|(?:é|está)"
-    r" (?:incorret\w*|errad\w+|fals\w+)|non è|è (?:sbagliat\w+|errat\w+|fals\w+)"
-    r"|[-–—]?\s?(?:не\b|неверн\w*|неправильн\w*|это неверно)|(?:adalah |itu"
-    r" )?(?:bukan|salah)\b|(?:là )?(?:không phải|sai\b|không đúng)|(?:jest błędn\w*|nie"
-    r" jest)|değil|(?:yanlış)|नहीं|गलत"
-    r"|(?:并)?不(?:是|对|對|正确|正確)|是错|是錯|是错误|(?:では|じゃ)(?:な|あり)|でなく|は(?:間違|違|誤|正しく)|(?:은|는|이|가)?\s?(?:아니|아닙|아닌|틀|오답|답이 아))",
-    re.IGNORECASE,
-)
-_ABOUT = re.compile(
-    r"(?<![^\W_])(?:about|around|roughly|approximately|circa|etwa|ungefähr|rund|environ|aproximadamente|unos|cerca"
-    r" de|sekitar|kira-kira|khoảng|примерно|около|yaklaşık|około|ongeveer)\s?[$*]*$|(?:约|約|大约|大約|およそ|약|대략)\s?[$*]*$",
-    re.IGNORECASE,
-)
+
 _CHECKING = re.compile(
     r"(?<![^\W_])(?:check(?:ing)?|verif\w*|prob(?:e|ando)\b|überprüf\w*|kontroll\w*|vérif\w*|comprob\w*|comprueb\w*|prueba|conferindo|prova|провер\w*|periksa|pemeriksaan|cek\b|thử"
     r" lại|kiểm"
@@ -137,6 +87,7 @@ _CHECKING = re.compile(
     r" как|потому|ponieważ|bo)(?![^\W_])|检验|檢驗|验算|驗算|验证|因为|因為|検算|確認|なぜなら|검산|확인|왜냐|जाँच|التحقق",
     re.IGNORECASE,
 )
+
 _CONCLUDING = re.compile(
     r"(?<![^\W_])(?:so|thus|hence|therefore|then|finally|rounds? to|which"
     r" gives|also|daher|somit|folglich|dann|donc|alors|puis|luego|entonces|por (?:lo"
@@ -145,16 +96,14 @@ _CONCLUDING = re.compile(
     r" hiyo)(?![^\W_])|所以|因此|故|于是|よって|したがって|ゆえに|따라서|그러므로|그래서|इसलिए|لذلك|إذن|ดังนั้น",
     re.IGNORECASE,
 )
-_TWO_SETS = re.compile(r"(\{[^{}]*,[^{}]*\}\s*)[,，;]\s*(?=[A-Za-z][^,{}=]{0,12}=)")
-"""Two sets by their names, one behind the other."""
-_TORN_BEFORE = re.compile(r"(?:[\d^_]|\d[.,])$")
-_TORN_BEHIND = re.compile(r"[.,]\d")
+
 _NUMBER_ASKED = re.compile(
     r"(?<![^\W_])(?:how many|how much money|wie ?viele|combien"
     r" d|cuánt[oa]s|quant[oa]s|quant[ie]|berapa (?:banyak|jumlah)|bao"
     r" nhiêu|сколько|ile|kaç|ngapi|ilan)|几个|几|幾|多少|いくつ|何(?:個|人|本|枚|匹|円)|몇|कितने|كم",
     re.IGNORECASE,
 )
+
 _SAME_AGAIN = re.compile(
     r"(?<![^\W_])(?:or|that is|that['’]s|i\.?e|equivalently|in other words|which"
     r" is|remainder|oder|das (?:sind|ist)|also etwa|soit|c['’]est-à-dire|ou|o sea|es"
@@ -163,323 +112,17 @@ _SAME_AGAIN = re.compile(
     re.IGNORECASE,
 )
 """What says the same once more, in other units or rounded."""
+
 _PERCENT_ASKED = re.compile(
     r"%|％|percent|per cent|prozent|pour ?cent|por ?ciento|porcentaje|por"
     r" ?cento|porcentagem|percentuale|persen|phần"
     r" trăm|процент|procent|yüzde|asilimia|百分|パーセント|割合|퍼센트|백분|प्रतिशत|بالمئة|نسبة|เปอร์เซ็นต์|ร้อยละ",
     re.IGNORECASE,
 )
+
 _UNFINISHED = re.compile(r"(?:[=+×÷/−-]|\\(?:times|cdot|div))\s*$")
+
 _DECIMALS = re.compile(r"(?<![\w.])\d+[.,](\d+)(?![\d.,])")
-
-
-def is_formula(text: str) -> bool:
-    """Whether a target is a formula rather than a number or words."""
-    if _FORMULA.search(text) is not None:
-        words = re.findall(r"[^\W\d_]{3,}", text)
-        return "\\" in text or (
-            all(word.casefold() in _KNOWN for word in words)
-            and any(map(str.isalnum, text))
-        )
-    several = len(re.findall(r"\d+", text)) > 1 and not re.fullmatch(
-        r"\D{0,3}\d+(?:[.,' ]\d+)*(?:\s?/\s?\d+)?\D*", text
-    )
-    # "3:4", "2, 3 and 5"
-    return several and not re.search(
-        r"[^\W\d_]{2,}", re.sub(r"\b(?:and|or)\b", "", text)
-    )
-
-
-class Candidate(NamedTuple):
-    """A formula of a reply: as it is written, and what it says in each reading of its commas.
-
-    bold: whether it is in bold. denied: whether the text says that it is not the answer. about:
-    whether it is said to be about that. aside: whether it stands in brackets. torn: whether it is a
-    part of a longer number, or a raised one. before: the text in front of it, from the formula
-    before it on.
-    """
-
-    text: str
-    shapes: tuple[Shape, ...]
-    bold: bool = False
-    denied: bool = False
-    about: bool = False
-    aside: bool = False
-    torn: bool = False
-    before: str = ""
-
-
-@lru_cache(maxsize=4096)
-def same(one: str, other: str, language: str = "en") -> bool | None:
-    """Whether two short answers are the same in form or value; None where one of them cannot be
-    read.
-    """
-    left, right = (
-        _shapes_of(last_box(text) or text, language) for text in (one, other)
-    )
-    if not left or not right:
-        return True if bare(one) == bare(other) and bare(one) else None
-    return _equal(left, right)
-
-
-def _equal(targets: Sequence[Shape], answers: Sequence[Shape]) -> bool:
-    return any(
-        _same_or_in_units(target, answer) for target in targets for answer in answers
-    )
-
-
-def _same_or_in_units(target: Shape, answer: Shape) -> bool:
-    try:
-        if (
-            isinstance(answer, Equation)
-            and names_in(answer.left) == names_in(answer.right) <= _UNITS
-        ):
-            answer = Values((answer.right,))  # "300 m = 0.3 m"
-        return same_shape(target, answer) or same_shape(
-            _without_units(target, answer), _without_units(answer, target)
-        )
-    except (Unreadable, RecursionError, OverflowError, ZeroDivisionError):
-        return False
-
-
-_UNITS = frozenset(
-    ["m", "s", "h", "g", "l", "L", "N", "J", "W", "V", "A", "K", "C", "t", "R", "F"]
-)
-
-
-def _without_units(shape: Shape, other: Shape) -> Shape:
-    """A number times letters that are units ("20 m/s") as the number, where the other has none."""
-    if not (
-        isinstance(shape, Values)
-        and isinstance(other, Values)
-        and len(shape.trees) == len(other.trees) == 1
-    ):
-        return shape
-    names = names_in(shape.trees[0])
-    if names and names <= _UNITS and not names_in(other.trees[0]):
-        return shape._replace(trees=(_unitless(shape.trees[0]),))
-    return shape
-
-
-def _unitless(tree: Any) -> Any:
-    if isinstance(tree, tuple):
-        return (
-            ("number", Fraction(1))
-            if tree[:1] == ("name",)
-            else tuple(map(_unitless, tree))
-        )
-    return tree
-
-
-@lru_cache(maxsize=512)
-def _shapes_of(text: str, language: str) -> tuple[Shape, ...]:
-    """What a whole text says, in each reading of its commas; () where it is no formula."""
-    shapes = []
-    for reading in readings(
-        in_signs(text.strip().strip("$").rstrip(" .")), short_code(language)
-    ):
-        with suppress(
-            Unreadable, RecursionError, OverflowError, ZeroDivisionError, ValueError
-        ):
-            shapes.append(shape_of(_trimmed(reading, language)))
-    return tuple(shapes)
-
-
-def _trimmed(text: str, language: str) -> Tree:
-    """The tree of a text without words around it. Raises Unreadable."""
-    joining = joining_words(language)
-    with suppress(Unreadable):
-        return expressions.parse(text.replace("$", " "), joining)
-    read = expressions.tokens(expressions.without_wording(text), joining)
-    parts = list(_chunks(read))
-    if len(parts) != 1:
-        raise Unreadable
-    return expressions.parse_tokens(parts[0])
-
-
-@lru_cache(maxsize=64)
-def joining_words(language: str) -> frozenset[str]:
-    """The words that stand between several answers ("x = 2 or x = 3")."""
-    return (
-        _JOINING
-        | _ALWAYS_JOINING
-        | frozenset(_JOINING_LETTERS.get(short_code(language), ""))
-    )
-
-
-# -- formulas in a text ----------------------------------------------------------------
-
-
-def candidates(text: str, language: str) -> list[Candidate]:
-    """The formulas that stand in a stretch of text, in order."""
-    text = text[-MAX_REGION_CHARS:].replace("$", " ")
-    out: list[Candidate] = []
-    place = 0
-    for bold in _BOLD.finditer(text):
-        out += _plain_candidates(text[place : bold.start()], language, bold=False)
-        out += _plain_candidates(bold[1], language, bold=True)
-        place = bold.end()
-    return out + _plain_candidates(text[place:], language, bold=False)
-
-
-def _plain_candidates(text: str, language: str, *, bold: bool) -> list[Candidate]:
-    text = (
-        re.sub(r"\\[()\[\]](?!\d)|\*\*|`", " ", text)
-        if "\\" in text or "*" in text or "`" in text
-        else text
-    )
-    text = _TWO_SETS.sub(r"\1 . ", text)
-    by_text: dict[str, list[Shape]] = {}
-    places: dict[str, int] = {}
-    around: dict[str, tuple[str, str, str]] = {}
-    for matrix in re.finditer(
-        r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}", text, re.DOTALL
-    ):
-        by_text[matrix.group()] = list(_shapes_of(matrix.group(), language))
-        places[matrix.group()] = matrix.start()
-    text = re.sub(
-        r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}",
-        " ; ",
-        text,
-        flags=re.DOTALL,
-    )
-    for reading in readings(in_signs(text), short_code(language)):
-        read = expressions.tokens(
-            expressions.without_wording(reading), joining_words(language)
-        )
-        end = 0
-        for chunk in list(_chunks(read))[-MAX_CHUNKS:]:
-            for part in _parsed(chunk):
-                between = reading[end : part[0].start]
-                near = reading[max(0, part[0].start - _CONTEXT_CHARS) : part[0].start]
-                end = part[-1].start + len(part[-1].text)
-                written = reading[part[0].start : end]
-                around[written] = near, between, reading[end : end + _CONTEXT_CHARS]
-                with suppress(
-                    Unreadable,
-                    RecursionError,
-                    OverflowError,
-                    ZeroDivisionError,
-                    ValueError,
-                ):
-                    shape = shape_of(expressions.parse_tokens(part))
-                    by_text.setdefault(written, []).append(shape)
-                    places[written] = part[0].start
-    in_order = sorted(by_text, key=lambda written: places[written])
-    return [
-        _in_context(
-            written, tuple(by_text[written]), bold, *around.get(written, ("", "", ""))
-        )
-        for written in in_order
-        if by_text[written]
-    ]
-
-
-def _in_context(
-    written: str,
-    shapes: tuple[Shape, ...],
-    bold: bool,
-    near: str,
-    between: str,
-    behind: str,
-) -> Candidate:
-    denied = (
-        _DENIED_BEFORE.search(near) is not None
-        or _DENIED_BEHIND.match(behind) is not None
-    )
-    opening = max(between.rfind("("), between.rfind("（"))
-    aside = opening > max(between.rfind(")"), between.rfind("）"))
-    torn = (
-        _TORN_BEFORE.search(near) is not None or _TORN_BEHIND.match(behind) is not None
-    )
-    about = _ABOUT.search(near) is not None
-    return Candidate(written, shapes, bold, denied, about, aside, torn, between)
-
-
-_EDGES = frozenset({",", ";", ":", "'", '"', ".", "?", "&", "and", "=", "*", "=>", "~"})
-
-
-_ENDS = _EDGES | {"(", "{", "-", "+", "\\{"}
-
-
-def _chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
-    """The stretches of tokens without words between them, each without separators at its ends."""
-    chunk: list[Token] = []
-    for token in [*read, Token("word", "", True, 0)]:
-        breaks = (
-            token.kind == "word" and token.text != expressions.AND
-        ) or token.text in (
-            ".",
-            "?",
-            '"',
-            "#",
-            "'",
-        )
-        if not breaks and chunk and chunk[-1].kind == "number" == token.kind:
-            yield from _bare_chunk(chunk)
-            chunk = [token]
-        elif not breaks:
-            chunk.append(token)
-        else:
-            yield from _bare_chunk(chunk)
-            chunk = []
-
-
-def _bare_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
-    if len(chunk) == 2 and chunk[0].text == "/":
-        return  # of a unit in words, "km/h"
-    while chunk and (
-        chunk[-1].text in _ENDS
-        or (chunk[-1].text == "[" and chunk[0].text not in ("]", "[", "("))
-    ):
-        chunk = chunk[:-1]
-    while chunk and chunk[0].text in _EDGES | {
-        "%",
-        "!",
-        ")",
-        "}",
-        "/",
-        "^",
-        "_",
-        "|",
-        "\\}",
-    }:
-        chunk = chunk[1:]
-    if any(token.kind != "sign" for token in chunk):
-        yield chunk
-
-
-def _parsed(chunk: list[Token]) -> Iterator[list[Token]]:
-    """The whole of a chunk where it can be read, else its parts between separators, and what an
-    equation comes to.
-    """
-    with suppress(Unreadable):
-        expressions.parse_tokens(chunk)
-        yield chunk
-        return
-    for part in _split(chunk, expressions.SEPARATORS):
-        with suppress(Unreadable):
-            expressions.parse_tokens(part)
-            yield part
-            continue
-        last = list(_split(part, {"=", "=>", "\\approx"}))[-1:]
-        for tail in last:
-            with suppress(Unreadable):
-                expressions.parse_tokens(tail)
-                yield tail
-
-
-def _split(chunk: Sequence[Token], separators: set[str]) -> Iterator[list[Token]]:
-    part: list[Token] = []
-    for token in [*chunk, Token("sign", next(iter(separators)), True, 0)]:
-        if token.text in separators:
-            yield from _bare_chunk(part)
-            part = []
-        else:
-            part.append(token)
-
-
-# -- what a reply says -----------------------------------------------------------------
 
 
 def judge_formula(
@@ -902,17 +545,6 @@ def _written_alike(raw: str, target: str) -> bool:
     return bool(right) and left == right
 
 
-def bare(text: str) -> str:
-    """A text without spaces, brackets that group, the name of a variable and other ways to write
-    the same.
-    """
-    text = in_signs(last_box(text) or text)
-    text = expressions.without_wording(text).replace("$", "")
-    return re.sub(
-        r"\s|[.。]+$", "", re.sub(r"^\s*[a-zA-Z]\s*=(?!=)", "", text)
-    ).casefold()
-
-
 def formula_in(said: Said, language: str = "en") -> str:
     """The formula that a reply gives, in one spelling: a number as a fraction in lowest terms."""
     for region, _ in _regions(said):
@@ -928,23 +560,3 @@ def formula_in(said: Said, language: str = "en") -> str:
                     return str(number)
         return bare(chosen.text)
     return bare(said.raw or said.text) if len(said.raw or said.text) <= 120 else ""
-
-
-def library_says(
-    said: str, reference: str, latex: bool = True, expression: bool = True
-) -> tuple[Any, ...]:
-    """What math-verify, as it is, reads in two texts, None where it raises, and whether they are
-    equal. Run in the process with limits.
-    """
-    from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
-
-    logging.disable(logging.CRITICAL)
-    configs = [LatexExtractionConfig()] * latex + [ExprExtractionConfig()] * expression
-    read: list[Any] = [None, None]
-    right = False
-    with suppress(Exception):
-        read[0] = parse(said, extraction_config=configs)
-    with suppress(Exception):
-        read[1] = parse(reference, extraction_config=configs)
-        right = read[0] is not None and bool(verify(read[1], read[0]))
-    return *(one and [str(value) for value in one] for one in read), right

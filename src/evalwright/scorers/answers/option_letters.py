@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalwright.scorers.match import read
-from evalwright.scorers.number_words import spelled as number_words
 from evalwright.scorers.text.cues import cues, words
+from evalwright.scorers.text.folded import read
 from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives
+from evalwright.scorers.text.number_words import spelled as number_words
 
 _CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
     ord(char): f"({other})"

@@ -14,10 +14,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalwright.scorers.text.han_numerals import _DIGITS, _MYRIADS, _PLACES, characters
 from evalwright.scorers.text.marks import SPACELESS
-from evalwright.scorers.text.tokens import fold
-from evalwright.scorers.text.wordlists import word_list, word_set
-from evalwright.scorers.units import table
+from evalwright.scorers.text.tokens import fold, word_list, word_set
+from evalwright.scorers.text.units import table
 
 _ONES = word_list(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen"
@@ -60,25 +60,6 @@ _GOES_ON = word_set(
     "komma virgule coma virgula point nonante septante huitante octante", *_PARTS
 )
 
-_DIGITS = {
-    char: value
-    for value, chars in enumerate(
-        word_list(
-            "零〇영공 一壹일 二贰兩两이 三叁삼 四肆사 五伍오 六陆륙육 七柒칠 八捌팔 九玖구"
-        )
-    )
-    for char in chars
-}
-_PLACES = {
-    char: 10**power
-    for power, chars in enumerate(("十拾십", "百佰백", "千仟천"), 1)
-    for char in chars
-}
-_MYRIADS = {
-    char: 10 ** (4 * power)
-    for power, chars in enumerate(("万萬만", "亿億억", "兆조"), 1)
-    for char in chars
-}
 _SIGNS = "".join((*_DIGITS, *_PLACES, *_MYRIADS))
 _CHARACTERS = re.compile(f"[{_SIGNS}]+(?:(?<=[만억조]) [{_SIGNS}]+)*")
 _RATIO = re.compile(r"分之|分の|분의 ?")
@@ -469,21 +450,3 @@ def _is_number(run: re.Match[str], text: str) -> bool:
         or after in _COUNTED
         or text.startswith("番目", run.end())
     )
-
-
-def characters(run: str) -> int:
-    """The number that Chinese, Japanese or Korean characters spell, digit by digit or with places."""
-    if len(run) > 1 and all(char in _DIGITS for char in run):
-        return int("".join(str(_DIGITS[char]) for char in run))  # "一九四七"
-    total = part = digit = 0
-    for char in run.replace(" ", ""):
-        if char in _DIGITS:
-            digit = _DIGITS[char]
-        elif char in _PLACES:
-            part = part + (digit or 1) * _PLACES[char]
-            digit = 0
-        else:
-            total = total + (part + digit or 1) * _MYRIADS[char]
-            part = 0
-            digit = 0
-    return total + part + digit

@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from evalwright.scorers.match import FUNCTION
-from evalwright.scorers.number import find_numbers
+from evalwright.scorers.text.folded import FUNCTION
 from evalwright.scorers.text.marks import SPACELESS
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.numbers import find_numbers
 from evalwright.scorers.text.tokens import fold
 
 MAX_SEARCHED_CHARS = 4_000

@@ -8,13 +8,12 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from evalwright.scorers.match import FUNCTION, read
+from evalwright.scorers.answers.reply import Said, lines
+from evalwright.scorers.answers.verdict import Verdict, correct, incorrect, unreadable
 from evalwright.scorers.text.cues import cues, last_revision, opening, words
-from evalwright.scorers.text.locate import Said, lines
+from evalwright.scorers.text.folded import FUNCTION, read
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.tokens import fold
-from evalwright.scorers.text.wordlists import word_list, word_set
-from evalwright.scorers.verdict import Verdict, correct, incorrect, unreadable
+from evalwright.scorers.text.tokens import fold, word_list, word_set
 
 MAX_SENTENCES = 12
 _CLAUSE = re.compile(r"[,;:.!?(—–…。！、，،؛]|\s-\s|\n|$")

@@ -6,7 +6,7 @@ import re
 
 from evalwright.scorers.text.cues import Cues
 from evalwright.scorers.text.tokens import fold
-from evalwright.scorers.units import pattern
+from evalwright.scorers.text.units import pattern
 
 _CLAUSE = re.compile(
     r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s"

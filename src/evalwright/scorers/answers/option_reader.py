@@ -16,9 +16,8 @@ from itertools import pairwise
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from evalwright.scorers.match import read
-from evalwright.scorers.option_texts import OptionTexts, texts_of
-from evalwright.scorers.options import (
+from evalwright.scorers.answers.further_question import before_next_question
+from evalwright.scorers.answers.option_letters import (
     CLAIMED,
     LONE,
     OPENS,
@@ -27,11 +26,12 @@ from evalwright.scorers.options import (
     joined,
     spelled,
 )
+from evalwright.scorers.answers.option_texts import OptionTexts, texts_of
+from evalwright.scorers.answers.reply import Said, lines, own_part, said
 from evalwright.scorers.text.cues import last_revision
-from evalwright.scorers.text.locate import Said, lines, own_part, said
+from evalwright.scorers.text.folded import read
 from evalwright.scorers.text.marks import alternatives, option_numbers, ordinals
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.run_on import before_next_question
 
 NOT_EXTRACTED = -1
 """The place of the option where none can be read."""

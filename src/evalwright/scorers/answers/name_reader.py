@@ -13,30 +13,31 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from evalwright.scorers.match import (
-    ARTICLES,
-    CASED,
-    FUNCTION,
-    HEADS,
-    PARTICLES,
-    Mention,
-    Reading,
-    Target,
-    aligned,
+from evalwright.scorers.answers.name_likeness import (
     differs_in_digits,
     is_loosely_near,
     likeness,
+)
+from evalwright.scorers.answers.name_targets import (
+    HEADS,
+    PARTICLES,
+    Mention,
+    Target,
+    aligned,
     mentions,
-    read,
     same_given,
     same_word,
-    script_of,
-    simplified,
     text_behind,
-    text_between,
     toned,
     tones_of,
-    without_tag,
+)
+from evalwright.scorers.answers.reply import Said, lines
+from evalwright.scorers.answers.verdict import (
+    Verdict,
+    correct,
+    incorrect,
+    shortened,
+    unreadable,
 )
 from evalwright.scorers.text.cues import (
     anywhere,
@@ -47,16 +48,19 @@ from evalwright.scorers.text.cues import (
     pattern,
     words,
 )
-from evalwright.scorers.text.locate import Said, lines
-from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.verdict import (
-    Verdict,
-    correct,
-    incorrect,
-    shortened,
-    unreadable,
+from evalwright.scorers.text.folded import (
+    ARTICLES,
+    CASED,
+    FUNCTION,
+    Reading,
+    read,
+    script_of,
+    simplified,
+    text_between,
+    without_tag,
 )
+from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.tokens import word_set
 
 MIN_KIND_CHARS = 6
 """Of a word for a kind of thing, such as "capital"; shorter ones ("which", "where") only ask."""

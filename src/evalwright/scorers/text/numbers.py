@@ -14,10 +14,17 @@ from decimal import Decimal, localcontext
 from functools import lru_cache
 from math import prod
 
-from evalwright.scorers.counters import ORDINALS, counter_after
-from evalwright.scorers.number_words import spelled
-from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.units import PERCENT, Unit, parse_unit, table, unit_after
+from evalwright.scorers.text.number_words import spelled
+from evalwright.scorers.text.tokens import word_set
+from evalwright.scorers.text.units import (
+    ORDINALS,
+    PERCENT,
+    Unit,
+    counter_after,
+    parse_unit,
+    table,
+    unit_after,
+)
 
 _DIGITS = re.compile(
     r"(?<![A-Za-zÀ-ɏЀ-ӿ\d_.,/^√])(?<!\^[-−])"

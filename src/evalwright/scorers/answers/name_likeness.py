@@ -1,0 +1,234 @@
+"""Whether a name that is no target resembles one, so that a careful reader might argue: a misspelling,
+an ending, a part of it, an abbreviation, another number in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from evalwright.scorers.answers.name_targets import Target, _sounds
+from evalwright.scorers.text.folded import (
+    ARTICLES,
+    FUNCTION,
+)
+
+
+def likeness(content: Sequence[str], targets: Sequence[Target]) -> str:
+    """What makes a name's content like a target, in words: a spelling, an ending, a part, an
+    abbreviation; "" where nothing does.
+
+    A name that shares a word with the target, beside words that are plainly others ("Atlantic
+    Ocean", "Saint Lucia"), is not like it.
+    """
+    for target in targets:
+        if _differs_in_numeral(content, target):
+            return f"the number in '{target.text}' may be written otherwise"
+        if not _has_other_words(content, target) and (
+            reason := _likeness(content, target)
+        ):
+            return reason
+    return ""
+
+
+def _likeness(content: Sequence[str], target: Target) -> str:
+    shown = " ".join(content)[:MAX_SHOWN_CHARS]
+    wanted = [token for token in target.tokens if token not in FUNCTION]
+    joined = "".join(target.tokens)
+    if not target.text.isascii() and joined in "".join(content):
+        return f"'{shown}' holds the target, written together with more"
+    if not target.text.isascii() and any(map(str.isdigit, target.text)):
+        return f"'{shown}' may be '{target.text}', with its number in another form"
+    if target.text[:1].isdigit() and not any(
+        any(map(str.isdigit, token)) for token in content
+    ):
+        return f"'{shown}' may be '{target.text}' in words"
+    for token in content:
+        for word in wanted:
+            is_noun_like = (
+                target.text.islower()
+                and token.isalpha()
+                and min(len(token), len(word)) >= 4
+            )
+            is_variant = (
+                is_noun_like
+                and SequenceMatcher(None, token, word).ratio() >= MIN_LIKE_NOUN
+            )
+            if is_variant or _resembles(token, word):
+                how = (
+                    "is a word of the target"
+                    if token == word
+                    else f"may be a form or a spelling of '{word}'"
+                )
+                return f"'{token}' {how}"
+    if (
+        SequenceMatcher(None, "".join(content)[:60], joined[:60]).ratio()
+        >= MIN_LIKE_PHRASE
+    ):
+        return f"'{shown}' is spelt nearly as '{target.text}'"
+    initials = "".join(token[0] for token in target.tokens if token)
+    if len(target.tokens) > 1 and "".join(content) == initials:
+        return f"'{shown}' may be short for '{target.text}'"
+    is_abbreviation = (
+        target.text.isupper() and len(target.text) <= MAX_ABBREVIATION_CHARS
+    )
+    if is_abbreviation and len(content) > 1 and content[0][:1] == joined[:1]:
+        return f"'{shown}' may be what '{target.text}' stands for"
+    return ""
+
+
+_NUMERAL = re.compile(
+    r"\d[\d.]*(?:st|nd|rd|th)?|[ivx]{1,5}|one|two|three|four|five|six|seven|eight|nine|ten|first|second|third|fourth|fifth"
+    r"|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth"
+)
+"""A number as a part of a name: "World War II", "Gemini 2", "Frederik the Tenth"."""
+
+
+def _differs_in_numeral(content: Sequence[str], target: Target) -> bool:
+    """Whether a name is the target but for a number in it that is written in another way."""
+    wanted = [
+        token
+        for token in target.tokens
+        if token not in FUNCTION or _NUMERAL.fullmatch(token)
+    ]
+    words = {token for token in wanted if not _NUMERAL.fullmatch(token)}
+    numerals = [token for token in content if _NUMERAL.fullmatch(token)]
+    has_numeral = len(words) < len(wanted)
+    if not has_numeral or not numerals:
+        return False
+    return {token for token in content if not _NUMERAL.fullmatch(token)} == words
+
+
+def _has_other_words(content: Sequence[str], target: Target) -> bool:
+    """Whether a name and a target each have words of their own that are not alike, beside words
+    that they share or not at all.
+    """
+    core = [token for token in target.tokens if token not in ARTICLES]
+    if len(core) < 2 or len(content) < 2:
+        return False
+    theirs = [
+        word for word in core if not any(_resembles(token, word) for token in content)
+    ]
+    own = [
+        token for token in content if not any(_resembles(token, word) for word in core)
+    ]
+    is_like = (
+        SequenceMatcher(None, "".join(own)[:60], "".join(theirs)[:60]).ratio()
+        >= MIN_LIKE_PHRASE
+    )
+    return bool(theirs) and bool(own) and not is_like and len(theirs) < len(core)
+
+
+MIN_LIKE_WORD = 0.8
+"""Similarity above which a word may be a misspelling of another: "Madrit", and not "Manet" for
+"Monet".
+"""
+
+MIN_LIKE_LONG_WORD = 0.6
+
+MIN_LONG_WORD_CHARS = 6
+
+MIN_LIKE_OTHER_SCRIPT = 0.6
+
+MIN_LIKE_PHRASE = 0.76
+
+MIN_LIKE_NOUN = 0.75
+"""The same for words that are no names: "gray" for "grey"."""
+
+MAX_SHOWN_CHARS = 40
+
+MAX_ABBREVIATION_CHARS = 5
+
+
+def _resembles(one: str, other: str) -> bool:
+    """Whether one word may be a spelling, an ending or a short form of another."""
+    if one == other:
+        return len(one) > 1 or not one.isascii()
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) >= 3 and longer.startswith(shorter):
+        return True
+    if not 4 <= len(one) <= 40 or (len(other) < 4 and other.isascii()):
+        return False
+    if len(shorter) >= 4 and longer.startswith(shorter[:-1]):
+        return True  # "Gabo" for "Gabriel"
+    matcher = SequenceMatcher(None, one, other)
+    if not one.isascii() and not other.isascii():
+        # endings and spellings of other scripts are less well known
+        return one[:3] == other[:3] or matcher.ratio() >= MIN_LIKE_OTHER_SCRIPT
+    by_sound = SequenceMatcher(None, _sounds(one), _sounds(other))
+    is_long = min(len(one), len(other)) >= MIN_LONG_WORD_CHARS
+    least = MIN_LIKE_LONG_WORD if is_long and one[:3] == other[:3] else MIN_LIKE_WORD
+    return max(matcher.ratio(), by_sound.ratio()) > least
+
+
+def is_loosely_near(content: Sequence[str], targets: Sequence[Target]) -> bool:
+    """Whether a word of a name's content may be a target's: misspelt, inflected, transliterated, a
+    part of it, an abbreviation.
+
+    A name of as many words that differs from the target in one of them, and there plainly, is not
+    near ("Atlantic Ocean").
+    """
+    near = [target for target in targets if _is_loosely_like(content, target)]
+    return bool(near) and not all(_one_differs(content, target) for target in near)
+
+
+def _is_loosely_like(content: Sequence[str], target: Target) -> bool:
+    wanted = set(target.tokens) - FUNCTION
+    if not target.text.isascii() and "".join(target.tokens) in "".join(content):
+        return True
+    if any(map(str.isdigit, target.text)) or any(
+        _resembles_loosely(token, word) for token in content for word in wanted
+    ):
+        return True
+    if (
+        SequenceMatcher(
+            None, "".join(content)[:60], "".join(target.tokens)[:60]
+        ).ratio()
+        >= 0.76
+    ):
+        return True
+    initials = "".join(token[0] for token in target.tokens if token)
+    short = target.text.isupper() and len(target.text) <= 5
+    return (len(target.tokens) > 1 and "".join(content) == initials) or (
+        short and len(content) > 1
+    )
+
+
+def _one_differs(content: Sequence[str], target: Target) -> bool:
+    core = [token for token in target.tokens if token not in ARTICLES]
+    if len(core) < 2 or len(content) != len(core):
+        return False
+    pairs = [(one, two) for one, two in zip(content, core, strict=True) if one != two]
+    return (
+        len(pairs) == 1
+        and not _resembles_loosely(*pairs[0])
+        and min(map(len, pairs[0])) >= 2
+    )
+
+
+def _resembles_loosely(one: str, other: str) -> bool:
+    """Whether one word may be a spelling, an ending or a short form of another."""
+    if one == other or (
+        min(len(one), len(other)) >= 3
+        and (one.startswith(other) or other.startswith(one))
+    ):
+        return True
+    if not 4 <= len(one) <= 40 or (len(other) < 4 and other.isascii()):
+        return False
+    return one[:3] == other[:3] or SequenceMatcher(None, one, other).ratio() >= 0.6
+
+
+def differs_in_digits(tokens: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether a text is a target with another number in it: "World War I", "H2O2", "Carbon-12"."""
+    one, other = (
+        "".join(part for part in given if part not in ARTICLES)
+        for given in (tokens, wanted)
+    )
+    letters = re.sub(r"\d", "", one)
+    return (
+        one != other
+        and letters == re.sub(r"\d", "", other)
+        and letters != one
+        and letters != other
+    )

@@ -1,0 +1,169 @@
+"""Text as it is compared: its words in lower case, without accents, in simplified characters, and what
+stands around each.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from evalwright.scorers.text.cues import labels, words
+from evalwright.scorers.text.tokens import Words, word_set
+
+ARTICLES = word_set(
+    "the a an der die das den dem ein eine le la les l un une el los las lo il gli i o"
+    " os as um uma het de een ang al"
+)
+
+FUNCTION = words("small") | ARTICLES
+"""Words without content of their own, in all languages."""
+
+CASED = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN")
+
+_PREFACE = re.compile(
+    r"^(?:(?:if|unless) i(?:'m| am) (?:not )?(?:mistaken|wrong|correct|right)|if i"
+    r" (?:recall|remember)(?: correctly| right)?|to (?:my|the best of my) knowledge|i"
+    r" (?:think|believe|guess)(?: that)?|(?:yo )?(?:creo|pienso|diría) que|je"
+    r" (?:crois|pense|dirais) que|(?:eu )?(?:acho|creio|penso) que"
+    r"|(?:credo|penso) che|ich (?:glaube|denke|meine)(?:,? dass)?|(?:menurut saya|saya"
+    r" (?:rasa|kira|pikir))(?: bahwa)?|tôi nghĩ(?: là| rằng)?|(?:я )?думаю,?"
+    r" что|sanırım),?\s+",
+    re.IGNORECASE,
+)
+
+_TAG = re.compile(
+    r",\s*(?:(?:is|was|are|were|do|does|did|has|must)n['’]?t"
+    r" (?:it|he|she|they)|right|no|oder|nicht wahr|n'est-ce pas|verdad|vero|non [eè]"
+    r" vero|n[aã]o [eé]|да|правда)\s?\?"
+    r"|(?<=걸)\?|(?<=걸요)\?|(?<=잖아)\?|(?<=잖아요)\?",
+    re.IGNORECASE,
+)
+"""A question at the end that only asks for agreement."""
+
+_SEEMING = re.compile(
+    r"(?<=[가-힣])(?:인|일) ?(?:것|거) ?(?:같[가-힣]+|예요|이에요|입니다)"
+)
+"""The Korean for "it seems to be" behind a name."""
+
+_ENDING = re.compile(rf"(?<=.)(?:{labels('ending')})$|(?<=..)(?:{labels('tail')})$")
+
+_PARTED = re.compile(r"[,;:()–—、，،؛；：。]|\s-\s")
+
+_NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
+
+
+class Reading(NamedTuple):
+    """A stretch of text as it is matched: its words as written, folded, the folded words between
+    spaces, and what stands around each.
+    """
+
+    text: str
+    cased: list[str]
+    tokens: list[str]
+    joined: str
+    gaps: list[str]
+
+    def clause(self, start: int, end: int) -> tuple[int, int]:
+        """Where the clause starts and ends in which the words from start to end stand."""
+        while start > 0 and not _PARTED.search(self.gaps[start]):
+            start -= 1
+        while end < len(self.tokens) and not _PARTED.search(self.gaps[end]):
+            end += 1
+        return start, end
+
+
+def read(text: str) -> Reading:
+    """A plain text as it is matched; apostrophes divide words, "isn't" is "is not".
+
+    Not to be changed: it is kept.
+    """
+    return (_kept_reading if len(text) <= _MOST_KEPT else _kept_long_reading)(text)
+
+
+def _simplified() -> dict[int, str]:
+    """Traditional and Japanese characters to simplified ones."""
+    table = tomllib.loads(
+        Path(__file__).with_name("han.toml").read_text(encoding="utf-8")
+    )["characters"]
+    return dict(zip(map(ord, table["from"].strip()), table["to"].strip(), strict=True))
+
+
+_SIMPLIFIED = _simplified() | {ord("ब"): "व"}
+
+
+def simplified(text: str) -> str:
+    """A text, or a pattern for read texts, with simplified characters, as `read` writes it."""
+    return text if text.isascii() else text.translate(_SIMPLIFIED)
+
+
+def _reading(text: str) -> Reading:
+    text = text if text.isascii() else _SEEMING.sub("입니다", simplified(text))
+    text = (
+        _NOT_WORD.sub(" not", _PREFACE.sub("", text))
+        .replace("'", " ")
+        .replace("’", " ")
+    )
+    found = Words(text)
+    tokens = [
+        _without_ending(token) if "가" <= token[-1:] <= "힣" else token
+        for token in found.folded_tokens
+    ]
+    edges = [0, *(edge for span in found.spans for edge in span), len(text)]
+    gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
+    return Reading(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)
+
+
+@lru_cache(maxsize=4096)
+def _without_ending(token: str) -> str:
+    """A Korean word without its particles, the copula and the title behind a name."""
+    for _ in range(4):
+        token = token if token in FUNCTION else _ENDING.sub("", token)
+    return token
+
+
+# a scorer reads the same sentence once for every option
+_kept_reading = lru_cache(maxsize=1024)(_reading)
+
+_kept_long_reading = lru_cache(maxsize=8)(_reading)  # and the same reply
+
+_MOST_KEPT = 1000
+
+
+def without_tag(text: str) -> str:
+    """A text without "isn't it?" and its kind at the end."""
+    return _TAG.sub("", text) if "?" in text else text
+
+
+def script_of(text: str) -> str:
+    """The script of most letters, as the first word of their Unicode names; "" without letters.
+
+    Kana beside Han counts as Han.
+    """
+    counts: dict[str, int] = {}
+    for char in text[:400]:
+        if char.isalpha():
+            name = (
+                "LATIN"
+                if char.isascii()
+                else unicodedata.name(char, "").partition(" ")[0]
+            )
+            name = (
+                "KANA"
+                if name in ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA")
+                else name
+            )
+            counts[name] = counts.get(name, 0) + 1
+    if "CJK" in counts and len(counts) <= 2:
+        return "CJK"
+    return max(counts, key=lambda name: counts[name]) if counts else ""
+
+
+def text_between(reading: Reading, start: int, end: int) -> str:
+    """The text from one word up to another, with what stands between."""
+    end = min(end, len(reading.tokens))
+    pieces = [f"{reading.cased[at]}{reading.gaps[at + 1]}" for at in range(start, end)]
+    return "".join(pieces)

@@ -1,0 +1,45 @@
+"""Numbers in Chinese, Japanese and Korean characters: "二千零八", "삼백"."""
+
+from __future__ import annotations
+
+from evalwright.scorers.text.tokens import word_list
+
+_DIGITS = {
+    char: value
+    for value, chars in enumerate(
+        word_list(
+            "零〇영공 一壹일 二贰兩两이 三叁삼 四肆사 五伍오 六陆륙육 七柒칠 八捌팔 九玖구"
+        )
+    )
+    for char in chars
+}
+
+_PLACES = {
+    char: 10**power
+    for power, chars in enumerate(("十拾십", "百佰백", "千仟천"), 1)
+    for char in chars
+}
+
+_MYRIADS = {
+    char: 10 ** (4 * power)
+    for power, chars in enumerate(("万萬만", "亿億억", "兆조"), 1)
+    for char in chars
+}
+
+
+def characters(run: str) -> int:
+    """The number that Chinese, Japanese or Korean characters spell, digit by digit or with places."""
+    if len(run) > 1 and all(char in _DIGITS for char in run):
+        return int("".join(str(_DIGITS[char]) for char in run))  # "一九四七"
+    total = part = digit = 0
+    for char in run.replace(" ", ""):
+        if char in _DIGITS:
+            digit = _DIGITS[char]
+        elif char in _PLACES:
+            part = part + (digit or 1) * _PLACES[char]
+            digit = 0
+        else:
+            total = total + (part + digit or 1) * _MYRIADS[char]
+            part = 0
+            digit = 0
+    return total + part + digit
