@@ -21,7 +21,7 @@ from evalwright.scorers.answers.option_reader import (
     NONE_OF_THEM,
     NOT_EXTRACTED,
     SEVERAL,
-    extract,
+    extract_option,
 )
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
@@ -59,7 +59,9 @@ def choice_of_text(sample: Sample, text: str) -> Score:
     Raises ScoringError where the sample has no options with a right one.
     """
     _check_options(sample)
-    chosen = extract(text, sample.choices, language_of(sample) or "en", sample.input)
+    chosen = extract_option(
+        text, sample.choices, language_of(sample) or "en", sample.input
+    )
     # "I cannot tell" may be one of the options.
     declining = None if any(map(declines, sample.choices)) else declines(text)
     if declining:

@@ -15,7 +15,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.registry import checked
-from evalwright.scorers.text.cues import labels
+from evalwright.scorers.text.cues import label_alternatives
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import (
     check_language,
@@ -23,7 +23,7 @@ from evalwright.scorers.text.languages import (
     without_articles,
 )
 
-_ENDINGS = rf"(?:{labels('ending')}|{labels('tail')}){{0,3}}(?![가-힣])"
+_ENDINGS = rf"(?:{label_alternatives('ending')}|{label_alternatives('tail')}){{0,3}}(?![가-힣])"
 """What may follow a word in Hangul that is whole."""
 _SAME_WORD = ("0-9", "A-Za-zÀ-ɏ", "가-힣")
 """Characters of one word; "1" is not in "12", "art" not in "party"."""

@@ -9,9 +9,9 @@ from fractions import Fraction
 
 from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
-from evalwright.scorers.answers.formula_reader import judge_formula
+from evalwright.scorers.answers.formula_reader import FormulaReader
 from evalwright.scorers.answers.further_question import before_next_question
-from evalwright.scorers.answers.reply import Said, said
+from evalwright.scorers.answers.reply import ParsedReply, parse_reply
 from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.choice import choice_of_text
 from evalwright.scorers.text.declining import declines
@@ -46,7 +46,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     text = answer.text
     if kind in ("math", "number"):
         text = before_next_question(text, sample.input, _has_number)
-    found = said(text, sample.input, holds)
+    found = parse_reply(text, sample.input, holds)
     if not found.marked and kind != "math":
         rest = [line.strip() for line in found.raw.splitlines() if line.strip()]
         found = found._replace(raw=rest[-1] if rest else "", rule="the last line")
@@ -65,7 +65,7 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     return with_evidence(score, answer.text, found.raw)
 
 
-def _number(sample: Sample, found: Said, language: str) -> Score:
+def _number(sample: Sample, found: ParsedReply, language: str) -> Score:
     targets = [
         values[-1]
         for target in sample.targets
@@ -105,12 +105,10 @@ _HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bo
 """What a place must have to be a claim, by kind."""
 
 
-def _formula(sample: Sample, found: Said, language: str) -> Score:
+def _formula(sample: Sample, found: ParsedReply, language: str) -> Score:
     if not any(map(str.isalnum, plain(found.raw))):
         return Score(0.0, UNREADABLE, f"{found.rule}: nothing there")
-    return judge_formula(
-        found, sample.targets, sample.input, language, form=False
-    ).outcome()
+    return FormulaReader(sample.targets, sample.input, language).judge(found).outcome()
 
 
 def _words(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract
+from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract_option
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
@@ -141,7 +141,7 @@ def last_label(
                 "",
             )
         return NOT_EXTRACTED, "several labels", "several labels"
-    chosen = extract(text, tuple(choices or labels), language, question)
+    chosen = extract_option(text, tuple(choices or labels), language, question)
     if (
         not choices
         and chosen.option != NOT_EXTRACTED

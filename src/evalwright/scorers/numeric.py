@@ -5,22 +5,18 @@ from __future__ import annotations
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.answers.further_question import before_next_question
-from evalwright.scorers.answers.number_reader import Numbers
+from evalwright.scorers.answers.number_reader import NumberReader
 from evalwright.scorers.answers.number_targets import (
-    goals_of,
-    read_tolerance,
+    parse_number_targets,
+    parse_tolerance,
 )
-from evalwright.scorers.answers.reply import said
-from evalwright.scorers.answers.verdict import (
-    not_attempted,
-)
+from evalwright.scorers.answers.reply import parse_reply
+from evalwright.scorers.answers.verdict import not_attempted
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.numbers import (
-    find_numbers,
-)
+from evalwright.scorers.text.numbers import find_numbers
 
 
 def numeric(
@@ -41,7 +37,7 @@ def numeric(
     """
     metadata = sample.metadata
     language = short_code(str(metadata.get("language") or "en"))
-    goals = goals_of(
+    goals = parse_number_targets(
         sample.targets, str(metadata.get("unit") or ""), sample.input, language
     )
     if not goals:
@@ -50,9 +46,9 @@ def numeric(
             f" '{sample.target[:60]}'."
         )
     if tolerance_absolute is None and tolerance_relative is None:
-        tolerance = read_tolerance(metadata.get("tolerance"))
+        tolerance = parse_tolerance(metadata.get("tolerance"))
     else:
-        tolerance = read_tolerance(
+        tolerance = parse_tolerance(
             {"absolute": tolerance_absolute or 0, "relative": tolerance_relative or 0}
         )
     reply = before_next_question(
@@ -60,11 +56,13 @@ def numeric(
         sample.input,
         lambda text: bool(find_numbers(plain(text), language)),
     )
-    found = said(reply)
+    found = parse_reply(reply)
     if not any(map(str.isalnum, found.text)):
         return not_attempted("the answer is empty").outcome()
     if declined := declines(found.text):
         return not_attempted(f"gives no answer: {declined}").outcome()
-    score = Numbers(goals, tolerance, sample.input, language).judge(found).outcome()
+    score = (
+        NumberReader(goals, tolerance, sample.input, language).judge(found).outcome()
+    )
     right = score.value == 1
     return with_evidence(score, answer.text, found.raw, sample.targets if right else ())

@@ -21,8 +21,8 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored, Scorer
 from evalwright.scorers.answers.formula_reader import formula_in
-from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract
-from evalwright.scorers.answers.reply import Said, said
+from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract_option
+from evalwright.scorers.answers.reply import ParsedReply, parse_reply
 from evalwright.scorers.exact_match import normalised
 from evalwright.scorers.registry import registry
 from evalwright.scorers.text.declining import declines
@@ -54,16 +54,16 @@ def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
         if name not in ("unsure", "undecided", "language_penalty")
     }
     registry.check_options(kind, given)
-    own = getattr(registry.get(kind), "read", None) or _READERS.get(kind)
+    own = getattr(registry.get(kind), "read", None) or READERS.get(kind)
     if own is None:
         raise ConfigurationError(
             f"The scorer '{kind}' reads no answers that could be alike. Name one that"
-            f" does: {', '.join(sorted(_READERS))}."
+            f" does: {', '.join(sorted(READERS))}."
         )
     return partial(own, **given)
 
 
-def saying(scorer: Scorer, part: str) -> Scorer:
+def score_with_reading(scorer: Scorer, part: str) -> Scorer:
     """The scorer whose scores have a part more, the code of what the answer says: equal for answers
     that are read alike, -1 for nothing.
 
@@ -110,7 +110,9 @@ def _option(sample: Sample, answer: Answer, **_: Any) -> str:
     place = answer.choice
     if place is None:
         language = language_of(sample) or "en"
-        place = extract(answer.text, sample.choices, language, sample.input).option
+        place = extract_option(
+            answer.text, sample.choices, language, sample.input
+        ).option
     if place == NOT_EXTRACTED:
         return ""
     return ascii_uppercase[place] if place < len(ascii_uppercase) else str(place)
@@ -121,7 +123,7 @@ def _number(sample: Sample, answer: Answer, **_: Any) -> str:
     another of its kind.
     """
     language = language_of(sample) or "en"
-    found = said(
+    found = parse_reply(
         answer.text, sample.input, lambda text: bool(find_numbers(text, language))
     )
     region = found.last or found.text
@@ -152,17 +154,17 @@ def _in_unit(one: Number, unit: str) -> Decimal:
 
 def _formula(sample: Sample, answer: Answer, **_: Any) -> str:
     """A number as above, another formula in one spelling."""
-    found = said(answer.text, sample.input)
+    found = parse_reply(answer.text, sample.input)
     return formula_in(found, language_of(sample) or "en")[:_MOST_CHARACTERS]
 
 
 def _text(sample: Sample, answer: Answer, **_: Any) -> str:
     """The words, without case, marks and the space around them; "" for an answer that declines."""
-    found = said(answer.text, sample.input)
+    found = parse_reply(answer.text, sample.input)
     return "" if declines(found.text) else _words(found)
 
 
-def _words(found: Said) -> str:
+def _words(found: ParsedReply) -> str:
     return " ".join(fold((found.last or found.text).casefold()).strip(_EDGES).split())[
         :_MOST_CHARACTERS
     ]
@@ -184,7 +186,7 @@ def _whole(sample: Sample, answer: Answer, **options: Any) -> str:
     return normalised(sample, answer.text, **options)[:_MOST_CHARACTERS]
 
 
-_READERS: Mapping[str, Callable[..., str]] = {
+READERS: Mapping[str, Callable[..., str]] = {
     "choice": _option,
     "exact-match": _whole,
     "final-answer": _final,

@@ -61,11 +61,11 @@ def conflict(target: str, text: str, question: str, language: str) -> tuple[str,
     if language.split("-")[0] in _NOUNS_ARE_CAPITALISED:
         return "", False
     names = _names(wanted)
-    lost = names and not any(_stands(name, given) for name in names)
+    lost = names and not any(_occurs(name, given) for name in names)
     new = [
         name
         for name in _names(given)
-        if not _stands(name, wanted) and not _stands(name, asked)
+        if not _occurs(name, wanted) and not _occurs(name, asked)
     ]
     return (
         (f"'{new[0]}' in place of '{names[0]}'", False) if lost and new else ("", False)
@@ -96,5 +96,5 @@ def _names(words: Words) -> list[str]:
     return found
 
 
-def _stands(name: str, words: Words) -> bool:
+def _occurs(name: str, words: Words) -> bool:
     return fold(name.casefold().replace("'", "")) in words.folded_tokens

@@ -241,7 +241,7 @@ def with_votes(one: Scored, kept: Collection[str] = ()) -> Scored:
     votes on that. Raises UsageError.
     """
     from evalwright.metrics.repeats import OF_VOTES, SAID
-    from evalwright.scorers.reading import saying
+    from evalwright.scorers.reading import score_with_reading
 
     voted = {
         metric.scorer for metric in one.metrics if metric.kind in OF_VOTES
@@ -251,6 +251,6 @@ def with_votes(one: Scored, kept: Collection[str] = ()) -> Scored:
     return replace(
         one,
         scorers=tuple(
-            saying(own, SAID) if own.name in voted else own for own in one.scorers
+            score_with_reading(own, SAID) if own.name in voted else own for own in one.scorers
         ),
     )

@@ -42,12 +42,12 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.metrics.registry import Column
 from evalwright.scorers import penalty
-from evalwright.scorers.answers.name_targets import mentions, targets_of
-from evalwright.scorers.answers.reply import said
+from evalwright.scorers.answers.name_targets import find_mentions, parse_name_targets
+from evalwright.scorers.answers.reply import parse_reply
 from evalwright.scorers.answers.verdict import correct, incorrect
 from evalwright.scorers.reading import reader
 from evalwright.scorers.registry import JUDGE, bind
-from evalwright.scorers.text.folded import read
+from evalwright.scorers.text.folded import fold_text
 from evalwright.scorers.text.languages import check_language
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.numbers import find_numbers
@@ -469,7 +469,7 @@ def _contains(sample: Sample, text: str) -> Score:
     """Whether what a reply claims, or without a claim all of it, has the target among its words or
     numbers.
     """
-    found = said(text, sample.input)
+    found = parse_reply(text, sample.input)
     language = str(sample.metadata["language"])
     wanted = find_numbers(plain(sample.target), language)
     if len(wanted) == 1 and not any(map(str.isalpha, sample.target)):
@@ -480,7 +480,7 @@ def _contains(sample: Sample, text: str) -> Score:
     else:
         target = sample.target.strip()
         literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
-        right = bool(mentions(read(found.text), targets_of((target,)))) or (
+        right = bool(find_mentions(fold_text(found.text), parse_name_targets((target,)))) or (
             not _HANGUL.fullmatch(target)
             and re.search(literal, found.raw, re.IGNORECASE) is not None
         )

@@ -16,15 +16,15 @@ from evalwright.scorers.text.marks import alternatives
 from evalwright.scorers.text.normalise import placed_box
 from evalwright.scorers.text.tokens import fold
 
-_NAMES = rf"{alternatives('field')}|{alternatives('label')}"
+FIELD_NAMES = rf"{alternatives('field')}|{alternatives('label')}"
 
 _TAG = re.compile(
-    rf"<({_NAMES})>\s*([^<]{{1,4000}})(?:<|$)|\[\[([^\[\]\n]{{1,80}})\]\]",
+    rf"<({FIELD_NAMES})>\s*([^<]{{1,4000}})(?:<|$)|\[\[([^\[\]\n]{{1,80}})\]\]",
     re.IGNORECASE,
 )
 
 _PAIR = re.compile(
-    rf"[\"'](?:{_NAMES})[\"']\s*[:：]\s*(?:\"([^\"\n]{{1,400}})\"|'([^'\n]{{1,400}})'|([^\s,}}\]\"']{{1,80}}))",
+    rf"[\"'](?:{FIELD_NAMES})[\"']\s*[:：]\s*(?:\"([^\"\n]{{1,400}})\"|'([^'\n]{{1,400}})'|([^\s,}}\]\"']{{1,80}}))",
     re.IGNORECASE,
 )
 
@@ -57,7 +57,7 @@ def _spaced(table: str) -> str:
     )
 
 
-_MARKS = (
+ANSWER_MARKS = (
     re.compile(r"(?<![^\W_])" + _spaced("label"), re.IGNORECASE),
     re.compile(
         r"(?:(?:(?<=[\n.!?;:।。！？,，،*])|^)[\s#*>_|-]{0,8}(?:[^\s:：,.;()]{1,20}["
@@ -76,7 +76,7 @@ _MARKS = (
 
 _OPENS_LINE = re.compile(r"[\s#*>_|【「(-]{0,8}$")
 
-_SELF = re.compile(r"(?:^|(?<=\n))[ \t]{0,4}A[:：](?!.*\n[ \t]{0,4}B[:：.)])")
+ANSWER_INITIAL = re.compile(r"(?:^|(?<=\n))[ \t]{0,4}A[:：](?!.*\n[ \t]{0,4}B[:：.)])")
 """An "A:" that is no option."""
 
 _SKIPPED = " \t\r\n:：*_=>→"
@@ -99,10 +99,10 @@ _DENIED = words("false") | words("negation") - {
     "sio",
 }
 
-_BOLD = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
+BOLD_TEXT = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
 
 
-class _Claim(NamedTuple):
+class Claim(NamedTuple):
     """Where the mark begins and its content begins and ends, and how it was found."""
 
     place: int
@@ -111,33 +111,33 @@ class _Claim(NamedTuple):
     rule: str
 
 
-def _claims(text: str) -> Iterator[_Claim]:
+def find_claims(text: str) -> Iterator[Claim]:
     """The claims of a text, in no order."""
     for tag in _TAG.finditer(text):
         group = 2 if tag[2] else 3
-        yield _Claim(
+        yield Claim(
             tag.start(), *tag.span(group), f"in <{tag[1]}>" if tag[1] else "in [[ ]]"
         )
     for pair in _PAIR.finditer(text):
-        group = next(place for place in (1, 2, 3) if pair[place])
-        yield _Claim(pair.start(), *pair.span(group), "a field")
+        group = next(group for group in (1, 2, 3) if pair[group])
+        yield Claim(pair.start(), *pair.span(group), "a field")
     if (box := placed_box(text)) is not None:
         start = text.index("{", box[0]) + 1
-        yield _Claim(box[0], start, start + len(box[1]), "in \\boxed{}")
-    for pattern in (*_MARKS, _HASHES, _SELF):
+        yield Claim(box[0], start, start + len(box[1]), "in \\boxed{}")
+    for pattern in (*ANSWER_MARKS, _HASHES, ANSWER_INITIAL):
         for mark in pattern.finditer(text):
-            if (claim := _marked(text, mark)) is not None:
+            if (claim := _claim_behind_mark(text, mark)) is not None:
                 yield claim
     last = text.rstrip().rpartition("\n")[2].strip()
     if (
         "\n" in text.strip()
-        and (bold := _BOLD.fullmatch(last.rstrip(" .。"))) is not None
+        and (bold := BOLD_TEXT.fullmatch(last.rstrip(" .。"))) is not None
     ):
         start = text.rindex(bold[1])
-        yield _Claim(start, start, start + len(bold[1]), "the last line, in bold")
+        yield Claim(start, start, start + len(bold[1]), "the last line, in bold")
 
 
-def _marked(text: str, mark: re.Match[str]) -> _Claim | None:
+def _claim_behind_mark(text: str, mark: re.Match[str]) -> Claim | None:
     """What a mark sets apart: the rest of its line, or the next line."""
     groups = mark.groupdict()
     line = text.rfind("\n", 0, mark.start()) + 1
@@ -165,6 +165,6 @@ def _marked(text: str, mark: re.Match[str]) -> _Claim | None:
     )
     if not colon and _JUDGED.match(text, start):
         return None
-    return _Claim(
+    return Claim(
         mark.start(), start, end, f"after '{mark.group().strip(' *#_>|').strip()}'"
     )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from evalwright.scorers.answers.reply import Said
+from evalwright.scorers.answers.reply import ParsedReply
 from evalwright.scorers.answers.verdict import Verdict, correct, incorrect, unreadable
 from evalwright.scorers.text.contrast import behind_turn, is_set_against
 from evalwright.scorers.text.cues import cues, words
-from evalwright.scorers.text.dates import MONTHS, Date, Found, find_dates
-from evalwright.scorers.text.folded import FUNCTION, read
+from evalwright.scorers.text.dates import MONTHS, Date, FoundDate, find_dates
+from evalwright.scorers.text.folded import FUNCTION_WORDS, fold_text
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.numbers import find_numbers
 from evalwright.scorers.text.tokens import Words, fold
@@ -27,7 +28,7 @@ _OFFSET = re.compile(
     r" darauf|später|suivant|siguiente)\b"
 )
 
-BOUND = re.compile(
+BOUND_BEFORE = re.compile(
     r"(?:before|after|since|until|by|between|from|early|late|not|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$"
 )
 
@@ -54,83 +55,94 @@ in 1945".
 """
 
 
-def judge_date(
-    said: Said, targets: Sequence[Date], question: str, language: str
-) -> Verdict:
-    """Whether the answer gives a target date."""
-    text = said.text
-    dates = find_dates(Words(text))
-    if not dates:
-        return _spelled(text, targets, language)
-    dates = [
-        date for date in dates if not is_set_against(text, date.start, date.end)
-    ] or dates
-    asked = {
-        _stem(token)
-        for token in read(plain(question[:2000])).tokens
-        if token not in FUNCTION and len(token) > 2
-    }
-    date, is_firm = _answering(dates, said, asked, targets)
-    shown = f"'{text[date.start : date.end]}'"
-    before = text[max(0, date.start - AROUND_CHARS) : date.start].casefold()
-    around = behind_turn(_SENTENCE_PART.split(before)[-1], cues(language))
-    is_target = _covers(date, targets)
-    is_denied = cues(language).denies(fold(around).split(), around[-4:])
-    if is_denied or is_set_against(text, date.start, date.end):
+@dataclass(frozen=True)
+class DateReader:
+    """The target dates of one sample, against which replies are judged."""
+
+    targets: Sequence[Date]
+    question: str
+    language: str
+
+    def judge(self, reply: ParsedReply) -> Verdict:
+        """What a reply is worth. It is not empty and does not decline."""
+        text = reply.text
+        dates = find_dates(Words(text))
+        if not dates:
+            return _read_date_in_words(text, self.targets, self.language)
+        dates = [
+            date for date in dates if not is_set_against(text, date.start, date.end)
+        ] or dates
+        question_stems = {
+            _stem_word(token)
+            for token in fold_text(plain(self.question[:2000])).tokens
+            if token not in FUNCTION_WORDS and len(token) > 2
+        }
+        date, is_firm = _choose_date(dates, reply, question_stems, self.targets)
+        quoted = f"'{text[date.start : date.end]}'"
+        before = text[max(0, date.start - AROUND_CHARS) : date.start].casefold()
+        around = behind_turn(_SENTENCE_PART.split(before)[-1], cues(self.language))
+        is_target = _covers_target(date, self.targets)
+        is_denied = cues(self.language).denies(fold(around).split(), around[-4:])
+        if is_denied or is_set_against(text, date.start, date.end):
+            return incorrect(
+                f"{quoted} is denied", "" if is_target else "a date that is denied"
+            )
+        if _BEFORE_CHRIST.match(text, date.end) or _BC_BEFORE.search(
+            text[: date.start]
+        ):
+            return incorrect(f"{quoted} is before Christ")
+        if is_target and BOUND_BEFORE.search(around):
+            return incorrect(f"{quoted} is a bound", "a bound")
+        if cues(self.language).offers(
+            fold(around).split()[-3:], around[-4:]
+        ) or _is_alternative(text, date, dates, self.language):
+            return incorrect(
+                f"{quoted} is one of several", "one of several days" if is_target else ""
+            )
+        rivals = [
+            rival
+            for rival in dates
+            if rival is not date and _covers_target(rival, self.targets) != is_target
+        ]
+        if is_target:
+            return correct(
+                f"{quoted} is the target date",
+                "several dates" if rivals and not is_firm else "",
+            )
+        if any(
+            not reading.conflicts(target)
+            for reading in date.readings
+            for target in self.targets
+        ):
+            return incorrect(
+                f"{quoted} is not the whole target", "not every part of the date"
+            )
+        if _OTHER_CALENDAR.search(text):
+            return incorrect(f"{quoted} is another date", "another calendar")
         return incorrect(
-            f"{shown} is denied", "" if is_target else "a date that is denied"
-        )
-    if _BEFORE_CHRIST.match(text, date.end) or _BC_BEFORE.search(text[: date.start]):
-        return incorrect(f"{shown} is before Christ")
-    if is_target and BOUND.search(around):
-        return incorrect(f"{shown} is a bound", "a bound")
-    if cues(language).offers(fold(around).split()[-3:], around[-4:]) or _is_alternative(
-        text, date, dates, language
-    ):
-        return incorrect(
-            f"{shown} is one of several", "one of several days" if is_target else ""
-        )
-    rivals = [
-        other
-        for other in dates
-        if other is not date and _covers(other, targets) != is_target
-    ]
-    if is_target:
-        return correct(
-            f"{shown} is the target date",
+            f"{quoted} is another date",
             "several dates" if rivals and not is_firm else "",
         )
-    if any(
-        not reading.conflicts(target) for reading in date.readings for target in targets
-    ):
-        return incorrect(
-            f"{shown} is not the whole target", "not every part of the date"
-        )
-    if _OTHER_CALENDAR.search(text):
-        return incorrect(f"{shown} is another date", "another calendar")
-    return incorrect(
-        f"{shown} is another date", "several dates" if rivals and not is_firm else ""
-    )
 
 
-def _covers(date: Found, targets: Sequence[Date]) -> bool:
+def _covers_target(date: FoundDate, targets: Sequence[Date]) -> bool:
     return any(
         reading.covers(target) for reading in date.readings for target in targets
     )
 
 
 def _is_alternative(
-    text: str, date: Found, dates: Sequence[Found], language: str
+    text: str, date: FoundDate, dates: Sequence[FoundDate], language: str
 ) -> bool:
     """Whether another date is offered right behind one: "1912 or 1913"."""
-    following = next((other for other in dates if other.start >= date.end), None)
+    following = next((later for later in dates if later.start >= date.end), None)
     if following is None or following.start - date.end > AROUND_CHARS:
         return False
     between = text[date.end : following.start]
     return cues(language).offers(fold(between.casefold()).split(), between)
 
 
-def _stem(token: str) -> str:
+def _stem_word(token: str) -> str:
     """A word as it is compared with the question's: its first letters, or the consonants of a short
     one ("sank", "sink").
 
@@ -145,23 +157,26 @@ def _stem(token: str) -> str:
     )
 
 
-def _answering(
-    dates: Sequence[Found], said: Said, asked: set[str], targets: Sequence[Date]
-) -> tuple[Found, bool]:
+def _choose_date(
+    dates: Sequence[FoundDate],
+    reply: ParsedReply,
+    question_stems: set[str],
+    targets: Sequence[Date],
+) -> tuple[FoundDate, bool]:
     """The date that answers, and whether it surely is meant.
 
     The only one; the only one in bold; the one with which the reply opens; the one whose clause
     says most of the question's words; the first. A date without a part that every target has is
     passed over.
     """
-    text = said.text
+    text = reply.text
     needed = [
         date
         for date in dates
         if any(
             all(
-                part or not wanted
-                for part, wanted in zip(date.readings[0], target, strict=True)
+                known_part or not target_part
+                for known_part, target_part in zip(date.readings[0], target, strict=True)
             )
             for target in targets
         )
@@ -172,7 +187,7 @@ def _answering(
     bold = [
         date
         for date in dates
-        if len(said.bold) == 1 and text[date.start : date.end] in said.bold[0]
+        if len(reply.bold) == 1 and text[date.start : date.end] in reply.bold[0]
     ]
     if len(bold) == 1:
         return bold[0], True
@@ -183,10 +198,10 @@ def _answering(
     for date in dates:
         start = max(edge for edge in edges if edge <= date.start)
         end = min((edge for edge in edges if edge >= date.end), default=len(text))
-        tokens = read(text[start : date.start] + " " + text[date.end : end]).tokens
-        shared.append({_stem(token) for token in tokens} & asked)
+        tokens = fold_text(text[start : date.start] + " " + text[date.end : end]).tokens
+        shared.append({_stem_word(token) for token in tokens} & question_stems)
         is_alone.append(
-            all(not token.isalpha() or token in FUNCTION for token in tokens)
+            all(not token.isalpha() or token in FUNCTION_WORDS for token in tokens)
         )
     if is_alone[0] and not _CLAUSE.search(text, 0, dates[0].start):
         return dates[0], True
@@ -199,21 +214,21 @@ def _answering(
     ]
     best = max(
         range(len(dates)),
-        key=lambda place: (len(shared[place]), is_main[place], -place),
+        key=lambda index: (len(shared[index]), is_main[index], -index),
     )
-    others = [words for place, words in enumerate(shared) if place != best]
+    others = [words for index, words in enumerate(shared) if index != best]
     return dates[best], all(words < shared[best] for words in others)
 
 
-def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
+def _read_date_in_words(text: str, targets: Sequence[Date], language: str) -> Verdict:
     """A date with its numbers in words: only what is right can be seen of it."""
     tokens = [token.casefold() for token in Words(text).tokens]
-    whole = (
+    integers = (
         number
         for number in find_numbers(text, language)
         if number.value == int(number.value)
     )
-    numbers = {int(number.value) for number in whole if not number.bound}
+    numbers = {int(number.value) for number in integers if not number.bound}
     named = {MONTHS[token] for token in tokens if token in MONTHS}
     for target in targets:
         if (
@@ -224,11 +239,11 @@ def _spelled(text: str, targets: Sequence[Date], language: str) -> Verdict:
         ):
             return correct("the target date in words")
     return unreadable(
-        "no date that can be read", _doubt_of_words(text, targets, named, language)
+        "no date that can be read", _doubt_about_words(text, targets, named, language)
     )
 
 
-def _doubt_of_words(
+def _doubt_about_words(
     text: str, targets: Sequence[Date], named: set[int], language: str
 ) -> str:
     """Why a reply without a date that can be read might still give one; "" where nothing in it can
@@ -237,9 +252,9 @@ def _doubt_of_words(
     if language != "en":
         return "perhaps a date in words or in a form that is not read"
     numbers = find_numbers(text, language)
-    whole = [number for number in numbers if number.value == int(number.value)]
+    integers = [number for number in numbers if number.value == int(number.value)]
     centuries = {(target.year - 1) // 100 + 1 for target in targets if target.year}
-    if any(number.ordinal and number.value in centuries for number in whole):
+    if any(number.ordinal and number.value in centuries for number in integers):
         return "the century of the target, not its date"
     if any(
         target.parts == len(target)
@@ -254,11 +269,11 @@ def _doubt_of_words(
             if is_month
             else ""
         )
-    in_digits = [number for number in whole if not number.word]
+    in_digits = [number for number in integers if not number.word]
     days = {target.day for target in targets if target.day}
     if any(number.value in days and not number.bound for number in in_digits):
         return "the day of the target, and no month or year that can be read"
-    if any(number.word for number in whole):
+    if any(number.word for number in integers):
         return "perhaps a date in words that are not read"
     return ""
 
@@ -268,7 +283,7 @@ def asks_for_date(question: str, language: str) -> bool:
     folded = fold(question[:2000].casefold())
     return not words("when", language).isdisjoint(
         re.findall(r"[^\W\d_]+", folded)
-    ) or any(one in folded for one in _YEAR_WORDS)
+    ) or any(year_word in folded for year_word in _YEAR_WORDS)
 
 
 _YEAR_WORDS = (

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from evalwright.scorers.answers.number_reader import Numbers
-from evalwright.scorers.answers.number_targets import Tolerance, goals_of
-from evalwright.scorers.answers.reply import Said
+from evalwright.scorers.answers.number_reader import NumberReader
+from evalwright.scorers.answers.number_targets import Tolerance, parse_number_targets
+from evalwright.scorers.answers.reply import ParsedReply
 from evalwright.scorers.answers.verdict import (
     Verdict,
     correct,
@@ -37,11 +38,11 @@ from evalwright.scorers.text.formula_shapes import (
 )
 from evalwright.scorers.text.formulas import (
     MAX_REGION_CHARS,
-    Candidate,
-    _equal,
-    _shapes_of,
-    bare,
-    candidates,
+    FoundFormula,
+    equal_shapes,
+    find_formulas,
+    parse_shapes,
+    plain_formula,
 )
 from evalwright.scorers.text.normalise import last_box, plain
 from evalwright.scorers.text.numbers import find_numbers
@@ -125,60 +126,69 @@ _UNFINISHED = re.compile(r"(?:[=+×÷/−-]|\\(?:times|cdot|div))\s*$")
 _DECIMALS = re.compile(r"(?<![\w.])\d+[.,](\d+)(?![\d.,])")
 
 
-def judge_formula(
-    said: Said,
-    targets: tuple[str, ...],
-    question: str,
-    language: str = "en",
-    *,
-    form: bool = True,
-) -> Verdict:
-    """Whether a reply gives a target formula. form: whether an equal value in another form than the
-    question asks for is unsure.
-    """
-    targets = tuple(last_box(target) or target for target in targets)
-    wanted = [shape for target in targets for shape in _shapes_of(target, language)]
-    verdict = _judged(said, targets, wanted, question, language)
-    if verdict.label == "correct" and _in_another_unit(said, targets, language):
-        return incorrect(verdict.why + ", in another unit", "another unit")
-    if verdict.label == "correct" or verdict.why.endswith(_FINAL_REASONS):
-        return verdict
-    if all(_is_number(target, language) for target in targets) and not _has_operations(
-        said.text
-    ):
-        goals = goals_of(targets, "", question, language)
-        tail = _CURRENCY.sub("", said.text.rpartition("=")[2])
-        if not said.marked:
-            sentences = _SENTENCE_END.split(tail[-4 * MAX_REGION_CHARS :])
-            tail = next(
-                (part for part in reversed(sentences) if find_numbers(part, language)),
-                tail,
-            )
-        last = (
-            said._replace(text=tail)
-            if find_numbers(tail[:MAX_REGION_CHARS], language)
-            else said
-        )
-        if (
-            goals
-            and Numbers(goals, Tolerance(), question, language).judge(last).label
-            == "correct"
+@dataclass(frozen=True)
+class FormulaReader:
+    """The target formulas of one sample, against which replies are judged."""
+
+    targets: tuple[str, ...]
+    question: str
+    language: str = "en"
+
+    def judge(self, reply: ParsedReply) -> Verdict:
+        """What a reply is worth. It is not empty and does not decline."""
+        targets = tuple(last_box(target) or target for target in self.targets)
+        target_shapes = [
+            shape for target in targets for shape in parse_shapes(target, self.language)
+        ]
+        verdict = _judge_formulas(reply, targets, target_shapes, self.question, self.language)
+        if verdict.label == "correct" and _in_another_unit(
+            reply, targets, self.language
         ):
-            return correct("the target number", verdict.unsure)
-    return verdict
+            return incorrect(verdict.why + ", in another unit", "another unit")
+        if verdict.label == "correct" or verdict.why.endswith(_FINAL_REASONS):
+            return verdict
+        if all(
+            _is_number(target, self.language) for target in targets
+        ) and not _has_operations(reply.text):
+            goals = parse_number_targets(targets, "", self.question, self.language)
+            tail = _CURRENCY.sub("", reply.text.rpartition("=")[2])
+            if not reply.marked:
+                sentences = _SENTENCE_END.split(tail[-4 * MAX_REGION_CHARS :])
+                tail = next(
+                    (
+                        sentence
+                        for sentence in reversed(sentences)
+                        if find_numbers(sentence, self.language)
+                    ),
+                    tail,
+                )
+            last = (
+                reply._replace(text=tail)
+                if find_numbers(tail[:MAX_REGION_CHARS], self.language)
+                else reply
+            )
+            if (
+                goals
+                and NumberReader(goals, Tolerance(), self.question, self.language)
+                .judge(last)
+                .label
+                == "correct"
+            ):
+                return correct("the target number", verdict.unsure)
+        return verdict
 
 
-def _in_another_unit(said: Said, targets: Sequence[str], language: str) -> bool:
+def _in_another_unit(reply: ParsedReply, targets: Sequence[str], language: str) -> bool:
     """Whether a reply of one number has it in a unit that no target has."""
-    numbers = find_numbers(said.text[:MAX_REGION_CHARS], language)
-    wanted = [
+    numbers = find_numbers(reply.text[:MAX_REGION_CHARS], language)
+    target_units = [
         number.unit
         for target in targets
         for number in find_numbers(plain(target), language)
     ]
-    if len(numbers) != 1 or numbers[0].unit is None or None in wanted or not wanted:
+    if len(numbers) != 1 or numbers[0].unit is None or None in target_units or not target_units:
         return False
-    return numbers[0].unit not in wanted
+    return numbers[0].unit not in target_units
 
 
 def _is_number(target: str, language: str) -> bool:
@@ -200,50 +210,50 @@ def _has_operations(text: str) -> bool:
     )
 
 
-def _judged(
-    said: Said,
+def _judge_formulas(
+    reply: ParsedReply,
     targets: Sequence[str],
-    wanted: Sequence[Shape],
+    target_shapes: Sequence[Shape],
     question: str,
     language: str,
 ) -> Verdict:
-    seen: list[Candidate] = []
-    later: list[Candidate] = []
+    seen: list[FoundFormula] = []
+    later: list[FoundFormula] = []
     near = ""
     denied = ""
-    for region, is_final in _regions(said):
-        there = candidates(region, language)
-        bold = [place for place, candidate in enumerate(there) if candidate.bold]
-        there = there if said.marked or not bold else there[bold[0] :]
+    for region, is_final in _answer_regions(reply):
+        there = find_formulas(region, language)
+        bold = [index for index, candidate in enumerate(there) if candidate.bold]
+        there = there if reply.marked or not bold else there[bold[0] :]
         matching = [
-            place
-            for place, candidate in enumerate(there)
-            if _equal(wanted, candidate.shapes)
+            index
+            for index, candidate in enumerate(there)
+            if equal_shapes(target_shapes, candidate.shapes)
             and (is_final or not isinstance(candidate.shapes[0], Equation))
         ]
-        refused = [place for place in matching if there[place].denied]
+        refused = [index for index in matching if there[index].denied]
         if refused:
             denied = denied or there[refused[-1]].text
-            matching = [place for place in matching if not there[place].denied]
+            matching = [index for index in matching if not there[index].denied]
         if matching:
             last = matching[-1]
             following = there[last + 1 :] + later
             if (
                 step := _conclusion_behind(
-                    there[last], following, wanted, question, said.marked
+                    there[last], following, target_shapes, question, reply.marked
                 )
             ) is not None:
                 return incorrect(
                     f"'{shortened(there[last].text)}' {_SUPERSEDED}",
                     f"'{shortened(step.text)}' follows",
                 )
-            unasked = _is_unasked_percentage(there[last], wanted, question)
+            unasked = _is_unasked_percentage(there[last], target_shapes, question)
             if unasked and _NUMBER_ASKED.search(question):
                 return incorrect(
                     f"'{shortened(there[last].text)}' {_AS_PERCENTAGE}",
                     "the target's number, as a percentage",
                 )
-            if not _in_asked_form(there[last], wanted, question):
+            if not _in_asked_form(there[last], target_shapes, question):
                 return incorrect(
                     f"'{shortened(there[last].text)}' {_OTHER_FORM}",
                     "the value is the target's",
@@ -258,11 +268,11 @@ def _judged(
             return correct(
                 f"'{shortened(there[last].text)}' is the target formula", doubt
             )
-        if any(_part_by_part(there, target) for target in wanted):
+        if any(_part_by_part(there, target) for target in target_shapes):
             return correct(
                 "the parts of the target, one by one", "its parts stand apart"
             )
-        near = near or _nearly(there, wanted, targets)
+        near = near or _find_rounded_target(there, target_shapes, targets)
         later = there + later
         seen += [
             candidate
@@ -273,7 +283,7 @@ def _judged(
         return incorrect(f"'{shortened(denied)}' {_DENIED}")
     if near:
         return correct(f"'{shortened(near)}' is the target, rounded", "a rounded value")
-    raw = said.raw or said.text
+    raw = reply.raw or reply.text
     if any(_written_alike(raw, target) for target in targets):
         return correct("the target as it is written")
     if not seen:
@@ -281,47 +291,47 @@ def _judged(
             "no formula",
             "" if not any(map(str.isdigit, raw)) else "a formula that cannot be read",
         )
-    doubt = "" if wanted else "the target cannot be read"
-    if said.marked and any(
-        _equal(wanted, one.shapes)
-        for one in candidates(f"{said.before}\n{said.after}", language)
+    doubt = "" if target_shapes else "the target cannot be read"
+    if reply.marked and any(
+        equal_shapes(target_shapes, formula.shapes)
+        for formula in find_formulas(f"{reply.before}\n{reply.after}", language)
     ):
         doubt = "the target is named beside the answer"
     if any(
         number.word and number.value > 1
-        for number in find_numbers(said.text[-MAX_WORDS_CHARS:], language)
+        for number in find_numbers(reply.text[-MAX_WORDS_CHARS:], language)
     ):
         doubt = doubt or "numbers in words"
     return incorrect(f"'{shortened(seen[-1].text)}' is another answer", doubt)
 
 
-def _regions(said: Said) -> Iterator[tuple[str, bool]]:
+def _answer_regions(reply: ParsedReply) -> Iterator[tuple[str, bool]]:
     """Where the answer may be, the likeliest place first: the claim; without one, the last
     sentences with formulas.
     """
-    raw = last_box(said.raw) or said.raw or said.text
-    if said.marked:
+    raw = last_box(reply.raw) or reply.raw or reply.text
+    if reply.marked:
         yield raw[:MAX_REGION_CHARS], True
         return
     sentences = [
-        part
-        for part in _SENTENCE_END.split(raw[-4 * MAX_REGION_CHARS :])
-        if any(map(str.isalnum, part))
+        sentence
+        for sentence in _SENTENCE_END.split(raw[-4 * MAX_REGION_CHARS :])
+        if any(map(str.isalnum, sentence))
     ]
-    for place, sentence in enumerate(reversed(sentences[-MAX_SENTENCES:])):
-        yield sentence, place == 0
+    for index, sentence in enumerate(reversed(sentences[-MAX_SENTENCES:])):
+        yield sentence, index == 0
 
 
-def _doubt(there: Sequence[Candidate], place: int, *, is_final: bool) -> str:
+def _doubt(there: Sequence[FoundFormula], index: int, *, is_final: bool) -> str:
     """Why a reader might argue with a formula that is the target."""
     if not is_final:
         return "it is not in the last sentence"
     later = [
         number
-        for candidate in there[place + 1 :]
-        if (number := _single(candidate)) is not None
+        for candidate in there[index + 1 :]
+        if (number := _single_number(candidate)) is not None
     ]
-    here = _single(there[place])
+    here = _single_number(there[index])
     if here is not None and any(
         abs(number - here) > abs(here) / 100 for number in later
     ):
@@ -330,12 +340,12 @@ def _doubt(there: Sequence[Candidate], place: int, *, is_final: bool) -> str:
 
 
 def _conclusion_behind(
-    here: Candidate,
-    following: Sequence[Candidate],
-    wanted: Sequence[Shape],
+    here: FoundFormula,
+    following: Sequence[FoundFormula],
+    target_shapes: Sequence[Shape],
     question: str,
     is_claim: bool,
-) -> Candidate | None:
+) -> FoundFormula | None:
     """What a reply concludes behind a formula that is the target, so that this one was a step of
     it.
 
@@ -343,7 +353,7 @@ def _conclusion_behind(
     are no conclusions. A claim, what is in bold or itself concluded, and two numbers that nothing
     is computed of, stand unless a word concludes.
     """
-    asked = set(re.findall(r"\d+(?:[.,]\d+)*", question))
+    numbers_asked = set(re.findall(r"\d+(?:[.,]\d+)*", question))
     stands = is_claim or here.bold or _CONCLUDING.search(here.before) is not None
     computed = _is_computed(here)
     for candidate in following:
@@ -356,9 +366,11 @@ def _conclusion_behind(
             or not _is_of_kind(candidate, here)
         ):
             continue
-        if _equal(wanted, candidate.shapes) or _equal(here.shapes, candidate.shapes):
+        if equal_shapes(target_shapes, candidate.shapes) or equal_shapes(
+            here.shapes, candidate.shapes
+        ):
             continue
-        if re.split(r"[=\s]", candidate.text.strip())[-1].strip("$ ") in asked:
+        if re.split(r"[=\s]", candidate.text.strip())[-1].strip("$ ") in numbers_asked:
             continue
         concluding = _CONCLUDING.search(candidate.before) is not None
         if not concluding and (stands or not (computed or _is_computed(candidate))):
@@ -373,38 +385,38 @@ def _conclusion_behind(
     return None
 
 
-def _is_computed(candidate: Candidate) -> bool:
+def _is_computed(candidate: FoundFormula) -> bool:
     """Whether a formula says what an operation on numbers comes to ("5+1 = 6")."""
     left, equals, _ = candidate.text.rpartition("=")
     return bool(equals) and len(re.findall(r"\d+", left)) > 1
 
 
-def _is_of_kind(candidate: Candidate, here: Candidate) -> bool:
+def _is_of_kind(candidate: FoundFormula, here: FoundFormula) -> bool:
     """Whether two formulas are both numbers, or both several values or intervals."""
-    number = _single(candidate)
-    other = _single(here)
-    if number is not None or other is not None:
-        return number is not None and other is not None
-    one = candidate.shapes[0]
+    number = _single_number(candidate)
+    target_number = _single_number(here)
+    if number is not None or target_number is not None:
+        return number is not None and target_number is not None
+    shape = candidate.shapes[0]
     two = here.shapes[0]
-    if isinstance(one, Values) and isinstance(two, Values):
-        return len(one.trees) == len(two.trees) > 1
-    return type(one) is type(two) and not isinstance(one, Values | Equation)
+    if isinstance(shape, Values) and isinstance(two, Values):
+        return len(shape.trees) == len(two.trees) > 1
+    return type(shape) is type(two) and not isinstance(shape, Values | Equation)
 
 
-def _rounds(candidate: Candidate, here: Candidate) -> bool:
+def _rounds(candidate: FoundFormula, here: FoundFormula) -> bool:
     """Whether a number is another one within a hundredth ("9π, that is 28.27")."""
-    number = _single(candidate)
-    other = _single(here)
+    number = _single_number(candidate)
+    target_number = _single_number(here)
     return (
         number is not None
-        and other is not None
-        and abs(number - other) <= abs(other) / 100
+        and target_number is not None
+        and abs(number - target_number) <= abs(target_number) / 100
     )
 
 
 def _is_unasked_percentage(
-    candidate: Candidate, wanted: Sequence[Shape], question: str
+    candidate: FoundFormula, target_shapes: Sequence[Shape], question: str
 ) -> bool:
     """Whether a percentage has the number of a target that is none, and the question asks for no
     percentage.
@@ -422,7 +434,7 @@ def _is_unasked_percentage(
         isinstance(target, Values)
         and len(target.trees) == 1
         and (target.trees[0][0] == "percent" or _equal_in_value(target, shape))
-        for target in wanted
+        for target in target_shapes
     )
 
 
@@ -436,31 +448,33 @@ def _equal_in_value(target: Values, shape: Values) -> bool:
     )
 
 
-def _part_by_part(there: Sequence[Candidate], target: Shape) -> bool:
+def _part_by_part(there: Sequence[FoundFormula], target: Shape) -> bool:
     """Whether the numbers of a sentence are those of a target of several ("from -4 to 4", "x is 2
     and y is 5"), in its order.
     """
     interval = as_intervals(target)
     if interval is not None and len(interval.parts) == 1:
-        parts: Sequence[Tree] = interval.parts[0][:2]
+        target_trees: Sequence[Tree] = interval.parts[0][:2]
     elif isinstance(target, Values):
-        parts = target.trees
+        target_trees = target.trees
     elif isinstance(target, Assigned):
-        parts = [tree for _, tree in target.values]
+        target_trees = [tree for _, tree in target.values]
     else:
         return False
     numbers = [
-        number for candidate in there if (number := _single(candidate)) is not None
+        number
+        for candidate in there
+        if (number := _single_number(candidate)) is not None
     ]
-    wanted = [real(part) for part in parts]
-    if len(wanted) < 2 or None in wanted or len(numbers) < len(wanted):
+    target_numbers = [real(tree) for tree in target_trees]
+    if len(target_numbers) < 2 or None in target_numbers or len(numbers) < len(target_numbers):
         return False
     if isinstance(target, Values) and not target.ordered and interval is None:
-        return set(numbers) == set(wanted)
-    return numbers[-len(wanted) :] == wanted
+        return set(numbers) == set(target_numbers)
+    return numbers[-len(target_numbers) :] == target_numbers
 
 
-def _single(candidate: Candidate) -> float | None:
+def _single_number(candidate: FoundFormula) -> float | None:
     shape = candidate.shapes[0]
     return (
         real(shape.trees[0])
@@ -469,13 +483,13 @@ def _single(candidate: Candidate) -> float | None:
     )
 
 
-def _nearly(
-    there: Sequence[Candidate], wanted: Sequence[Shape], targets: Sequence[str]
+def _find_rounded_target(
+    there: Sequence[FoundFormula], target_shapes: Sequence[Shape], targets: Sequence[str]
 ) -> str:
     """A candidate that is a target rounded to at least three figures; or ""."""
     for candidate in there[-1:]:
         for shape in candidate.shapes:
-            for target in wanted:
+            for target in target_shapes:
                 if _rounded(shape, candidate.text, target, targets):
                     return candidate.text
     return ""
@@ -497,7 +511,7 @@ def _rounded(shape: Shape, text: str, target: Shape, targets: Sequence[str]) -> 
         there = 100 * there
     if here is None or there is None:
         return False
-    for written, number in [(text, here), *((one, there) for one in targets)]:
+    for written, number in [(text, here), *((target_text, there) for target_text in targets)]:
         decimals = _DECIMALS.findall(written)
         if decimals and len(str(abs(number)).replace(".", "").lstrip("0")) >= 3:
             return abs(here - there) <= 0.5000001 * 10.0 ** -len(decimals[-1])
@@ -505,18 +519,18 @@ def _rounded(shape: Shape, text: str, target: Shape, targets: Sequence[str]) -> 
 
 
 def _in_asked_form(
-    candidate: Candidate, wanted: Sequence[Shape], question: str
+    candidate: FoundFormula, target_shapes: Sequence[Shape], question: str
 ) -> bool:
     """Whether a formula that is equal to the target is as far worked out, where the question asks
     for a form.
     """
     if not _FORM_ASKED.search(question):
         return True
-    targets = [_leaves(shape) for shape in wanted]
-    return any(_leaves(shape) in targets for shape in candidate.shapes)
+    targets = [_numbers_in_shape(shape) for shape in target_shapes]
+    return any(_numbers_in_shape(shape) in targets for shape in candidate.shapes)
 
 
-def _leaves(shape: Shape) -> list[str]:
+def _numbers_in_shape(shape: Shape) -> list[str]:
     """The numbers that stand in an answer but 1, a power of a number as its factors, in order of
     size.
     """
@@ -535,20 +549,20 @@ def _numbers_in(tree: Any) -> list[str]:
             and 0 < tree[2][1] <= 64
         ):
             return _numbers_in(tree[1]) * int(tree[2][1])
-        return [leaf for part in tree for leaf in _numbers_in(part)]
+        return [leaf for branch in tree for leaf in _numbers_in(branch)]
     return []
 
 
 def _written_alike(raw: str, target: str) -> bool:
-    left = bare(raw)
-    right = bare(target)
+    left = plain_formula(raw)
+    right = plain_formula(target)
     return bool(right) and left == right
 
 
-def formula_in(said: Said, language: str = "en") -> str:
+def formula_in(reply: ParsedReply, language: str = "en") -> str:
     """The formula that a reply gives, in one spelling: a number as a fraction in lowest terms."""
-    for region, _ in _regions(said):
-        there = candidates(region, language)
+    for region, _ in _answer_regions(reply):
+        there = find_formulas(region, language)
         if not there:
             continue
         chosen = there[-1]
@@ -558,5 +572,9 @@ def formula_in(said: Said, language: str = "en") -> str:
                 number = expressions.worth(shape.trees[0], {})
                 if isinstance(number, Fraction):
                     return str(number)
-        return bare(chosen.text)
-    return bare(said.raw or said.text) if len(said.raw or said.text) <= 120 else ""
+        return plain_formula(chosen.text)
+    return (
+        plain_formula(reply.raw or reply.text)
+        if len(reply.raw or reply.text) <= 120
+        else ""
+    )

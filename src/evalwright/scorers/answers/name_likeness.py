@@ -8,14 +8,14 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from evalwright.scorers.answers.name_targets import Target, _sounds
+from evalwright.scorers.answers.name_targets import NameTarget, write_by_sound
 from evalwright.scorers.text.folded import (
     ARTICLES,
-    FUNCTION,
+    FUNCTION_WORDS,
 )
 
 
-def likeness(content: Sequence[str], targets: Sequence[Target]) -> str:
+def describe_likeness(content: Sequence[str], targets: Sequence[NameTarget]) -> str:
     """What makes a name's content like a target, in words: a spelling, an ending, a part, an
     abbreviation; "" where nothing does.
 
@@ -26,26 +26,26 @@ def likeness(content: Sequence[str], targets: Sequence[Target]) -> str:
         if _differs_in_numeral(content, target):
             return f"the number in '{target.text}' may be written otherwise"
         if not _has_other_words(content, target) and (
-            reason := _likeness(content, target)
+            reason := _describe_likeness(content, target)
         ):
             return reason
     return ""
 
 
-def _likeness(content: Sequence[str], target: Target) -> str:
-    shown = " ".join(content)[:MAX_SHOWN_CHARS]
-    wanted = [token for token in target.tokens if token not in FUNCTION]
+def _describe_likeness(content: Sequence[str], target: NameTarget) -> str:
+    quoted = " ".join(content)[:MAX_SHOWN_CHARS]
+    target_words = [token for token in target.tokens if token not in FUNCTION_WORDS]
     joined = "".join(target.tokens)
     if not target.text.isascii() and joined in "".join(content):
-        return f"'{shown}' holds the target, written together with more"
+        return f"'{quoted}' holds the target, written together with more"
     if not target.text.isascii() and any(map(str.isdigit, target.text)):
-        return f"'{shown}' may be '{target.text}', with its number in another form"
+        return f"'{quoted}' may be '{target.text}', with its number in another form"
     if target.text[:1].isdigit() and not any(
         any(map(str.isdigit, token)) for token in content
     ):
-        return f"'{shown}' may be '{target.text}' in words"
+        return f"'{quoted}' may be '{target.text}' in words"
     for token in content:
-        for word in wanted:
+        for word in target_words:
             is_noun_like = (
                 target.text.islower()
                 and token.isalpha()
@@ -66,15 +66,15 @@ def _likeness(content: Sequence[str], target: Target) -> str:
         SequenceMatcher(None, "".join(content)[:60], joined[:60]).ratio()
         >= MIN_LIKE_PHRASE
     ):
-        return f"'{shown}' is spelt nearly as '{target.text}'"
+        return f"'{quoted}' is spelt nearly as '{target.text}'"
     initials = "".join(token[0] for token in target.tokens if token)
     if len(target.tokens) > 1 and "".join(content) == initials:
-        return f"'{shown}' may be short for '{target.text}'"
+        return f"'{quoted}' may be short for '{target.text}'"
     is_abbreviation = (
         target.text.isupper() and len(target.text) <= MAX_ABBREVIATION_CHARS
     )
     if is_abbreviation and len(content) > 1 and content[0][:1] == joined[:1]:
-        return f"'{shown}' may be what '{target.text}' stands for"
+        return f"'{quoted}' may be what '{target.text}' stands for"
     return ""
 
 
@@ -85,22 +85,22 @@ _NUMERAL = re.compile(
 """A number as a part of a name: "World War II", "Gemini 2", "Frederik the Tenth"."""
 
 
-def _differs_in_numeral(content: Sequence[str], target: Target) -> bool:
+def _differs_in_numeral(content: Sequence[str], target: NameTarget) -> bool:
     """Whether a name is the target but for a number in it that is written in another way."""
-    wanted = [
+    target_words = [
         token
         for token in target.tokens
-        if token not in FUNCTION or _NUMERAL.fullmatch(token)
+        if token not in FUNCTION_WORDS or _NUMERAL.fullmatch(token)
     ]
-    words = {token for token in wanted if not _NUMERAL.fullmatch(token)}
+    words = {token for token in target_words if not _NUMERAL.fullmatch(token)}
     numerals = [token for token in content if _NUMERAL.fullmatch(token)]
-    has_numeral = len(words) < len(wanted)
+    has_numeral = len(words) < len(target_words)
     if not has_numeral or not numerals:
         return False
     return {token for token in content if not _NUMERAL.fullmatch(token)} == words
 
 
-def _has_other_words(content: Sequence[str], target: Target) -> bool:
+def _has_other_words(content: Sequence[str], target: NameTarget) -> bool:
     """Whether a name and a target each have words of their own that are not alike, beside words
     that they share or not at all.
     """
@@ -110,14 +110,14 @@ def _has_other_words(content: Sequence[str], target: Target) -> bool:
     theirs = [
         word for word in core if not any(_resembles(token, word) for token in content)
     ]
-    own = [
+    unlike_words = [
         token for token in content if not any(_resembles(token, word) for word in core)
     ]
     is_like = (
-        SequenceMatcher(None, "".join(own)[:60], "".join(theirs)[:60]).ratio()
+        SequenceMatcher(None, "".join(unlike_words)[:60], "".join(theirs)[:60]).ratio()
         >= MIN_LIKE_PHRASE
     )
-    return bool(theirs) and bool(own) and not is_like and len(theirs) < len(core)
+    return bool(theirs) and bool(unlike_words) and not is_like and len(theirs) < len(core)
 
 
 MIN_LIKE_WORD = 0.8
@@ -141,28 +141,28 @@ MAX_SHOWN_CHARS = 40
 MAX_ABBREVIATION_CHARS = 5
 
 
-def _resembles(one: str, other: str) -> bool:
+def _resembles(word: str, target_word: str) -> bool:
     """Whether one word may be a spelling, an ending or a short form of another."""
-    if one == other:
-        return len(one) > 1 or not one.isascii()
-    shorter, longer = sorted((one, other), key=len)
+    if word == target_word:
+        return len(word) > 1 or not word.isascii()
+    shorter, longer = sorted((word, target_word), key=len)
     if len(shorter) >= 3 and longer.startswith(shorter):
         return True
-    if not 4 <= len(one) <= 40 or (len(other) < 4 and other.isascii()):
+    if not 4 <= len(word) <= 40 or (len(target_word) < 4 and target_word.isascii()):
         return False
     if len(shorter) >= 4 and longer.startswith(shorter[:-1]):
         return True  # "Gabo" for "Gabriel"
-    matcher = SequenceMatcher(None, one, other)
-    if not one.isascii() and not other.isascii():
+    matcher = SequenceMatcher(None, word, target_word)
+    if not word.isascii() and not target_word.isascii():
         # endings and spellings of other scripts are less well known
-        return one[:3] == other[:3] or matcher.ratio() >= MIN_LIKE_OTHER_SCRIPT
-    by_sound = SequenceMatcher(None, _sounds(one), _sounds(other))
-    is_long = min(len(one), len(other)) >= MIN_LONG_WORD_CHARS
-    least = MIN_LIKE_LONG_WORD if is_long and one[:3] == other[:3] else MIN_LIKE_WORD
+        return word[:3] == target_word[:3] or matcher.ratio() >= MIN_LIKE_OTHER_SCRIPT
+    by_sound = SequenceMatcher(None, write_by_sound(word), write_by_sound(target_word))
+    is_long = min(len(word), len(target_word)) >= MIN_LONG_WORD_CHARS
+    least = MIN_LIKE_LONG_WORD if is_long and word[:3] == target_word[:3] else MIN_LIKE_WORD
     return max(matcher.ratio(), by_sound.ratio()) > least
 
 
-def is_loosely_near(content: Sequence[str], targets: Sequence[Target]) -> bool:
+def is_loosely_near(content: Sequence[str], targets: Sequence[NameTarget]) -> bool:
     """Whether a word of a name's content may be a target's: misspelt, inflected, transliterated, a
     part of it, an abbreviation.
 
@@ -173,12 +173,12 @@ def is_loosely_near(content: Sequence[str], targets: Sequence[Target]) -> bool:
     return bool(near) and not all(_one_differs(content, target) for target in near)
 
 
-def _is_loosely_like(content: Sequence[str], target: Target) -> bool:
-    wanted = set(target.tokens) - FUNCTION
+def _is_loosely_like(content: Sequence[str], target: NameTarget) -> bool:
+    target_words = set(target.tokens) - FUNCTION_WORDS
     if not target.text.isascii() and "".join(target.tokens) in "".join(content):
         return True
     if any(map(str.isdigit, target.text)) or any(
-        _resembles_loosely(token, word) for token in content for word in wanted
+        _resembles_loosely(token, word) for token in content for word in target_words
     ):
         return True
     if (
@@ -195,7 +195,7 @@ def _is_loosely_like(content: Sequence[str], target: Target) -> bool:
     )
 
 
-def _one_differs(content: Sequence[str], target: Target) -> bool:
+def _one_differs(content: Sequence[str], target: NameTarget) -> bool:
     core = [token for token in target.tokens if token not in ARTICLES]
     if len(core) < 2 or len(content) != len(core):
         return False
@@ -207,28 +207,28 @@ def _one_differs(content: Sequence[str], target: Target) -> bool:
     )
 
 
-def _resembles_loosely(one: str, other: str) -> bool:
+def _resembles_loosely(word: str, target_word: str) -> bool:
     """Whether one word may be a spelling, an ending or a short form of another."""
-    if one == other or (
-        min(len(one), len(other)) >= 3
-        and (one.startswith(other) or other.startswith(one))
+    if word == target_word or (
+        min(len(word), len(target_word)) >= 3
+        and (word.startswith(target_word) or target_word.startswith(word))
     ):
         return True
-    if not 4 <= len(one) <= 40 or (len(other) < 4 and other.isascii()):
+    if not 4 <= len(word) <= 40 or (len(target_word) < 4 and target_word.isascii()):
         return False
-    return one[:3] == other[:3] or SequenceMatcher(None, one, other).ratio() >= 0.6
+    return word[:3] == target_word[:3] or SequenceMatcher(None, word, target_word).ratio() >= 0.6
 
 
-def differs_in_digits(tokens: Sequence[str], wanted: Sequence[str]) -> bool:
+def differs_in_digits(tokens: Sequence[str], target_tokens: Sequence[str]) -> bool:
     """Whether a text is a target with another number in it: "World War I", "H2O2", "Carbon-12"."""
-    one, other = (
-        "".join(part for part in given if part not in ARTICLES)
-        for given in (tokens, wanted)
+    text, target_text = (
+        "".join(token for token in words if token not in ARTICLES)
+        for words in (tokens, target_tokens)
     )
-    letters = re.sub(r"\d", "", one)
+    letters = re.sub(r"\d", "", text)
     return (
-        one != other
-        and letters == re.sub(r"\d", "", other)
-        and letters != one
-        and letters != other
+        text != target_text
+        and letters == re.sub(r"\d", "", target_text)
+        and letters != text
+        and letters != target_text
     )

@@ -16,16 +16,16 @@ from typing import NamedTuple
 
 from evalwright.scorers.text.folded import (
     ARTICLES,
-    FUNCTION,
-    Reading,
-    read,
+    FUNCTION_WORDS,
+    FoldedText,
+    fold_text,
     script_of,
     text_between,
 )
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold, word_set
 
-HEADS = word_set(
+NAME_HEADS = word_set(
     "mount mt lake river ocean sea desert island islands mountains strait gulf falls"
     " planet sir dame lady lord dr doctor prof",
     "professor mr mrs ms president king queen pope saint pres emperor prince princess"
@@ -33,7 +33,7 @@ HEADS = word_set(
     "colonel madame miss republic kingdom federative federal commonwealth ir mlima ziwa"
     " sungai song kota thanh pho vua buyuk",
 )
-PARTICLES = word_set(
+NAME_PARTICLES = word_set(
     "l d van von der den de da di del della la le du dos das ten ter bin ibn al el af"
     " av zu"
 )
@@ -43,8 +43,8 @@ _GENERIC = word_set(
     "ocean sea river desert lake island islands mountain mountains city state empire"
 )
 _GERMAN = {
-    ord(char): other
-    for char, other in zip("äöüøå", ("ae", "oe", "ue", "oe", "aa"), strict=True)
+    ord(char): replacement
+    for char, replacement in zip("äöüøå", ("ae", "oe", "ue", "oe", "aa"), strict=True)
 }
 _CYRILLIC = {
     ord(char): latin
@@ -73,14 +73,14 @@ _SOUNDS = (
     ("f", "v"),
 )
 """Letters that transliterations and slips exchange."""
-_MOST_MENTIONS = 30
+MAX_MENTIONS = 30
 """A reply that names the target more often is not read further."""
-_MOST_GIVEN = 12
+MAX_GIVEN_NAMES = 12
 """Words before a name that may be given names."""
 
 
 @dataclass(frozen=True)
-class Target:
+class NameTarget:
     """One accepted form. tokens: folded; forms: what is enough as a whole answer; given, surname:
     of a person's name.
     """
@@ -94,21 +94,23 @@ class Target:
 
 
 @lru_cache(maxsize=2048)
-def targets_of(targets: tuple[str, ...], parts: str = "full") -> tuple[Target, ...]:
+def parse_name_targets(
+    targets: tuple[str, ...], name_parts: str = "full"
+) -> tuple[NameTarget, ...]:
     """The targets prepared for matching. parts: which part of a person's name is enough ("full",
     "surname", "given", "any").
     """
-    made = [_target(target, parts) for target in targets]
+    parsed = [_parse_name_target(target, name_parts) for target in targets]
     latin = [
-        one.text.casefold().translate(_CYRILLIC).title()
-        for one in made
-        if one.script == "CYRILLIC"
+        target.text.casefold().translate(_CYRILLIC).title()
+        for target in parsed
+        if target.script == "CYRILLIC"
     ]
-    return (*made, *(_target(one, parts) for one in latin))
+    return (*parsed, *(_parse_name_target(text, name_parts) for text in latin))
 
 
-def _target(text: str, parts: str) -> Target:
-    reading = read(plain(text))
+def _parse_name_target(text: str, name_parts: str) -> NameTarget:
+    reading = fold_text(plain(text))
     tokens = tuple(reading.tokens)
     core = tokens[1:] if len(tokens) > 1 and tokens[0] in ARTICLES else tokens
     forms = [
@@ -123,9 +125,9 @@ def _target(text: str, parts: str) -> Target:
         forms.append(core[1] if core[0] in _PLACES else core[0])
     cased = [word for word in reading.cased if word]
     named = len(core) > 1 and all(
-        word[:1].isupper() or word.casefold() in PARTICLES for word in cased
+        word[:1].isupper() or word.casefold() in NAME_PARTICLES for word in cased
     )
-    given: tuple[str, ...] = ()
+    given_names: tuple[str, ...] = ()
     surname = ""
     if (
         named
@@ -134,30 +136,30 @@ def _target(text: str, parts: str) -> Target:
         and not {"of", "the", "and"} & set(core)
     ):
         first = next(
-            (at for at, token in enumerate(core) if at and token in PARTICLES),
+            (at for at, token in enumerate(core) if at and token in NAME_PARTICLES),
             len(core) - 1,
         )
-        given = core[:first]
+        given_names = core[:first]
         surname = " ".join(core[first:])
-        forms.append(f"{surname} {' '.join(given)}")
-        forms += [surname] if parts in ("surname", "any") else []
-        forms += [given[0]] if parts in ("given", "any") else []
-    kept = tuple(dict.fromkeys(form for form in forms if form))
-    return Target(text, tokens, kept, given, surname, script_of(text))
+        forms.append(f"{surname} {' '.join(given_names)}")
+        forms += [surname] if name_parts in ("surname", "any") else []
+        forms += [given_names[0]] if name_parts in ("given", "any") else []
+    distinct_forms = tuple(dict.fromkeys(form for form in forms if form))
+    return NameTarget(text, tokens, distinct_forms, given_names, surname, script_of(text))
 
 
 # -- one name in several spellings -----------------------------------------------------
 
 
-def aligned(
-    reading: Reading, targets: Sequence[Target], inflected: bool = False
-) -> Reading:
+def align_with_targets(
+    reading: FoldedText, targets: Sequence[NameTarget], inflected: bool = False
+) -> FoldedText:
     """The reading with the words that are a target's in another spelling or case written as the
     target's.
 
     inflected: endings of up to three letters may follow a target's word.
     """
-    wanted = {
+    target_words = {
         token
         for target in targets
         for token in target.tokens
@@ -170,17 +172,17 @@ def aligned(
         for token in target.tokens
         if target.text[:1].islower() and target.script == "LATIN"
     }
-    known = wanted | FUNCTION
+    known_words = target_words | FUNCTION_WORDS
     tokens = [
         (
             token
-            if len(token) < 4 or token in known
+            if len(token) < 4 or token in known_words
             else next(
                 (
                     word
-                    for word in wanted
-                    if same_word(token, word)
-                    or (inflected and _ends(token, word))
+                    for word in target_words
+                    if is_same_word(token, word)
+                    or (inflected and _is_inflected(token, word))
                     or (word in plural and token in (f"{word}s", f"{word}es"))
                 ),
                 token,
@@ -193,7 +195,7 @@ def aligned(
     return reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
 
 
-def _ends(token: str, word: str) -> bool:
+def _is_inflected(token: str, word: str) -> bool:
     """Whether a word is another with an ending, in place of its last letter too ("Kiven", "Marii"),
     or with an Arabic prefix.
     """
@@ -203,53 +205,53 @@ def _ends(token: str, word: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def same_word(one: str, other: str) -> bool:
+def is_same_word(word: str, target_word: str) -> bool:
     """Whether a word is a slip, a transliteration or (in Cyrillic) a case of another: never where
     one vowel makes another word.
     """
     if (
-        abs(len(one) - len(other)) > 3
-        or one[:1].isdigit()
-        or any(map(str.isdigit, one + other))
+        abs(len(word) - len(target_word)) > 3
+        or word[:1].isdigit()
+        or any(map(str.isdigit, word + target_word))
     ):
         return False
-    if "а" <= other[0] <= "ї":
+    if "а" <= target_word[0] <= "ї":
         common = next(
-            (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-            min(len(one), len(other)),
+            (at for at, (a, b) in enumerate(zip(word, target_word, strict=False)) if a != b),
+            min(len(word), len(target_word)),
         )
-        return common >= max(4, len(other) - 2) and len(one) - common <= 3
+        return common >= max(4, len(target_word) - 2) and len(word) - common <= 3
     if (
-        not (one.isascii() and other.isascii() and one[0] == other[0])
-        and _sounds(one)[0] != _sounds(other)[0]
+        not (word.isascii() and target_word.isascii() and word[0] == target_word[0])
+        and write_by_sound(word)[0] != write_by_sound(target_word)[0]
     ):
         return False
-    return _sounds(one) == _sounds(other) or (
-        min(len(one), len(other)) >= 5 and _slip(one, other)
+    return write_by_sound(word) == write_by_sound(target_word) or (
+        min(len(word), len(target_word)) >= 5 and _is_slip(word, target_word)
     )
 
 
 @lru_cache(maxsize=4096)
-def _sounds(word: str) -> str:
+def write_by_sound(word: str) -> str:
     for letters, sound in _SOUNDS:
         word = word.replace(letters, sound)
     return re.sub(r"(.)\1+", r"\1", re.sub(r"(?<=.)h", "", word))
 
 
-def _slip(one: str, other: str) -> bool:
+def _is_slip(word: str, target_word: str) -> bool:
     """Whether two letters are swapped, or one inside is doubled, left out or too many."""
-    if abs(len(one) - len(other)) > 1 or one[0] != other[0]:
+    if abs(len(word) - len(target_word)) > 1 or word[0] != target_word[0]:
         return False
     at = next(
-        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
+        (i for i, (a, b) in enumerate(zip(word, target_word, strict=False)) if a != b),
+        min(len(word), len(target_word)),
     )
-    if len(one) == len(other):
+    if len(word) == len(target_word):
         return (
-            one[at + 2 :] == other[at + 2 :]
-            and one[at : at + 2] == other[at : at + 2][::-1]
+            word[at + 2 :] == target_word[at + 2 :]
+            and word[at : at + 2] == target_word[at : at + 2][::-1]
         )
-    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    longer, shorter = (word, target_word) if len(word) > len(target_word) else (target_word, word)
     inside = 1 < at < len(longer) - 1 and len(longer) >= 7
     return longer[:at] + longer[at + 1 :] == shorter and (
         longer[at] == longer[at - 1] or inside
@@ -259,7 +261,7 @@ def _slip(one: str, other: str) -> bool:
 # -- the text around words
 
 
-def text_behind(reading: Reading, mention: Mention, reach: int = 8) -> str:
+def text_behind(reading: FoldedText, mention: Mention, reach: int = 8) -> str:
     """The text right behind a mention, with the ending of its last word; of `reach` words, which
     without spaces are characters.
     """
@@ -270,7 +272,7 @@ def text_behind(reading: Reading, mention: Mention, reach: int = 8) -> str:
         return text[len(word) :]
     pairs = zip(word.casefold(), token, strict=False)
     stem = next(
-        (place for place, (char, other) in enumerate(pairs) if char != other),
+        (index for index, (char, token_char) in enumerate(pairs) if char != token_char),
         min(len(word), len(token)),
     )
     return text[stem:]
@@ -279,21 +281,21 @@ def text_behind(reading: Reading, mention: Mention, reach: int = 8) -> str:
 # -- Vietnamese tones
 
 
-def toned(word: str) -> str:
+def order_tone_marks(word: str) -> str:
     """A Vietnamese word with its marks in one order, so that "hoà" is "hòa"."""
-    parts = unicodedata.normalize("NFD", word.casefold())
-    return "".join(char for char in parts if not unicodedata.combining(char)) + "".join(
-        sorted(char for char in parts if unicodedata.combining(char))
+    decomposed = unicodedata.normalize("NFD", word.casefold())
+    return "".join(char for char in decomposed if not unicodedata.combining(char)) + "".join(
+        sorted(char for char in decomposed if unicodedata.combining(char))
     )
 
 
-def tones_of(targets: Sequence[Target]) -> dict[str, set[str]]:
+def tone_forms_of(targets: Sequence[NameTarget]) -> dict[str, set[str]]:
     """The words of the targets as they are toned, by how they are matched."""
     tones: dict[str, set[str]] = {}
     for target in targets:
-        reading = read(plain(target.text))
+        reading = fold_text(plain(target.text))
         for word, token in zip(reading.cased, reading.tokens, strict=True):
-            tones.setdefault(token, set()).add(toned(word))
+            tones.setdefault(token, set()).add(order_tone_marks(word))
     return tones
 
 
@@ -310,28 +312,28 @@ class Mention(NamedTuple):
     sure: bool
 
 
-def mentions(
-    reading: Reading,
-    targets: Sequence[Target],
+def find_mentions(
+    reading: FoldedText,
+    targets: Sequence[NameTarget],
     confusable: Sequence[str] = (),
-    asked: Collection[str] = (),
+    question_beginnings: Collection[str] = (),
 ) -> list[Mention]:
     """Where targets stand, in order; of several at one place the longest. asked: beginnings of
     words that are no given names.
     """
-    found: dict[int, Mention] = {}
-    taken = [
+    mention_by_end: dict[int, Mention] = {}
+    confusable_spans = [
         span
         for name in confusable
-        for span in _spans(reading, " ".join(read(plain(name)).tokens))
+        for span in _find_form(reading, " ".join(fold_text(plain(name)).tokens))
     ]
     for target in targets:
         for form in dict.fromkeys((*target.forms, target.surname)):
-            for start, end in _spans(reading, form):
-                if any(first <= start and end <= last for first, last in taken):
+            for start, end in _find_form(reading, form):
+                if any(first <= start and end <= last for first, last in confusable_spans):
                     continue
-                first, sure = _with_given_names(reading, start, end, target, asked)
-                best = found.get(end)
+                first, sure = _with_given_names(reading, start, end, target, question_beginnings)
+                best = mention_by_end.get(end)
                 if (
                     form == target.surname
                     and form not in target.forms
@@ -339,112 +341,116 @@ def mentions(
                 ):
                     continue
                 if best is None or (sure, best.start) > (best.sure, first):
-                    found[end] = Mention(first, end, sure)
-    spans = list(found.values())
+                    mention_by_end[end] = Mention(first, end, sure)
+    spans = list(mention_by_end.values())
     return sorted(
-        one
-        for one in spans
-        if not any(o.start <= one.start and one.end < o.end for o in spans)
+        mention
+        for mention in spans
+        if not any(o.start <= mention.start and mention.end < o.end for o in spans)
     )
 
 
-def _spans(reading: Reading, form: str) -> list[tuple[int, int]]:
+def _find_form(reading: FoldedText, form: str) -> list[tuple[int, int]]:
     """Token places of a form, also where it is written together or apart."""
-    out: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     position = reading.joined.find(f" {form} ") if form else -1
-    while position >= 0 and len(out) < _MOST_MENTIONS:
+    while position >= 0 and len(spans) < MAX_MENTIONS:
         start = reading.joined.count(" ", 0, position)
-        out.append((start, start + form.count(" ") + 1))
+        spans.append((start, start + form.count(" ") + 1))
         position = reading.joined.find(f" {form} ", position + 1)
     if len(form) >= 5 and " " not in form:
         tokens = reading.tokens
         for start, token in enumerate(tokens):
-            if len(out) >= _MOST_MENTIONS:
+            if len(spans) >= MAX_MENTIONS:
                 break
             if not token or not form.startswith(token) or token == form:
                 continue
-            whole = token
+            joined_tokens = token
             end = start + 1
-            while end < len(tokens) and len(whole) < len(form):
-                whole = whole + tokens[end]
+            while end < len(tokens) and len(joined_tokens) < len(form):
+                joined_tokens = joined_tokens + tokens[end]
                 end = end + 1
-            if whole == form:
-                out.append((start, end))
-    return out
+            if joined_tokens == form:
+                spans.append((start, end))
+    return spans
 
 
 def _with_given_names(
-    reading: Reading, start: int, end: int, target: Target, asked: Collection[str]
+    reading: FoldedText,
+    start: int,
+    end: int,
+    target: NameTarget,
+    question_beginnings: Collection[str],
 ) -> tuple[int, bool]:
     """Where a name begins with the given names before it, and whether they may be the target's.
 
     "Theo van Gogh" is not Vincent van Gogh; "V. van Gogh" and "Sir Alexander Fleming" are whom they
     seem.
     """
-    whole = " ".join(reading.tokens[start:end])
-    full = " " in whole and len(target.tokens) > 1 and whole != target.surname
-    full = full or whole == " ".join(target.tokens)
+    form = " ".join(reading.tokens[start:end])
+    full = " " in form and len(target.tokens) > 1 and form != target.surname
+    full = full or form == " ".join(target.tokens)
     first = start
     while (
-        first > max(0, start - _MOST_GIVEN)
-        and not (full and reading.tokens[first - 1] in PARTICLES)
+        first > max(0, start - MAX_GIVEN_NAMES)
+        and not (full and reading.tokens[first - 1] in NAME_PARTICLES)
         and _is_name_word(reading, first - 1)
-        and _touch(reading, first - 1)
+        and _is_joined_to_next(reading, first - 1)
     ):
         first -= 1
-    left_out = HEADS | PARTICLES
-    own = [
+    left_out = NAME_HEADS | NAME_PARTICLES
+    given_names = [
         token
         for token in reading.tokens[first:start]
-        if token not in left_out and token[:5] not in asked
+        if token not in left_out and token[:5] not in question_beginnings
     ]
     after = (
         end < len(reading.tokens)
         and reading.cased[end][:1].isupper()
-        and _touch(reading, end - 1)
+        and _is_joined_to_next(reading, end - 1)
     )
     before = reading.cased[start - 1] if start else ""
     if (
-        whole == target.surname
+        form == target.surname
         and before.istitle()
         and len(before) > 2
-        and before.casefold() in PARTICLES
+        and before.casefold() in NAME_PARTICLES
     ):
         return start, False  # "Van Morrison" is not Toni Morrison
-    if not own:
+    if not given_names:
         return start, not after
-    if full or not target.given or whole not in (target.surname, *target.forms):
+    if full or not target.given or form not in (target.surname, *target.forms):
         return start, not after and first == start
     middles = target.given[1:]
-    more = own[1:]
-    fits = same_given(own[0], target.given[0]) and all(
-        any(same_given(one, two) for one in more) for two in middles if more
+    middle_names = given_names[1:]
+    fits = is_same_given_name(given_names[0], target.given[0]) and all(
+        any(is_same_given_name(middle, two) for middle in middle_names) for two in middles if middle_names
     )
-    return first, fits and not after and (not middles or len(more) <= len(middles))
+    return first, fits and not after and (not middles or len(middle_names) <= len(middles))
 
 
-def same_given(one: str, other: str) -> bool:
+def is_same_given_name(name: str, target_name: str) -> bool:
     """Whether two given names may be one: equal, an initial, a spelling, or a short form ("Abe" for
     "Abraham").
     """
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((name, target_name), key=len)
     return (
         long.startswith(short)
-        or same_word(one, other)
+        or is_same_word(name, target_name)
         or (len(short) <= 4 and len(long) >= len(short) + 2 and long[:2] == short[:2])
     )
 
 
-def _is_name_word(reading: Reading, place: int) -> bool:
-    word = reading.cased[place]
-    token = reading.tokens[place]
-    if place == 0 and token in FUNCTION and "." not in reading.gaps[1]:
+def _is_name_word(reading: FoldedText, index: int) -> bool:
+    word = reading.cased[index]
+    token = reading.tokens[index]
+    if index == 0 and token in FUNCTION_WORDS and "." not in reading.gaps[1]:
         return False
     return word[:1].isupper() or (
-        token in PARTICLES and place > 0 and reading.cased[place - 1][:1].isupper()
+        token in NAME_PARTICLES and index > 0 and reading.cased[index - 1][:1].isupper()
     )
 
 
-def _touch(reading: Reading, place: int) -> bool:
+def _is_joined_to_next(reading: FoldedText, index: int) -> bool:
     """Whether only a space, a full stop or a hyphen stands between a token and the next."""
-    return re.fullmatch(r"\.?[ -]?", reading.gaps[place + 1]) is not None
+    return re.fullmatch(r"\.?[ -]?", reading.gaps[index + 1]) is not None

@@ -11,13 +11,13 @@ from decimal import Decimal, localcontext
 from typing import Literal
 
 from evalwright.scorers.answers.number_targets import (
-    _SLACK,
-    Goal,
+    SLACK,
+    NumberTarget,
     Tolerance,
-    _counter,
-    _rounded,
+    counter_of,
+    round_to_figures,
 )
-from evalwright.scorers.answers.reply import Said
+from evalwright.scorers.answers.reply import ParsedReply
 from evalwright.scorers.answers.verdict import (
     Verdict,
     correct,
@@ -26,7 +26,7 @@ from evalwright.scorers.answers.verdict import (
 )
 from evalwright.scorers.text.contrast import behind_turn, is_set_against
 from evalwright.scorers.text.cues import anywhere, cues
-from evalwright.scorers.text.folded import ARTICLES, FUNCTION, read
+from evalwright.scorers.text.folded import ARTICLES, FUNCTION_WORDS, fold_text
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.numbers import (
     ABOUT,
@@ -37,10 +37,10 @@ from evalwright.scorers.text.numbers import (
 from evalwright.scorers.text.tokens import word_set
 from evalwright.scorers.text.units import (
     PERCENT,
-    pattern,
+    sentence_pattern,
 )
 
-_CONCLUDES = pattern("concludes")
+_CONCLUDES = sentence_pattern("concludes")
 _CLAUSE = re.compile(
     r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s"
 )
@@ -65,9 +65,9 @@ _CHANGE = re.compile(
 """
 _TO = re.compile(r"\s?to\s(?:just |only )?", re.IGNORECASE)
 _SUM = re.compile(r"\d ?[-+*×·x^] ?\d(?<!10\^\d)(?!0 ?(?:\^|\*\*) ?\(?[-+−]?\d)")
-_BOUND_ASKED = pattern("asks_for_a_bound")
-_ONCE = pattern("once")
-_FOLLOWS = pattern("follows")
+_BOUND_ASKED = sentence_pattern("asks_for_a_bound")
+_ONCE = sentence_pattern("once")
+_FOLLOWS = sentence_pattern("follows")
 _MEASURES = word_set(
     "percent length mass volume temperature celsius fahrenheit speed energy power"
 )
@@ -81,26 +81,30 @@ MAX_CHANGE_CHARS = 90
 """Characters before a number in which the verb of a change is looked for."""
 MAX_SPELLED_WORDS = 8
 """Words of a reply up to which one without a number that can be read may be a number in words."""
-_MOST_UNKNOWN = 3
+MAX_UNKNOWN_WORDS = 3
 """Words of a number's sentence that are neither small ones nor the question's."""
 _BUDDHIST = 543
 """Years of the Thai era count from 543 BC."""
-_LITTLE = Decimal("0.01")
-_MUCH = Decimal("0.1")
+SMALL_GAP = Decimal("0.01")
+LARGE_GAP = Decimal("0.1")
 NO_NUMBER = "no number that can be read"
 State = Literal["right", "wrong", "unsure"]
 
 
-class Numbers:
+class NumberReader:
     """The target numbers of one sample, against which replies are judged."""
 
     def __init__(
-        self, goals: Sequence[Goal], tolerance: Tolerance, question: str, language: str
+        self,
+        goals: Sequence[NumberTarget],
+        tolerance: Tolerance,
+        question: str,
+        language: str,
     ) -> None:
-        asked = plain(question[:2000])
+        plain_question = plain(question[:2000])
         self.goals = goals
         self.tolerance = tolerance
-        self.question = asked
+        self.question = plain_question
         self.language = language
         self.cues = cues(language)
         self.year = any(goal.year for goal in goals)
@@ -111,19 +115,19 @@ class Numbers:
         )
         self.rough = self.is_asked_roughly or len({goal.value for goal in goals}) > 1
         self.asked = {
-            value for one in find_numbers(asked, language) for value in one.values
+            reading for number in find_numbers(plain_question, language) for reading in number.values
         }
-        self.words = frozenset(token[:5] for token in read(asked).tokens)
+        self.words = frozenset(token[:5] for token in fold_text(plain_question).tokens)
         long = {
             token
             for token in self.words
             if len(token) > 3 or "\u0900" < token < "\u0e00"
         }
-        self.nouns = long - {token[:5] for token in FUNCTION}
+        self.nouns = long - {token[:5] for token in FUNCTION_WORDS}
 
-    def judge(self, said: Said) -> Verdict:
+    def judge(self, reply: ParsedReply) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
-        text = self._without_working(said.text)
+        text = self._without_working(reply.text)
         numbers = self._answers(text)
         if not numbers:
             is_unread = self.language != "en" and len(text.split()) <= MAX_SPELLED_WORDS
@@ -156,18 +160,18 @@ class Numbers:
             return incorrect(
                 f"'{text[:60]}' is not worked out", "a sum that is not worked out"
             )
-        answer, is_firm = self._chosen(text, said, numbers)
+        answer, is_firm = self._chosen(text, reply, numbers)
         state = self._state(answer)
         if state == "right" and self._counts_otherwise(text, answer):
             state = "unsure"
-        shown = f"'{_shown(text, answer)}'"
+        quoted = f"'{_as_written(text, answer)}'"
         is_right = state == "right"
         if self._denied(text, answer):
-            return incorrect(f"{shown} is denied")
+            return incorrect(f"{quoted} is denied")
         if answer.bound and not _BOUND_ASKED.search(self.question):
             if self.rough and self._in_range(answer, numbers):
                 return correct(
-                    f"{shown} is in a range that holds the target", "a range"
+                    f"{quoted} is in a range that holds the target", "a range"
                 )
             is_cut = answer.word or answer.unit is not None
             # The question's numbers count here too: "189 or 190" names the target.
@@ -178,13 +182,13 @@ class Numbers:
                 or any(self._state(number) == "right" for number in every_number)
             )
             return incorrect(
-                f"{shown} is a bound or in a range",
+                f"{quoted} is a bound or in a range",
                 "a bound or a range" if is_open else "",
             )
         if state == "unsure":
             return incorrect(
-                f"{shown} is not the target",
-                f"{shown} may be the target, rounded or in another form",
+                f"{quoted} is not the target",
+                f"{quoted} may be the target, rounded or in another form",
             )
         states = {self._state(number) for number in numbers}
         doubt = (
@@ -193,14 +197,14 @@ class Numbers:
             else "several numbers"
         )
         if is_right:
-            return correct(f"{shown} is the target number", doubt)
+            return correct(f"{quoted} is the target number", doubt)
         if (
             answer.word
             and self.language != "en"
-            and _counter(text, answer) not in self.counters
+            and counter_of(text, answer) not in self.counters
         ):
             doubt = doubt or "a number in words"
-        return incorrect(f"{shown} is another number", doubt)
+        return incorrect(f"{quoted} is another number", doubt)
 
     # -- which number is the answer
     # -------------------------------------------------------------------------------------
@@ -223,49 +227,49 @@ class Numbers:
         what an equation starts from.
         """
         numbers = [
-            one
-            for one in find_numbers(text, self.language)
-            if self.is_ordinal or not one.ordinal
+            number
+            for number in find_numbers(text, self.language)
+            if self.is_ordinal or not number.ordinal
         ]
-        if any(_counter(text, one) in self.counters for one in numbers):
-            numbers = [one for one in numbers if not self._counts_otherwise(text, one)]
-        years_only = [one for one in numbers if _looks_like_year(one)]
+        if any(counter_of(text, number) in self.counters for number in numbers):
+            numbers = [number for number in numbers if not self._counts_otherwise(text, number)]
+        years_only = [number for number in numbers if _looks_like_year(number)]
         if self.year:
             numbers = years_only or numbers
         else:
-            other = [one for one in numbers if one not in years_only]
+            cardinals = [number for number in numbers if number not in years_only]
             numbers = (
                 numbers
                 if any(1000 <= goal.value <= 2100 for goal in self.goals)
-                else other or numbers
+                else cardinals or numbers
             )
-        rest = [one for one in numbers if not set(one.values) & self.asked]
-        numbers = rest or (numbers if self._unknown(text) <= _MOST_UNKNOWN else [])
+        unasked = [number for number in numbers if not set(number.values) & self.asked]
+        numbers = unasked or (numbers if self._unknown(text) <= MAX_UNKNOWN_WORDS else [])
         return [
-            one
-            for place, one in enumerate(numbers)
-            if not any(_restates(one, other) for other in numbers[:place])
+            number
+            for index, number in enumerate(numbers)
+            if not any(_restates(number, earlier) for earlier in numbers[:index])
         ]
 
-    def _counts_otherwise(self, text: str, one: Number) -> bool:
+    def _counts_otherwise(self, text: str, number: Number) -> bool:
         """Whether a number counts or measures something else than the target does."""
         if not self.counters:
             return False
-        counter = _counter(text, one)
-        return one.unit is not None or (bool(counter) and counter not in self.counters)
+        counter = counter_of(text, number)
+        return number.unit is not None or (bool(counter) and counter not in self.counters)
 
     def _chosen(
-        self, text: str, said: Said, numbers: Sequence[Number]
+        self, text: str, reply: ParsedReply, numbers: Sequence[Number]
     ) -> tuple[Number, bool]:
         """The number that answers, and whether it surely is the one: in bold, in a conclusion,
         alone at the beginning, else the first.
         """
         first = numbers[0]
-        if len(said.bold) == 1 and (start := text.rfind(said.bold[0])) >= 0:
+        if len(reply.bold) == 1 and (start := text.rfind(reply.bold[0])) >= 0:
             inside = [
                 number
                 for number in numbers
-                if start <= number.start < start + len(said.bold[0])
+                if start <= number.start < start + len(reply.bold[0])
             ]
             if inside:
                 return inside[0], True
@@ -327,9 +331,9 @@ class Numbers:
         )
         if is_set_against(text, number.start, number.end):
             return True
-        if self.cues.denies(read(before).tokens, before) or before.rstrip().endswith(
-            ("≠", "!=")
-        ):
+        if self.cues.denies(
+            fold_text(before).tokens, before
+        ) or before.rstrip().endswith(("≠", "!=")):
             return True
         stop = next(
             (mark.start() for mark in _CLAUSE.finditer(text, number.end)), len(text)
@@ -347,34 +351,36 @@ class Numbers:
             min(ends) <= goal.value <= max(ends) for goal in self.goals
         )
 
-    def _refused(self, text: str, one: Number) -> bool:
+    def _refused(self, text: str, number: Number) -> bool:
         """Whether another number is set against this one: "not 365 but", "instead of 365",
         "365ではなく".
         """
-        before = _CLAUSE.split(text[max(0, one.start - 24) : one.start])[-1]
-        if _ONCE.search(before) or self._is_left_behind(text, one):
+        before = _CLAUSE.split(text[max(0, number.start - 24) : number.start])[-1]
+        if _ONCE.search(before) or self._is_left_behind(text, number):
             return True
-        return is_set_against(text, one.start, one.end)
+        return is_set_against(text, number.start, number.end)
 
-    def _is_left_behind(self, text: str, one: Number) -> bool:
+    def _is_left_behind(self, text: str, number: Number) -> bool:
         """Whether a number is the old one of a change: "fell from 9 to 8"."""
-        change = _CHANGE.search(text[max(0, one.start - MAX_CHANGE_CHARS) : one.start])
-        return change is not None and _TO.match(text, one.end) is not None
+        change = _CHANGE.search(text[max(0, number.start - MAX_CHANGE_CHARS) : number.start])
+        return change is not None and _TO.match(text, number.end) is not None
 
-    def _counts(self, text: str, one: Number) -> bool:
+    def _counts(self, text: str, number: Number) -> bool:
         """Whether the word after a number is one of the question's."""
-        after = _CLAUSE.split(text[one.end : one.end + 40])[0]
-        tokens = [token for token in read(after).tokens if token not in FUNCTION]
+        after = _CLAUSE.split(text[number.end : number.end + 40])[0]
+        tokens = [
+            token for token in fold_text(after).tokens if token not in FUNCTION_WORDS
+        ]
         return bool(tokens) and tokens[0][:5] in self.nouns
 
     def _unknown(self, text: str) -> int:
         """How many words beside the numbers are neither small ones nor the question's."""
-        for one in reversed(find_numbers(text, self.language)):
-            text = f"{text[: one.start]} {text[one.end :]}"
+        for number in reversed(find_numbers(text, self.language)):
+            text = f"{text[: number.start]} {text[number.end :]}"
         tokens = [
             token
-            for token in read(text).tokens
-            if len(token) > 2 and token not in FUNCTION | ARTICLES
+            for token in fold_text(text).tokens
+            if len(token) > 2 and token not in FUNCTION_WORDS | ARTICLES
         ]
         return sum(
             token[:5] not in self.words and not ABOUT.fullmatch(token)
@@ -384,13 +390,13 @@ class Numbers:
     # -- whether a number is a target
     # -----------------------------------------------------------------------------------
 
-    def _state(self, one: Number) -> State:
+    def _state(self, number: Number) -> State:
         """ "unsure": a number with several readings, or one that may be rounded or in another form."""
         with localcontext() as context:
             context.prec = 40
             readings = [
-                [self._against(value, one, goal) for goal in self.goals]
-                for value in one.values
+                [self._against(reading, number, goal) for goal in self.goals]
+                for reading in number.values
             ]
         if "right" in readings[0]:
             return "right"
@@ -399,8 +405,8 @@ class Numbers:
             return "right" if has_decimal_comma(self.language) else "unsure"
         return "unsure" if "unsure" in states else "wrong"
 
-    def _against(self, value: Decimal, one: Number, goal: Goal) -> State:
-        unit = one.unit
+    def _against(self, value: Decimal, number: Number, goal: NumberTarget) -> State:
+        unit = number.unit
         kinds = [
             side.dimensions[0][0]
             for side in (unit, goal.unit)
@@ -412,16 +418,16 @@ class Numbers:
             ["celsius", "angle"],
         ):
             unit = None if kinds[0] == "angle" else goal.unit  # "100 degrees", "100도"
-        given = value
-        wanted = goal.value
+        converted_value = value
+        target_value = goal.value
         if unit and goal.unit and unit != goal.unit:
             there = unit.of(value, goal.unit)
             back = goal.unit.of(goal.value, unit)
             if there is None or back is None:
                 return "wrong"
-            given = there
-            wanted = back
-        if self.tolerance.allows(given, goal) or (
+            converted_value = there
+            target_value = back
+        if self.tolerance.allows(converted_value, goal) or (
             unit is None and self.tolerance.allows(value * goal.scale, goal)
         ):
             return (
@@ -444,115 +450,115 @@ class Numbers:
             ):
                 return "right"
             if any(
-                ratio != 1 and _off(value / ratio, goal.value) <= _LITTLE
+                ratio != 1 and _relative_gap(value / ratio, goal.value) <= SMALL_GAP
                 for ratio in ratios
             ):
                 return "unsure"
-        return self._near(value, wanted, one, goal, converted=given != value)
+        return self._near(value, target_value, number, goal, converted=converted_value != value)
 
     def _near(
         self,
         value: Decimal,
-        wanted: Decimal,
-        one: Number,
-        goal: Goal,
+        target_value: Decimal,
+        number: Number,
+        goal: NumberTarget,
         *,
         converted: bool,
     ) -> State:
-        """Whether a number may be the right one (`wanted`, in the number's unit) rounded, less
+        """Whether a number may be the right one (`target_value`, in the number's unit) rounded, less
         rounded, or meant as about it.
         """
-        if goal.year or not wanted:
-            gap = abs(value - wanted)
+        if goal.year or not target_value:
+            gap = abs(value - target_value)
             return (
                 "unsure"
-                if goal.year and (gap == _BUDDHIST or (one.about and gap <= 10))
+                if goal.year and (gap == _BUDDHIST or (number.about and gap <= 10))
                 else "wrong"
             )
-        if value == -wanted:
-            return "unsure" if one.figures > 2 else "wrong"
-        off = _off(value, wanted)
-        whole = value == int(value) and goal.value == int(goal.value)
+        if value == -target_value:
+            return "unsure" if number.figures > 2 else "wrong"
+        off = _relative_gap(value, target_value)
+        are_integers = value == int(value) and goal.value == int(goal.value)
         if (
-            whole
-            and abs(wanted) < 100
+            are_integers
+            and abs(target_value) < 100
             and not (goal.unit and goal.unit.dimensions[0][0] in _MEASURES)
         ):
-            return "unsure" if one.about and off <= _MUCH else "wrong"  # a count
+            return "unsure" if number.about and off <= LARGE_GAP else "wrong"  # a count
         if (
             converted
-            and one.figures >= 3
-            and abs(value - wanted)
-            <= one.step * (1 + _SLACK) / (1 if one.figures > 3 else 2)
+            and number.figures >= 3
+            and abs(value - target_value)
+            <= number.step * (1 + SLACK) / (1 if number.figures > 3 else 2)
         ):
             return "right"
         figures = len(value.normalize().as_tuple().digits)
-        rounded = _rounded(wanted, figures) == value
-        if rounded and off <= _LITTLE and self.is_asked_roughly and figures >= 2:
+        rounded = round_to_figures(target_value, figures) == value
+        if rounded and off <= SMALL_GAP and self.is_asked_roughly and figures >= 2:
             return (  # never for an "about" in the reply: a hedge must not raise a score
                 "right"
             )
         if (
-            not whole
+            not are_integers
             and figures > goal.figures
-            and _rounded(value, goal.figures) == wanted
+            and round_to_figures(value, goal.figures) == target_value
         ):
             return "right" if goal.figures >= 4 else "unsure"
         if (
             rounded
             and figures >= 4
             and not goal.fraction
-            and off <= _LITTLE / 20
-            and (not whole or abs(wanted) >= 10**6)
+            and off <= SMALL_GAP / 20
+            and (not are_integers or abs(target_value) >= 10**6)
         ):
             return "right"
-        if figures < goal.figures and off <= _LITTLE:
+        if figures < goal.figures and off <= SMALL_GAP:
             return "unsure"
         return (
             "unsure"
-            if off <= (_MUCH if one.about or converted else _MUCH / 2 * rounded)
+            if off <= (LARGE_GAP if number.about or converted else LARGE_GAP / 2 * rounded)
             else "wrong"
         )
 
 
-def _off(value: Decimal, wanted: Decimal) -> Decimal:
-    return abs(value - wanted) / abs(wanted) if wanted else Decimal(1)
+def _relative_gap(value: Decimal, target_value: Decimal) -> Decimal:
+    return abs(value - target_value) / abs(target_value) if target_value else Decimal(1)
 
 
-def _shown(text: str, one: Number) -> str:
-    return text[one.start : one.end].strip()
+def _as_written(text: str, number: Number) -> str:
+    return text[number.start : number.end].strip()
 
 
-def _looks_like_year(one: Number) -> bool:
-    plain_year = one.unit is None or one.unit.dimensions == (("year", 1),)
+def _looks_like_year(number: Number) -> bool:
+    plain_year = number.unit is None or number.unit.dimensions == (("year", 1),)
     return (
-        not one.word
+        not number.word
         and plain_year
-        and 1000 <= one.value <= 2100
-        and one.value == int(one.value)
-        and one.figures == 4
+        and 1000 <= number.value <= 2100
+        and number.value == int(number.value)
+        and number.figures == 4
     )
 
 
-def _restates(one: Number, other: Number) -> bool:
+def _restates(number: Number, earlier: Number) -> bool:
     """Whether a number says an earlier one again, in another unit or form."""
-    if set(one.values) & set(other.values):
-        return one.unit == other.unit or len(one.values) > 1
-    if one.unit is not None and one.unit.dimensions == PERCENT and other.unit is None:
-        return one.value == other.value * 100
-    value = (
-        one.unit.of(one.value, other.unit)
-        if one.unit and other.unit
-        else one.value
-        if one.unit is other.unit
+    if set(number.values) & set(earlier.values):
+        return number.unit == earlier.unit or len(number.values) > 1
+    if number.unit is not None and number.unit.dimensions == PERCENT and earlier.unit is None:
+        return number.value == earlier.value * 100
+    converted = (
+        number.unit.of(number.value, earlier.unit)
+        if number.unit and earlier.unit
+        else number.value
+        if number.unit is earlier.unit
         else None
     )
     close = (
-        value is not None
-        and other.value
-        and abs(value - other.value) <= abs(other.value) * Decimal("0.006")
+        converted is not None
+        and earlier.value
+        and abs(converted - earlier.value) <= abs(earlier.value) * Decimal("0.006")
     )
     return bool(
         close
-        and (one.unit != other.unit or one.about or one.figures <= 3 < other.figures)
+        and (number.unit != earlier.unit or number.about or number.figures <= 3 < earlier.figures)
     )

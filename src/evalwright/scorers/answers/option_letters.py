@@ -15,19 +15,19 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from evalwright.scorers.text.cues import cues, words
-from evalwright.scorers.text.folded import read
+from evalwright.scorers.text.folded import fold_text
 from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives
-from evalwright.scorers.text.number_words import spelled as number_words
+from evalwright.scorers.text.number_words import find_number_words as number_words
 
-_CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
-    ord(char): f"({other})"
+_CIRCLED = {ord(char): f"({number})" for number, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
+    ord(char): f"({letter})"
     for chars, others in (
         ("ⒶⒷⒸⒹⒺ", "ABCDE"),
         ("ⓐⓑⓒⓓⓔ", "ABCDE"),
         ("㉠㉡㉢㉣㉤", "ㄱㄴㄷㄹㅁ"),
         ("㉮㉯㉰㉱㉲", "가나다라마"),
     )
-    for char, other in zip(chars, others, strict=True)
+    for char, letter in zip(chars, others, strict=True)
 }
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 """Letters, digits and signs of full width."""
@@ -79,13 +79,13 @@ _DELIMITED = re.compile(
 )
 
 
-def _nouns(tables: tuple[str, ...], spaced: bool) -> str:
+def _option_nouns(tables: tuple[str, ...], spaced: bool) -> str:
     """The words of some tables that end with a space, or not: in scripts without spaces, and in
     Korean before endings.
     """
     words = [word for table in tables for word in alternatives(table).split("|")]
-    kept = [word for word in words if spaced is (_ENDLESS.match(word[-1]) is None)]
-    return "|".join(sorted(set(kept), key=lambda word: (-len(word), word)))
+    nouns = [word for word in words if spaced is (_ENDLESS.match(word[-1]) is None)]
+    return "|".join(sorted(set(nouns), key=lambda word: (-len(word), word)))
 
 
 _ENDLESS = re.compile(f"[{SPACELESS}가-힣]")
@@ -96,14 +96,14 @@ _SMALL = rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('a
 _FILLED = rf"(?:{_SMALL}|{alternatives('option')}){{0,8}}$"
 _BEFORE, _CLAIMED = (
     re.compile(
-        rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)}){_FILLED}",
+        rf"(?:(?<![^\W_])(?:{_option_nouns(tables, True)})|{_option_nouns(tables, False)}){_FILLED}",
         re.IGNORECASE,
     )
     for tables in (("option",), ("label", "right", "choose"))
 )
 _BEHIND = re.compile(
     rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
-    rf"(?:(?:{_nouns(('label', 'right', 'chosen'), True)})(?![^\W_])|{_nouns(('label', 'right', 'chosen'), False)})",
+    rf"(?:(?:{_option_nouns(('label', 'right', 'chosen'), True)})(?![^\W_])|{_option_nouns(('label', 'right', 'chosen'), False)})",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
@@ -143,8 +143,8 @@ _BESIDE = (
 _TOGETHER = re.compile(_BESIDE)
 _TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:\n])\W*$")
-_MOST_ITEMS = 60
-_MOST_CHARACTERS = 4000
+MAX_MENTIONS = 60
+MAX_READ_CHARS = 4000
 _NUMBER_ENDS = re.compile(
     r"\W*$|\s?[.,;:!?)\n。，]|\s+(?:is|because|since|as)\b", re.IGNORECASE
 )
@@ -221,7 +221,7 @@ _DIRECTLY = re.compile(rf"(?:{alternatives('is')}|[\W_]){{0,4}}", re.IGNORECASE)
 LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
-class Item(NamedTuple):
+class OptionMention(NamedTuple):
     """An option named by its letter: which, and where. how: `OPENS` the text, `CLAIMED` as the
     answer, `NAMED` by its form, or a `LONE` letter.
     """
@@ -233,7 +233,7 @@ class Item(NamedTuple):
     letter: bool = True
 
 
-def spelled(text: str) -> str:
+def write_plain_letters(text: str) -> str:
     """A text with circled letters and numbers as "(2)", signs of full width as ASCII, and digits of
     all scripts as 0 to 9.
     """
@@ -243,19 +243,19 @@ def spelled(text: str) -> str:
     return _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text)
 
 
-def joined(text: str, one: Item, two: Item) -> bool:
+def are_offered_together(text: str, first: OptionMention, two: OptionMention) -> bool:
     """Whether two letters are offered together ("A or B")."""
-    return _TOGETHER.fullmatch(text[one.end : two.start]) is not None
+    return _TOGETHER.fullmatch(text[first.end : two.start]) is not None
 
 
-class Options:
+class OptionLetters:
     """The options of one sample: how many there are, and whether their texts have digits, so that a
     number may be the text.
     """
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.count = len(choices)
-        self.numeric = any(any(map(str.isdigit, one)) for one in choices)
+        self.numeric = any(any(map(str.isdigit, choice)) for choice in choices)
         self.texts = tuple(choice.casefold().strip(" .。") for choice in choices)
         self.cues = cues(language)
         self.question = question
@@ -269,7 +269,7 @@ class Options:
         self.latin = language.split("-")[0] not in ("ru", "uk")
         self.language = language
         self.has_number_words = any(
-            any(True for _ in number_words(one, language)) for one in choices
+            any(True for _ in number_words(choice, language)) for choice in choices
         )
 
     def with_digits(self, text: str) -> str:
@@ -279,9 +279,9 @@ class Options:
         if self.numeric or self.has_number_words:
             return text
         pieces: list[str] = []
-        place = 0
+        end_of_copied = 0
         for number, start, end, _is_cut in number_words(
-            text[:_MOST_CHARACTERS], self.language
+            text[:MAX_READ_CHARS], self.language
         ):
             before = text[text.rfind("\n", 0, start) + 1 : start][-40:]
             noun = _BEFORE.search(before) or _CLAIMED.search(before)
@@ -292,36 +292,36 @@ class Options:
                 and is_named
                 and _NUMBER_ENDS.match(text, end)
             ):
-                pieces += [text[place:start], str(int(number))]
-                place = end
-        return "".join([*pieces, text[place:]]) if pieces else text
+                pieces += [text[end_of_copied:start], str(int(number))]
+                end_of_copied = end
+        return "".join([*pieces, text[end_of_copied:]]) if pieces else text
 
-    def items(self, text: str, denied: bool = False) -> list[Item]:
+    def items(self, text: str, denied: bool = False) -> list[OptionMention]:
         """What a plain text names, in order, but what it denies; or that alone."""
-        text = text[:_MOST_CHARACTERS]
+        text = text[:MAX_READ_CHARS]
         if (lower := _LOWER.match(text)) is not None:
             text = f"{text[: lower.start(1)]}{lower[1].upper()}{text[lower.end(1) :]}"
-        found = list(self._found(text))
-        ends = [0, *(one.end for one in found)]
-        starts = [*(one.start for one in found[1:]), len(text)]
-        listing = len({one.option for one in found if _begins_listed(text, one)}) > 1
+        mentions = list(self._found(text))
+        ends = [0, *(mention.end for mention in mentions)]
+        starts = [*(mention.start for mention in mentions[1:]), len(text)]
+        listing = len({mention.option for mention in mentions if _begins_listed(text, mention)}) > 1
         no = [
             self.denied(text, *row, listing=listing)
-            for row in zip(found, ends, starts, strict=False)
+            for row in zip(mentions, ends, starts, strict=False)
         ]
         pairs = [
-            place
-            for place, (one, two) in enumerate(pairwise(found))
-            if joined(text, one, two)
+            index
+            for index, (first, two) in enumerate(pairwise(mentions))
+            if are_offered_together(text, first, two)
         ]
-        for place in (*pairs, *reversed(pairs)):
-            if no[place] or no[place + 1]:
-                no[place] = no[place + 1] = (
+        for index in (*pairs, *reversed(pairs)):
+            if no[index] or no[index + 1]:
+                no[index] = no[index + 1] = (
                     True  # "A and C are wrong", "neither A nor C"
                 )
-        return [one for one, out in zip(found, no, strict=True) if out is denied]
+        return [mention for mention, is_denied in zip(mentions, no, strict=True) if is_denied is denied]
 
-    def _found(self, text: str) -> Iterator[Item]:
+    def _found(self, text: str) -> Iterator[OptionMention]:
         two = {match.start(1) for match in _TWO.finditer(text)}
         count = 0
         for match in _ITEM.finditer(text):
@@ -345,8 +345,8 @@ class Options:
                 or self._no_article(letter, before, behind)
             ):
                 count += 1
-                yield Item(index, start, end, how)
-            if count == _MOST_ITEMS:
+                yield OptionMention(index, start, end, how)
+            if count == MAX_MENTIONS:
                 return
 
     def _no_article(self, letter: str, before: str, behind: str) -> bool:
@@ -419,38 +419,44 @@ class Options:
         if char in "СЕ":
             return "ABCDE".index({"С": "C", "Е": "E"}[char])
         if char == "В":
-            shown = re.search(r"(?m)^\s*\(?([CDБГ])[).:]", self.question)
+            letter_shown = re.search(r"(?m)^\s*\(?([CDБГ])[).:]", self.question)
             return (
-                2 if shown and shown[1] in "БГ" else 1 if shown or self.latin else None
+                2 if letter_shown and letter_shown[1] in "БГ" else 1 if letter_shown or self.latin else None
             )
         return next(
             (row.index(char.upper()) for row in _ROWS if char.upper() in row), None
         )
 
     def denied(
-        self, text: str, one: Item, last: int, following: int, *, listing: bool = False
+        self,
+        text: str,
+        mention: OptionMention,
+        last: int,
+        following: int,
+        *,
+        listing: bool = False,
     ) -> bool:
         """Whether a negation stands before a letter, or right behind it, in its clause.
 
         listing: whether the text goes through the options, so that what stands behind a letter is
         said of it; elsewhere "B. A desk is no fruit" claims B and says why.
         """
-        if _WRONG_LABEL.search(text[max(last, one.start - 40) : one.start]):
+        if _WRONG_LABEL.search(text[max(last, mention.start - 40) : mention.start]):
             return True
-        before = _CLAUSE.split(text[max(last, one.start - 30) : one.start])[-1]
-        reach = text[one.end : min(following, one.end + 40)]
-        rest = reach.lstrip(" .):]")
-        own_text = self.texts[one.option] if one.letter else ""
-        if own_text and rest.casefold().startswith(own_text):
-            rest = rest[len(own_text) :]
-        behind = _BECAUSE.split(rest, maxsplit=1)[0]
-        prefixed = not _POSTFIX.search(before) and self._denies(one, before)
+        before = _CLAUSE.split(text[max(last, mention.start - 30) : mention.start])[-1]
+        reach = text[mention.end : min(following, mention.end + 40)]
+        following_text = reach.lstrip(" .):]")
+        own_text = self.texts[mention.option] if mention.letter else ""
+        if own_text and following_text.casefold().startswith(own_text):
+            following_text = following_text[len(own_text) :]
+        behind = _BECAUSE.split(following_text, maxsplit=1)[0]
+        prefixed = not _POSTFIX.search(before) and self._denies(mention, before)
         near = " ".join(behind.split()[:5])[:24]
         wrong = _WRONG.search(near)
         if wrong is None or prefixed:
             return prefixed
         if (
-            one.letter
+            mention.letter
             and not listing
             and _is_label(reach)
             and not _DIRECTLY.fullmatch(near[: wrong.start()])
@@ -458,19 +464,19 @@ class Options:
             return False
         # "B, not A" denies what follows, "B가 아니라 A" what stands before.
         between = _BEFORE_NEXT.sub(
-            "", rest[rest.find(wrong.group()) + len(wrong.group()) :]
+            "", following_text[following_text.find(wrong.group()) + len(wrong.group()) :]
         )
         of_next = (
             following < len(text)
             and not any(map(str.isalnum, between))
             and _SENTENCE_END.search(between) is None
-            and following <= one.end + 40
+            and following <= mention.end + 40
         )
         return not of_next or _POSTFIX.search(wrong.group()) is not None
 
-    def _denies(self, one: Item, before: str) -> bool:
+    def _denies(self, mention: OptionMention, before: str) -> bool:
         """Whether what stands before an option in its clause denies it."""
-        tokens = read(before).tokens[-4:]
+        tokens = fold_text(before).tokens[-4:]
         turned = max(
             (at + 1 for at, token in enumerate(tokens) if token in _CONTRASTS),
             default=0,
@@ -478,17 +484,17 @@ class Options:
         tokens = tokens[turned:]
         if turned and tokens[:1] and tokens[0] in _RATHER:
             tokens = tokens[1:]
-        if one.letter and not self.negations.isdisjoint(tokens):
+        if mention.letter and not self.negations.isdisjoint(tokens):
             return True
         return self.cues.denies(tokens, before[-10:])
 
 
-def _begins_listed(text: str, one: Item) -> bool:
+def _begins_listed(text: str, mention: OptionMention) -> bool:
     """Whether a letter begins a line or a sentence as those of a list do: "B. ...", "(B) ..."."""
-    before = text[max(0, one.start - 4) : one.start]
-    sign = _LABEL_SIGN.match(text[one.end : one.end + 8])
+    before = text[max(0, mention.start - 4) : mention.start]
+    sign = _LABEL_SIGN.match(text[mention.end : mention.end + 8])
     return sign is not None and (
-        one.start <= 2 or _SENTENCE_START.search(before) is not None
+        mention.start <= 2 or _SENTENCE_START.search(before) is not None
     )
 
 

@@ -21,15 +21,20 @@ from evalwright.scorers.answers.option_letters import (
     CLAIMED,
     LONE,
     OPENS,
-    Item,
-    Options,
-    joined,
-    spelled,
+    OptionLetters,
+    OptionMention,
+    are_offered_together,
+    write_plain_letters,
 )
-from evalwright.scorers.answers.option_texts import OptionTexts, texts_of
-from evalwright.scorers.answers.reply import Said, lines, own_part, said
+from evalwright.scorers.answers.option_texts import OptionTexts, read_option_texts
+from evalwright.scorers.answers.reply import (
+    ParsedReply,
+    parse_reply,
+    split_sentences,
+    strip_questions,
+)
 from evalwright.scorers.text.cues import last_revision
-from evalwright.scorers.text.folded import read
+from evalwright.scorers.text.folded import fold_text
 from evalwright.scorers.text.marks import alternatives, option_numbers, ordinals
 from evalwright.scorers.text.normalise import plain
 
@@ -64,47 +69,49 @@ class Choice(NamedTuple):
     claim: str = ""
 
 
-def extract(
+def extract_option(
     text: str, choices: tuple[str, ...], language: str = "en", question: str = ""
 ) -> Choice:
     """The option that a reply chooses, as far as can be read; NOT_EXTRACTED where it names none."""
-    return _reader(choices, language, question).choice(spelled(text))
+    return _options_of(choices, language, question).choice(write_plain_letters(text))
 
 
 @lru_cache(maxsize=256)
-def _reader(choices: tuple[str, ...], language: str, question: str) -> _Reader:
-    return _Reader(choices, language, question)
+def _options_of(choices: tuple[str, ...], language: str, question: str) -> OptionReader:
+    return OptionReader(choices, language, question)
 
 
-class _Reader:
+class OptionReader:
     """The options of one sample, against which replies are read."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.question = question
         self.count = len(choices)
-        texts = texts_of(tuple(map(spelled, choices)), spelled(question))
-        self.letters = Options(texts, language, question)
+        texts = read_option_texts(
+            tuple(map(write_plain_letters, choices)), write_plain_letters(question)
+        )
+        self.letters = OptionLetters(texts, language, question)
         self.texts = OptionTexts(texts, language, question)
-        asked = plain(question[-2000:])
-        self.negated = self.letters.cues.denies(read(asked).tokens, asked)
+        plain_question = plain(question[-2000:])
+        self.negated = self.letters.cues.denies(fold_text(plain_question).tokens, plain_question)
 
     def choice(self, text: str) -> Choice:
         """The option that a reply chooses, and how it was found."""
         own_reply = self.letters.with_digits(self._own_reply(text))
-        located = said(own_reply, self.question, self._holds)
-        bare = located.text.strip(" .()\"'*。")
-        if not any(map(str.isalnum, bare)):
+        located = parse_reply(own_reply, self.question, self._holds)
+        stripped = located.text.strip(" .()\"'*。")
+        if not any(map(str.isalnum, stripped)):
             return Choice(NOT_EXTRACTED, EMPTY)
         # "A" is option A, also where another option's text is "A".
         is_letter = (
-            len(bare) == 1
-            and bare.isascii()
-            and 0 <= ord(bare.upper()) - ord("A") < self.count
+            len(stripped) == 1
+            and stripped.isascii()
+            and 0 <= ord(stripped.upper()) - ord("A") < self.count
         )
-        whole = None if is_letter else self.texts.whole(located.text)
-        if whole is not None:
-            return Choice(whole, "the option's text", claim=located.raw)
-        if (outside := self._outside(bare)) is not None:
+        option = None if is_letter else self.texts.whole(located.text)
+        if option is not None:
+            return Choice(option, "the option's text", claim=located.raw)
+        if (outside := self._outside(stripped)) is not None:
             return Choice(NOT_EXTRACTED, outside, claim=located.raw)
         chosen = (self._claimed(located) if located.rule else None) or self._weighed(
             located
@@ -118,12 +125,15 @@ class _Reader:
     def _own_reply(self, text: str) -> str:
         """The reply without a further question that it goes on to ask."""
         return before_next_question(
-            own_part(text, self.question), self.question, self._answered, self.count
+            strip_questions(text, self.question),
+            self.question,
+            self._answered,
+            self.count,
         )
 
     def _answered(self, beginning: str) -> bool:
         """Whether the beginning of a reply has chosen an option, rather than listed them."""
-        options = {item.option for item in self._mentions(plain(beginning))[0]}
+        options = {mention.option for mention in self._mentions(plain(beginning))[0]}
         return len(options) == 1 or (
             len(options) > 1 and self._holds(beginning.strip().split("\n")[0])
         )
@@ -136,42 +146,42 @@ class _Reader:
             or bool(_NONE.search(text))
         )
 
-    def _outside(self, bare: str) -> str | None:
+    def _outside(self, stripped: str) -> str | None:
         """Why a short text surely chooses no single option; None where it may."""
         letters = ascii_uppercase[: self.count]
         letter = (
-            len(bare) == 1 and bare.isascii() and bare.isupper() and bare not in letters
+            len(stripped) == 1 and stripped.isascii() and stripped.isupper() and stripped not in letters
         )
-        if _NONE.fullmatch(bare):
+        if _NONE.fullmatch(stripped):
             return NONE_OF_THEM
         if letter and not any(
-            option[:1].upper() == bare for option in self.texts.whole_of
+            option[:1].upper() == stripped for option in self.texts.whole_of
         ):
             return NO_SUCH_LETTER
         if (
-            _BOTH.fullmatch(bare)
-            and len(set(re.findall("[A-Z]", bare)) & set(letters)) > 1
+            _BOTH.fullmatch(stripped)
+            and len(set(re.findall("[A-Z]", stripped)) & set(letters)) > 1
         ):
             return SEVERAL
         return None
 
-    def _mentions(self, text: str) -> tuple[list[Item], list[Item]]:
+    def _mentions(self, text: str) -> tuple[list[OptionMention], list[OptionMention]]:
         """The options that a text names by letter or words: undenied and denied, in order."""
         text = text[:MAX_READ_CHARS]
         free = self.letters.items(text)
         denied = self.letters.items(text, denied=True)
-        taken = [(item.start, item.end) for item in (*free, *denied)]
+        spans_of_letters = [(mention.start, mention.end) for mention in (*free, *denied)]
         spans: list[tuple[int, int, int]] = []
         for span in sorted(
             set(self.texts.named(text)), key=lambda span: (span[1], -span[2])
         )[:MAX_TEXT_MENTIONS]:
             inside = any(
                 start <= span[1] < end
-                for start, end in (*taken, *(kept[1:] for kept in spans))
+                for start, end in (*spans_of_letters, *(earlier[1:] for earlier in spans))
             )
             if not inside:
                 spans.append(span)
-        edges = sorted([*taken, *(span[1:] for span in spans)])
+        edges = sorted([*spans_of_letters, *(span[1:] for span in spans)])
         for option, start, end in spans:
             last = max(
                 (before_end for _, before_end in edges if before_end <= start),
@@ -180,33 +190,33 @@ class _Reader:
             following = min(
                 (after for after, _ in edges if after >= end), default=len(text)
             )
-            item = Item(option, start, end, LONE, letter=False)
+            mention = OptionMention(option, start, end, LONE, letter=False)
             (
-                denied if self.letters.denied(text, item, last, following) else free
-            ).append(item)
+                denied if self.letters.denied(text, mention, last, following) else free
+            ).append(mention)
         # "C) Earth is wrong" denies the letter with the text behind it.
-        before = {(item.option, item.start) for item in denied if not item.letter}
+        before = {(mention.option, mention.start) for mention in denied if not mention.letter}
         with_text = [
-            item
-            for item in free
-            if item.letter
+            mention
+            for mention in free
+            if mention.letter
             and any(
-                (item.option, item.end + gap) in before
+                (mention.option, mention.end + gap) in before
                 for gap in range(1, MAX_LETTER_GAP)
             )
         ]
-        free = [item for item in free if item not in with_text]
-        return sorted(free, key=lambda item: item.start), [*denied, *with_text]
+        free = [mention for mention in free if mention not in with_text]
+        return sorted(free, key=lambda mention: mention.start), [*denied, *with_text]
 
-    def _claimed(self, located: Said) -> Choice | None:
+    def _claimed(self, located: ParsedReply) -> Choice | None:
         """The option that a claim names; None where it names none."""
-        first_line = (lines(located.text) or [located.text])[0]
+        first_line = (split_sentences(located.text) or [located.text])[0]
         option = NOT_EXTRACTED
         unsure = ""
-        for part in dict.fromkeys((first_line, located.text)):
-            free, _denied = self._mentions(part)
+        for text in dict.fromkeys((first_line, located.text)):
+            free, _denied = self._mentions(text)
             if free:
-                option, unsure = self._of_claim(part, free)
+                option, unsure = self._of_claim(text, free)
             if option != NOT_EXTRACTED:
                 break
         if option == NOT_EXTRACTED and not unsure:
@@ -216,63 +226,63 @@ class _Reader:
         )
         beside = located.after if changed else f"{located.before}\n{located.after}"
         if any(
-            item.option != option
-            for item in self.letters.items(beside)
-            if item.how == CLAIMED
+            mention.option != option
+            for mention in self.letters.items(beside)
+            if mention.how == CLAIMED
         ):
             unsure = unsure or "another option is named as the answer too"
         how = f"the option {located.rule}" if option != NOT_EXTRACTED else SEVERAL
         return Choice(option, how, unsure, located.raw)
 
-    def _of_claim(self, text: str, free: Sequence[Item]) -> tuple[int, str]:
+    def _of_claim(self, text: str, free: Sequence[OptionMention]) -> tuple[int, str]:
         """The option of a claim's mentions, and what speaks against it."""
-        letters = [item for item in free if item.letter]
-        named = {item.option for item in free if not item.letter}
+        letters = [mention for mention in free if mention.letter]
+        named = {mention.option for mention in free if not mention.letter}
         if not letters:
             offered = self._offered(text, free)
-            single = [item for item in free if item.start not in offered]
+            single = [mention for mention in free if mention.start not in offered]
             option = single[0].option if single else NOT_EXTRACTED
             return option, "" if len(named) == 1 else SEVERAL
         offered = self._offered(text, letters)
-        single = [item for item in letters if item.start not in offered]
+        single = [mention for mention in letters if mention.start not in offered]
         if not single:
             return (
                 (named.pop(), SEVERAL) if len(named) == 1 else (NOT_EXTRACTED, SEVERAL)
             )
-        strong = [item for item in single if item.how >= CLAIMED] or single
+        strong = [mention for mention in single if mention.how >= CLAIMED] or single
         option = strong[0].option
-        if offered or len({item.option for item in strong}) > 1:
+        if offered or len({mention.option for mention in strong}) > 1:
             return option, SEVERAL
         if named and option not in named:
             return option, "the letter of one option and the text of another"
         return option, ""
 
-    def _offered(self, text: str, letters: Sequence[Item]) -> set[int]:
+    def _offered(self, text: str, letters: Sequence[OptionMention]) -> set[int]:
         """Where letters stand that are offered together ("A or B")."""
         return {
-            item.start
+            mention.start
             for pair in pairwise(letters)
             if pair[0].option != pair[1].option
             and pair[0].letter is pair[1].letter
-            and joined(text, *pair)
+            and are_offered_together(text, *pair)
             and not (
                 pair[1].how == CLAIMED
                 and text[pair[0].end : pair[1].start].strip() == ","
             )
-            for item in pair
+            for mention in pair
         }
 
-    def _weighed(self, located: Said) -> Choice:
+    def _weighed(self, located: ParsedReply) -> Choice:
         """The option that a reply without a claim of it names with the most weight."""
         text = located.text
         free, denied = self._mentions(text)
-        rejected = {item.option for item in denied}
-        others = {item.option for item in free if item.letter} - rejected
+        rejected = {mention.option for mention in denied}
+        others = {mention.option for mention in free if mention.letter} - rejected
         if (
             self.negated
             and len(rejected) == 1
             and len(others) != 1
-            and not any(item.how == CLAIMED for item in free)
+            and not any(mention.how == CLAIMED for mention in free)
         ):
             return Choice(
                 rejected.pop(), "the option of which something is not true", "a denial"
@@ -280,9 +290,9 @@ class _Reader:
         offered = self._offered(text, free)
         if not free:
             return self._left_over(text, rejected)
-        left = set(range(self.count)) - (rejected or {item.option for item in free})
+        left = set(range(self.count)) - (rejected or {mention.option for mention in free})
         words = sum(map(str.isalpha, text)) - sum(
-            item.end - item.start for item in free
+            mention.end - mention.start for mention in free
         )
         if len(offered) == len(free) and not (
             len(left) == 1 and words >= SENTENCE_LETTERS
@@ -291,19 +301,19 @@ class _Reader:
         listing = self._listing(text, free)
         if (
             len(listing) == len(free)
-            and len({item.option for item in free}) == self.count
+            and len({mention.option for mention in free}) == self.count
         ):
             return Choice(NOT_EXTRACTED, NO_OPTION, "it goes through the options")
-        second = _second(text, free)
+        second = _find_named_second(text, free)
         weights = [
             (
                 BEHIND
-                if item.start in second
+                if mention.start in second
                 else PASSING
-                if item.start in offered
+                if mention.start in offered
                 else weight
             )
-            for item, weight in zip(
+            for mention, weight in zip(
                 free, self._weights(located, free, listing), strict=True
             )
         ]
@@ -315,22 +325,22 @@ class _Reader:
                 "no option is named as the answer",
             )
         heaviest = [
-            item for item, weight in zip(free, weights, strict=True) if weight == top
+            mention for mention, weight in zip(free, weights, strict=True) if weight == top
         ]
         if top == ECHOING:
             heaviest.reverse()  # the first answer counts, the last conclusion
         option = heaviest[-1].option
         rivals = {
-            item.option
-            for item, weight in zip(free, weights, strict=True)
+            mention.option
+            for mention, weight in zip(free, weights, strict=True)
             if weight >= min(top, SECOND)
         }
-        alone = len({item.option for item in free}) == 1
+        alone = len({mention.option for mention in free}) == 1
         line = _line_of(text, heaviest[-1])
         beside = {
-            item.option
-            for item in free
-            if not item.letter and _line_of(text, item) == line
+            mention.option
+            for mention in free
+            if not mention.letter and _line_of(text, mention) == line
         }
         if heaviest[-1].letter and top == ALONE and beside and option not in beside:
             return Choice(
@@ -350,107 +360,111 @@ class _Reader:
         return Choice(option, _HOW[top], unsure)
 
     def _weights(
-        self, located: Said, free: Sequence[Item], listing: set[int]
+        self, located: ParsedReply, free: Sequence[OptionMention], listing: set[int]
     ) -> list[int]:
         """How much each mention speaks for its option."""
         text = located.text
-        parts = _placed(text, lines(text))
+        sentence_spans = _place_sentences(text, split_sentences(text))
         bold = {
             option
             for words in located.bold
             if (option := self._alone(words)) is not None
         }
-        concluding = len(parts) > 1 and bool(located.last)
+        concluding = len(sentence_spans) > 1 and bool(located.last)
         echoes = {
-            item.start: self.texts.echo(_clause_of(text, item))
-            for item in free
-            if not item.letter and not self.texts.values
+            mention.start: self.texts.echo(_clause_of(text, mention))
+            for mention in free
+            if not mention.letter and not self.texts.values
         }
-        echoes = dict.fromkeys((item.start for item in free), 0) | echoes
+        echoes = dict.fromkeys((mention.start for mention in free), 0) | echoes
         most = max(echoes.values())
         weights = []
-        for item in free:
-            line = _line_of(text, item)
-            if item.letter and item.how == CLAIMED:
+        for mention in free:
+            line = _line_of(text, mention)
+            if mention.letter and mention.how == CLAIMED:
                 weight = CALLED_RIGHT
-            elif item.start in listing:
+            elif mention.start in listing:
                 weight = PASSING
             elif (
-                self._stands_alone(line, item)
-                or (item.letter and item.how == OPENS)
+                self._stands_alone(line, mention)
+                or (mention.letter and mention.how == OPENS)
                 or (
-                    not item.letter
-                    and parts
-                    and self._opens(text, item, parts[0], free)
+                    not mention.letter
+                    and sentence_spans
+                    and self._opens(text, mention, sentence_spans[0], free)
                 )
             ):
                 weight = ALONE
-            elif bold == {item.option}:
+            elif bold == {mention.option}:
                 weight = BOLD
-            elif concluding and item.start >= parts[-1][0]:
+            elif concluding and mention.start >= sentence_spans[-1][0]:
                 weight = CONCLUDING
-            elif echoes[item.start] and echoes[item.start] == most:
+            elif echoes[mention.start] and echoes[mention.start] == most:
                 weight = ECHOING
-            elif len(parts) > 1 and item.start >= parts[-1][0]:
+            elif len(sentence_spans) > 1 and mention.start >= sentence_spans[-1][0]:
                 weight = LAST
-            elif parts and item.start < parts[0][1]:
+            elif sentence_spans and mention.start < sentence_spans[0][1]:
                 weight = FIRST
             else:
                 weight = PASSING
             weights.append(weight)
         return weights
 
-    def _stands_alone(self, line: str, item: Item) -> bool:
+    def _stands_alone(self, line: str, mention: OptionMention) -> bool:
         """Whether a line is nothing but an option's letter or text."""
-        bare = "".join(filter(str.isalnum, line))
-        return self.texts.whole(line) == item.option or (
-            item.letter and len(bare) <= max(2, item.end - item.start)
+        letters = "".join(filter(str.isalnum, line))
+        return self.texts.whole(line) == mention.option or (
+            mention.letter and len(letters) <= max(2, mention.end - mention.start)
         )
 
     def _opens(
-        self, text: str, item: Item, first: tuple[int, int], free: Sequence[Item]
+        self,
+        text: str,
+        mention: OptionMention,
+        first: tuple[int, int],
+        free: Sequence[OptionMention],
     ) -> bool:
         """Whether a reply begins with an option's text, which is most of its first sentence, and
         names no other there.
         """
         start, end = first
         others = any(
-            other.option != item.option and other.start < end for other in free
+            other.option != mention.option and other.start < end for other in free
         )
         return (
             not others
-            and item.start - start <= 2
-            and 2 * (item.end - item.start) >= end - start - ENDING_CHARS
+            and mention.start - start <= 2
+            and 2 * (mention.end - mention.start) >= end - start - ENDING_CHARS
         )
 
-    def _listing(self, text: str, free: Sequence[Item]) -> set[int]:
+    def _listing(self, text: str, free: Sequence[OptionMention]) -> set[int]:
         """Where mentions stand in lines that go through the options, each beginning with its letter
         or text.
         """
         starts: dict[int, int] = {}
-        for item in free:
-            line = _line_of(text, item)
+        for mention in free:
+            line = _line_of(text, mention)
             begins = not any(
-                map(str.isalnum, text[text.rfind("\n", 0, item.start) + 1 : item.start])
+                map(str.isalnum, text[text.rfind("\n", 0, mention.start) + 1 : mention.start])
             )
-            if begins and not self._stands_alone(line, item):
-                starts.setdefault(item.option, item.start)
+            if begins and not self._stands_alone(line, mention):
+                starts.setdefault(mention.option, mention.start)
         if len(starts) < 2 or (0 not in starts and len(starts) < 3):
             return set()
         lines_of = {text.rfind("\n", 0, start) for start in starts.values()}
         return {
-            item.start for item in free if text.rfind("\n", 0, item.start) in lines_of
+            mention.start for mention in free if text.rfind("\n", 0, mention.start) in lines_of
         }
 
     def _alone(self, words: str) -> int | None:
         """The single option that bold words name."""
-        options = {item.option for item in self._mentions(words)[0]}
+        options = {mention.option for mention in self._mentions(words)[0]}
         return options.pop() if len(options) == 1 else None
 
-    def _left_over(self, text: str, out: set[int]) -> Choice:
+    def _left_over(self, text: str, ruled_out: set[int]) -> Choice:
         """The option that is left where all others are ruled out, or that is named by its place."""
-        left = set(range(self.count)) - out
-        if out and len(left) == 1:
+        left = set(range(self.count)) - ruled_out
+        if ruled_out and len(left) == 1:
             return Choice(
                 left.pop(),
                 "the only option that it does not rule out",
@@ -467,13 +481,13 @@ class _Reader:
                 places.pop(), "the option by its place", "an option's place in words"
             )
         return Choice(
-            NOT_EXTRACTED, NO_OPTION, "options are only denied" if out else ""
+            NOT_EXTRACTED, NO_OPTION, "options are only denied" if ruled_out else ""
         )
 
     def _denied_place(self, text: str, start: int) -> bool:
         """Whether a place in words is denied: "not the third option"."""
         before = _CLAUSE.split(text[max(0, start - 30) : start])[-1]
-        return self.letters.cues.denies(read(before).tokens[-3:], before[-6:])
+        return self.letters.cues.denies(fold_text(before).tokens[-3:], before[-6:])
 
 
 BEHIND, PASSING, FIRST, LAST, ECHOING, CONCLUDING, BOLD, ALONE, CALLED_RIGHT = range(
@@ -517,7 +531,7 @@ _FOLLOWED = re.compile(
 _SENTENCE_BREAK = re.compile(r"[.!?](?:\s|$)|[;\n。！？]")
 
 
-def _second(text: str, free: Sequence[Item]) -> set[int]:
+def _find_named_second(text: str, free: Sequence[OptionMention]) -> set[int]:
     """Where options stand that a sentence names second, behind one that it names first: "Mars (C),
     followed by Jupiter (D)".
     """
@@ -532,14 +546,14 @@ def _second(text: str, free: Sequence[Item]) -> set[int]:
             ),
             default=0,
         )
-        if any(begins <= item.start < match.start() for item in free):
-            second |= {item.start for item in free if match.end() <= item.start < until}
+        if any(begins <= mention.start < match.start() for mention in free):
+            second |= {mention.start for mention in free if match.end() <= mention.start < until}
     return second
 
 
-def _line_of(text: str, item: Item) -> str:
-    start = text.rfind("\n", 0, item.start) + 1
-    end = text.find("\n", item.end)
+def _line_of(text: str, mention: OptionMention) -> str:
+    start = text.rfind("\n", 0, mention.start) + 1
+    end = text.find("\n", mention.end)
     return text[start : end if end >= 0 else len(text)]
 
 
@@ -549,20 +563,20 @@ _CLAUSE = re.compile(
 )
 
 
-def _clause_of(text: str, item: Item) -> str:
+def _clause_of(text: str, mention: OptionMention) -> str:
     """The clause in which an option is named."""
-    start = max(0, item.start - MAX_CLAUSE_CHARS)
-    before = _CLAUSE.split(text[start : item.start])[-1]
-    behind = _CLAUSE.split(text[item.end : item.end + MAX_CLAUSE_CHARS], maxsplit=1)[0]
-    return f"{before}{text[item.start : item.end]}{behind}"
+    start = max(0, mention.start - MAX_CLAUSE_CHARS)
+    before = _CLAUSE.split(text[start : mention.start])[-1]
+    behind = _CLAUSE.split(text[mention.end : mention.end + MAX_CLAUSE_CHARS], maxsplit=1)[0]
+    return f"{before}{text[mention.start : mention.end]}{behind}"
 
 
-def _placed(text: str, parts: Sequence[str]) -> list[tuple[int, int]]:
+def _place_sentences(text: str, sentences: Sequence[str]) -> list[tuple[int, int]]:
     """Where the sentences of a text stand."""
     spans = []
-    place = 0
-    for part in parts:
-        start = max(text.find(part[:40], place), place)
-        spans.append((start, start + len(part)))
-        place = start + 1
+    searched_to = 0
+    for sentence in sentences:
+        start = max(text.find(sentence[:40], searched_to), searched_to)
+        spans.append((start, start + len(sentence)))
+        searched_to = start + 1
     return spans

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from evalwright.scorers.text.folded import FUNCTION
+from evalwright.scorers.text.folded import FUNCTION_WORDS
 from evalwright.scorers.text.marks import SPACELESS
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.numbers import find_numbers
@@ -36,7 +36,7 @@ _LABEL_ALONE = re.compile(r"[(\[]?\s?([A-Za-z]|\d)\s?[)\].:]?")
 _LISTED = re.compile(r"(?:(?<=\s)|^)[(\[]?([A-Z]|\d)[)\].:][ \t]*(?=\S)")
 
 
-def texts_of(choices: Sequence[str], question: str) -> tuple[str, ...]:
+def read_option_texts(choices: Sequence[str], question: str) -> tuple[str, ...]:
     """The texts of options; of options that are only letters or numbers those that the question
     lists behind them.
     """
@@ -71,26 +71,28 @@ class OptionTexts:
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.language = language
         self.whole_of = [_folded(choice) for choice in choices]
-        self.own = _distinguishing(self.whole_of, question)
-        asked = _pieces(
-            _stem(_folded(plain(question[-MAX_QUESTION_CHARS:])), self.whole_of)
+        self.own = _find_own_pieces(self.whole_of, question)
+        question_pieces = _pieces_of(
+            _without_options(
+                _folded(plain(question[-MAX_QUESTION_CHARS:])), self.whole_of
+            )
         )
-        self.asked = asked - {
-            piece for whole in self.whole_of for piece in _pieces(whole)
+        self.asked = question_pieces - {
+            piece for folded in self.whole_of for piece in _pieces_of(folded)
         }
         for option, text in enumerate(choices):
             if _has_digit(text) and not any(map(_has_digit, self.own[option])):
                 self.own[option] = set()  # "9 cm" and "12 cm" differ by their numbers
         numbers = [find_numbers(plain(choice), language) for choice in choices]
-        values = [found[0].value if len(found) == 1 else None for found in numbers]
+        values = [choice_numbers[0].value if len(choice_numbers) == 1 else None for choice_numbers in numbers]
         self.values = (
             values if None not in values and len(set(values)) == len(values) else []
         )
         self.has_places = any(_PLACE_BEHIND.search(choice) for choice in choices)
         joined = {
             piece: option
-            for option, own in enumerate(self.own)
-            for piece in own
+            for option, own_pieces in enumerate(self.own)
+            for piece in own_pieces
             if _within_words(piece)
         }
         self._joined = joined if len(joined) <= MAX_PIECES else {}
@@ -105,18 +107,18 @@ class OptionTexts:
             )
         )
         self._stems: dict[str, list[tuple[str, int]]] = {}
-        for option, own in enumerate(self.own):
-            for word in own:
+        for option, own_pieces in enumerate(self.own):
+            for word in own_pieces:
                 if not _within_words(word):
                     self._stems.setdefault(word[:STEM_CHARS], []).append((word, option))
 
     def whole(self, text: str) -> int | None:
         """The option that a text is, and nothing else."""
-        bare = _folded(text)
+        folded = _folded(text)
         matching = [
             option
-            for option, whole in enumerate(self.whole_of)
-            if whole and whole == bare
+            for option, option_text in enumerate(self.whole_of)
+            if option_text and option_text == folded
         ]
         return matching[0] if len(matching) == 1 else None
 
@@ -140,8 +142,8 @@ class OptionTexts:
             for match in self._pattern.finditer(folded):
                 yield self._joined[match.group()], *match.span()
         for word in _WORD.finditer(folded):
-            for own, option in self._stems.get(word.group()[:STEM_CHARS], ()):
-                if _same_word(word.group(), own):
+            for own_word, option in self._stems.get(word.group()[:STEM_CHARS], ()):
+                if _same_word(word.group(), own_word):
                     yield option, *word.span()
 
     def _is_place(self, text: str, end: int) -> bool:
@@ -152,14 +154,14 @@ class OptionTexts:
         """Whether a text is a number that is one option's place and stands in another's text: "3"
         where the first is "3개".
         """
-        bare = _BARE_NUMBER.fullmatch(text.strip())
-        if bare is None or not self.values:
+        lone_number = _BARE_NUMBER.fullmatch(text.strip())
+        if lone_number is None or not self.values:
             return False
-        place = int(bare[1]) - 1
+        place_index = int(lone_number[1]) - 1
         named = [
-            option for option, number in enumerate(self.values) if number == place + 1
+            option for option, number in enumerate(self.values) if number == place_index + 1
         ]
-        return 0 <= place < len(self.values) and bool(named) and named != [place]
+        return 0 <= place_index < len(self.values) and bool(named) and named != [place_index]
 
     def echo(self, text: str) -> int:
         """How many words of the question a stretch of text takes up."""
@@ -170,21 +172,21 @@ class OptionTexts:
             for piece in self.asked
         )
 
-    def _whole_places(self, folded: str, whole: str) -> Iterator[tuple[int, int]]:
-        if not whole:
+    def _whole_places(self, folded: str, option_text: str) -> Iterator[tuple[int, int]]:
+        if not option_text:
             return
-        after = "" if _within_words(whole[-1]) else r"(?!\w)"
-        before = "" if _SPACELESS.match(whole) else r"(?<!\w)"
-        words = r"[\W_]+".join(map(re.escape, whole.split()))
+        after = "" if _within_words(option_text[-1]) else r"(?!\w)"
+        before = "" if _SPACELESS.match(option_text) else r"(?<!\w)"
+        words = r"[\W_]+".join(map(re.escape, option_text.split()))
         for match in re.finditer(f"{before}{words}{after}", folded):
             yield match.span()
 
 
-def _distinguishing(wholes: Sequence[str], question: str) -> list[set[str]]:
+def _find_own_pieces(wholes: Sequence[str], question: str) -> list[set[str]]:
     """The pieces that each option has alone; what the question has too only where an option has no
     other.
     """
-    pieces = [_pieces(whole) for whole in wholes]
+    pieces = [_pieces_of(option_text) for option_text in wholes]
     holders: dict[str, set[int]] = {}
     for option, mine in enumerate(pieces):
         for piece in mine:
@@ -202,47 +204,47 @@ def _distinguishing(wholes: Sequence[str], question: str) -> list[set[str]]:
             near = [other for other in joined if other in piece or piece in other]
         else:
             near = [
-                other
-                for other in stems[piece[:STEM_CHARS]][:MAX_STEMS]
-                if _same_word(other, piece)
+                near_piece
+                for near_piece in stems[piece[:STEM_CHARS]][:MAX_STEMS]
+                if _same_word(near_piece, piece)
             ]
-        return all(holders[other] == {option} for other in near)
+        return all(holders[near_piece] == {option} for near_piece in near)
 
-    own = [
+    own_pieces = [
         {piece for piece in mine if is_own(piece, option)}
         for option, mine in enumerate(pieces)
     ]
-    asked = _pieces(_stem(_folded(plain(question)), list(wholes)))
+    question_pieces = _pieces_of(_without_options(_folded(plain(question)), list(wholes)))
     new = [
-        {piece for piece in mine if not any(word in piece for word in asked)}
-        for mine in own
+        {piece for piece in mine if not any(word in piece for word in question_pieces)}
+        for mine in own_pieces
     ]
-    return [fresh or mine for fresh, mine in zip(new, own, strict=True)]
+    return [fresh or mine for fresh, mine in zip(new, own_pieces, strict=True)]
 
 
-def _same_word(word: str, own: str) -> bool:
+def _same_word(word: str, own_word: str) -> bool:
     """Whether two words are the same, or one with another ending."""
-    if word == own:
+    if word == own_word:
         return True
-    if min(len(word), len(own)) < STEM_CHARS or _has_digit(own):
+    if min(len(word), len(own_word)) < STEM_CHARS or _has_digit(own_word):
         return False
     alike = next(
         (
             at
-            for at, (one, two) in enumerate(zip(word, own, strict=False))
+            for at, (one, two) in enumerate(zip(word, own_word, strict=False))
             if one != two
         ),
-        min(len(word), len(own)),
+        min(len(word), len(own_word)),
     )
-    needed = max(STEM_CHARS, len(own) - (1 if len(own) < 7 else 2))
+    needed = max(STEM_CHARS, len(own_word) - (1 if len(own_word) < 7 else 2))
     return alike >= needed and len(word) - alike <= MAX_ENDING_CHARS
 
 
-def _stem(question: str, options: list[str]) -> str:
+def _without_options(question: str, options: list[str]) -> str:
     """A question without the options that it lists at its end."""
     for option in sorted(options, key=len, reverse=True):
-        before, found, after = f" {question} ".rpartition(f" {option} ")
-        if not found:
+        before, separator, after = f" {question} ".rpartition(f" {option} ")
+        if not separator:
             return question
         question = f"{before} {after}"
     return question
@@ -261,20 +263,20 @@ def _folded_in_place(text: str) -> str:
     return folded if len(folded) == len(text) else lowered
 
 
-def _pieces(text: str) -> set[str]:
+def _pieces_of(text: str) -> set[str]:
     """The words of a folded text, and in scripts without spaces all runs of half a word's length."""
-    out = set()
+    pieces = set()
     for word in text.split():
         if _SPACELESS.match(word):
             if len(word) > MAX_WORD_CHARS:
                 continue
             size = min(len(word), max(2 if word > "\u2fff" else 4, -(-len(word) // 2)))
-            out |= {word[at : at + size] for at in range(len(word) - size + 1)}
-        elif word not in FUNCTION and (
+            pieces |= {word[at : at + size] for at in range(len(word) - size + 1)}
+        elif word not in FUNCTION_WORDS and (
             len(word) > 2 or word.isdigit() or not word.isascii()
         ):
-            out.add(word)
-    return out
+            pieces.add(word)
+    return pieces
 
 
 def _within_words(piece: str) -> bool:

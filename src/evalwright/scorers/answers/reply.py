@@ -15,17 +15,28 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from evalwright.core.sentences import sentences
-from evalwright.scorers.answers.claims import _BOLD, _MARKS, _NAMES, _SELF, _claims
+from evalwright.scorers.answers.claims import (
+    ANSWER_INITIAL,
+    ANSWER_MARKS,
+    BOLD_TEXT,
+    FIELD_NAMES,
+    find_claims,
+)
 from evalwright.scorers.answers.further_question import before_next_question
-from evalwright.scorers.text.cues import labels, last_revision, opening, words
+from evalwright.scorers.text.cues import (
+    find_opening,
+    label_alternatives,
+    last_revision,
+    words,
+)
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold
 
-MOST_CHARACTERS = 8000
+MAX_REPLY_CHARS = 8000
 """A longer reply is read at its beginning and at its end, so many characters together."""
 
-_QUESTION = rf"(?:{labels('question')})(?: ?\d{{1,3}})?\** ?[:：]"
-_CUT = re.compile(
+_QUESTION = rf"(?:{label_alternatives('question')})(?: ?\d{{1,3}})?\** ?[:：]"
+_INVENTED = re.compile(
     rf"\n[#*>\t ]{{0,4}}{_QUESTION}|(?<=\s)(?:Question|Problem|Exercise|Q)(?:"
     r" ?\d{1,3})?[:：]\s"
     rf"|(?<=[.!?]\s)(?!example|context|input|passage|instruction){_QUESTION}\s"
@@ -34,21 +45,21 @@ _CUT = re.compile(
     r"|<\|(?:im_end|im_start|endoftext|eot_id|end)\|>|</s>",
     re.IGNORECASE,
 )
-_NEXT = re.compile(
+_NEXT_QUESTION = re.compile(
     r"[^\n]{1,80}(?P<next>\n+[^\n]{1,300}\n{1,2}[ \t]{0,4}\(?A[.):、"
     r"][^\n]{0,200}\n{1,2}[ \t]{0,4}\(?B[.):、])"
 )
 """A short first line, and after it another question with its options."""
-_ASKED = re.compile(rf"[#*>\s]{{0,6}}{_QUESTION}", re.IGNORECASE)
+_REPEATED_QUESTION = re.compile(rf"[#*>\s]{{0,6}}{_QUESTION}", re.IGNORECASE)
 
 
 _FENCE = re.compile(r"^```[a-z]{0,10}\s*|(?<!\s)\s*```$")
 _INITIAL = re.compile(r"\b(?![네예참응])[^\W\d_]\.$")
-_FIELD = re.compile(rf"(?:{_NAMES})$", re.IGNORECASE)
-_MOST_CLAIMS = 60
+_FIELD = re.compile(rf"(?:{FIELD_NAMES})$", re.IGNORECASE)
+MAX_CLAIMS = 60
 
 
-class Said(NamedTuple):
+class ParsedReply(NamedTuple):
     """text: what is to be judged, plain. rule: how it was found. marked: whether a mark sets it
     apart. after: what follows it.
 
@@ -68,12 +79,12 @@ class Said(NamedTuple):
     raw: str = ""
 
 
-def said(
+def parse_reply(
     reply: str,
     question: str = "",
     holds: Callable[[str], bool] | None = None,
     is_short: bool = False,
-) -> Said:
+) -> ParsedReply:
     """Where the answer is. question: what was asked; a repetition of it is no answer, nor is the
     answer to another.
 
@@ -81,17 +92,19 @@ def said(
     invented. holds: whether a plain text may be an answer of the kind that is looked for; a claim
     that does not hold one is passed over.
     """
-    text = own_part(reply, question)
-    text = before_next_question(text, question, _may_answer) if is_short else text
-    if (field := _field(text)) is not None:
+    text = strip_questions(reply, question)
+    text = before_next_question(text, question, _may_be_answer) if is_short else text
+    if (field := _parse_json_field(text)) is not None:
         return field
-    bold = tuple(dict.fromkeys(plain(found).strip() for found in _BOLD.findall(text)))
-    found = Said(plain(text).strip(), bold=bold, raw=text.strip())
+    bold = tuple(
+        dict.fromkeys(plain(bold_text).strip() for bold_text in BOLD_TEXT.findall(text))
+    )
+    parsed = ParsedReply(plain(text).strip(), bold=bold, raw=text.strip())
     for claim in sorted(
-        _claims(text), key=lambda one: (one.start, one.place), reverse=True
-    )[:_MOST_CLAIMS]:
+        find_claims(text), key=lambda claim: (claim.start, claim.place), reverse=True
+    )[:MAX_CLAIMS]:
         raw = text[claim.start : claim.end].strip()
-        more = ""
+        following = ""
         line = plain(raw).strip()
         if not (any(map(str.isalnum, line)) if holds is None else holds(line)):
             continue
@@ -100,49 +113,51 @@ def said(
             and claim.rule[-2:-1] not in ":：#\n"
             and len(line.split()) > 6
         ):
-            parts = sentences(line)
-            line = parts[0]
-            more = " ".join(parts[1:])
-        after = f"{more}\n{plain(text[claim.end :])}".strip()
+            line_sentences = sentences(line)
+            line = line_sentences[0]
+            following = " ".join(line_sentences[1:])
+        after = f"{following}\n{plain(text[claim.end :])}".strip()
         before = plain(text[: claim.place]).strip()
-        found = Said(line, claim.rule, True, after, bold, before=before, raw=raw)
+        parsed = ParsedReply(line, claim.rule, True, after, bold, before=before, raw=raw)
         break
-    found = _revised(found, holds)
-    return found if found.marked else found._replace(last=_concluding(found.text))
+    parsed = _follow_change_of_mind(parsed, holds)
+    return parsed if parsed.marked else parsed._replace(last=_find_conclusion(parsed.text))
 
 
-def _revised(found: Said, holds: Callable[[str], bool] | None) -> Said:
+def _follow_change_of_mind(
+    reply: ParsedReply, holds: Callable[[str], bool] | None
+) -> ParsedReply:
     """What follows the last change of mind, where it gives an answer of its own."""
-    whole = (
-        f"{found.text}\n{found.after}"
-        if found.after and holds is not None
-        else found.text
+    full_text = (
+        f"{reply.text}\n{reply.after}"
+        if reply.after and holds is not None
+        else reply.text
     )
-    change = last_revision(whole)
-    later = whole[change[1] :].strip(" .,;:!?-…\n") if change else ""
+    change = last_revision(full_text)
+    later = full_text[change[1] :].strip(" .,;:!?-…\n") if change else ""
     if (
         change is None
         or not any(map(str.isalnum, later))
         or (holds is not None and not holds(later))
     ):
-        return found
-    before = f"{found.before}\n{whole[: change[0]]}".strip()
-    cue = whole[change[0] : change[1]].strip(" .,;:!?-…—–(\n")
-    same = last_revision(found.raw)
-    raw = found.raw[same[1] :].strip(" .,;:!?-…") if same else later
-    return found._replace(
+        return reply
+    before = f"{reply.before}\n{full_text[: change[0]]}".strip()
+    cue = full_text[change[0] : change[1]].strip(" .,;:!?-…—–(\n")
+    same = last_revision(reply.raw)
+    raw = reply.raw[same[1] :].strip(" .,;:!?-…") if same else later
+    return reply._replace(
         text=later, rule=f"a change of mind: {cue}", before=before, raw=raw, after=""
     )
 
 
-def _concluding(text: str) -> str:
+def _find_conclusion(text: str) -> str:
     """The last sentence, where it begins with a word such as "so"; or the last line after an empty
     one.
     """
-    parts = lines(text[-2000:])
-    if len(parts) < 2:
+    sentences = split_sentences(text[-2000:])
+    if len(sentences) < 2:
         return ""
-    opened = fold(parts[-1][:80].casefold()).replace(",", " ").split()[:3]
+    opened = fold(sentences[-1][:80].casefold()).replace(",", " ").split()[:3]
     opened = (
         opened[:3]
         if opened[:1] == ["the"]
@@ -150,99 +165,105 @@ def _concluding(text: str) -> str:
         if opened[:1] == ["and"]
         else opened[:1]
     )
-    if not words("sure").isdisjoint(opened) or opening("sure", parts[-1].lstrip()):
-        return parts[-1]
+    if not words("sure").isdisjoint(opened) or find_opening("sure", sentences[-1].lstrip()):
+        return sentences[-1]
     return ""
 
 
-def own_part(reply: str, question: str = "") -> str:
+def strip_questions(reply: str, question: str = "") -> str:
     """The reply without a repeated question before its answer and invented ones after it."""
     text = reply.strip()
-    if len(text) > MOST_CHARACTERS:
-        half = MOST_CHARACTERS // 2
+    if len(text) > MAX_REPLY_CHARS:
+        half = MAX_REPLY_CHARS // 2
         # A number or name that is cut in two must not be read as a shorter one.
         head = text[:half].rsplit(None, 1)
         tail = text[-half:].split(None, 1)
         text = f"{head[0]}\n\n{tail[-1]}"
-    if (asked := _ASKED.match(text)) is not None:
-        found = (
+    if (repeated := _REPEATED_QUESTION.match(text)) is not None:
+        marks = (
             mark
-            for pattern in (*_MARKS, _SELF)
-            if (mark := pattern.search(text, asked.end()))
+            for pattern in (*ANSWER_MARKS, ANSWER_INITIAL)
+            if (mark := pattern.search(text, repeated.end()))
         )
-        label = min(found, key=lambda mark: mark.start(), default=None)
+        label = min(marks, key=lambda mark: mark.start(), default=None)
         if (
             question
             and label is not None
-            and not _same_question(text[asked.end() : label.start()], question)
+            and not _is_same_question(text[repeated.end() : label.start()], question)
         ):
             return ""
         text = (
             text[label.end() :].strip() if label is not None and not question else text
         )
-    cut = _CUT.search(text, 1) or _NEXT.match(text)
-    end = cut.start("next") if cut and cut.re is _NEXT else cut.start() if cut else 0
+    cut = _INVENTED.search(text, 1) or _NEXT_QUESTION.match(text)
+    end = (
+        cut.start("next")
+        if cut and cut.re is _NEXT_QUESTION
+        else cut.start()
+        if cut
+        else 0
+    )
     text = text[:end].rstrip() if text[:end].strip() else text
     return re.sub(r"<\|[a-z_]{2,16}\|>|</s>", " ", text)
 
 
-def _may_answer(text: str) -> bool:
+def _may_be_answer(text: str) -> bool:
     """Whether a beginning of a reply says something, and does more than to announce it or to ask."""
     return any(map(str.isalnum, text)) and text.rstrip()[-1:] not in ":：!！?？"
 
 
-def _same_question(one: str, other: str) -> bool:
+def _is_same_question(repeated: str, question: str) -> bool:
     left, right = (
-        set(fold(plain(text).casefold()).split()) for text in (one[:2000], other[:2000])
+        set(fold(plain(text).casefold()).split()) for text in (repeated[:2000], question[:2000])
     )
     return len(left & right) * 10 >= 9 * len(right)
 
 
-def lines(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """The sentences of a plain text; a line's end ends one too."""
-    out: list[str] = []
+    kept_sentences: list[str] = []
     for line in text.splitlines():
-        begun = len(out)
-        for part in sentences(line):
-            if len(out) > begun and _INITIAL.search(out[-1]):
-                out[-1] = f"{out[-1]} {part}"
-            elif any(map(str.isalnum, part)):
-                out.append(part)
-    return out
+        begun = len(kept_sentences)
+        for sentence in sentences(line):
+            if len(kept_sentences) > begun and _INITIAL.search(kept_sentences[-1]):
+                kept_sentences[-1] = f"{kept_sentences[-1]} {sentence}"
+            elif any(map(str.isalnum, sentence)):
+                kept_sentences.append(sentence)
+    return kept_sentences
 
 
-def _field(text: str) -> Said | None:
+def _parse_json_field(text: str) -> ParsedReply | None:
     """The answer in a JSON object that is the whole reply, or ends it."""
     body = _FENCE.sub("", text)
     start = 0 if body.startswith("{") else body.rfind("\n{") + 1
     if not body.endswith("}") or body[start : start + 1] != "{":
         return None
     try:
-        found = json.loads(body[start:])
+        fields = json.loads(body[start:])
     except (ValueError, RecursionError):
         return None
-    known = {str(name).casefold(): value for name, value in found.items()}
+    value_by_name = {str(name).casefold(): value for name, value in fields.items()}
     order = sorted(
-        (name for name in known if _FIELD.match(name)),
-        key=lambda name: _ORDER.get(name, 1),
+        (name for name in value_by_name if _FIELD.match(name)),
+        key=lambda name: _FIELD_ORDER.get(name, 1),
     )
-    name = order[0] if order else next(iter(known)) if len(known) == 1 else ""
-    value = known.get(name)
+    name = order[0] if order else next(iter(value_by_name)) if len(value_by_name) == 1 else ""
+    value = value_by_name.get(name)
     if name and (value is None or value == ""):
-        return Said("", f"the field '{name}'", True, none=True)
+        return ParsedReply("", f"the field '{name}'", True, none=True)
     if (
         isinstance(value, list)
         and value
-        and all(isinstance(one, str | int | float) for one in value)
+        and all(isinstance(element, str | int | float) for element in value)
     ):
         value = ", ".join(map(str, value))
     if isinstance(value, str | int | float):
         text = str(value).casefold() if isinstance(value, bool) else str(value)
-        return Said(plain(text), f"the field '{name}'", True, raw=text)
+        return ParsedReply(plain(text), f"the field '{name}'", True, raw=text)
     return None
 
 
-_ORDER = {"final_answer": -2, "final answer": -2, "answer": -1} | dict.fromkeys(
+_FIELD_ORDER = {"final_answer": -2, "final answer": -2, "answer": -1} | dict.fromkeys(
     ("response", "result", "value", "prediction", "label"), 2
 )
 """Which field goes before others; those that are not named here have 1."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from evalwright.scorers.answers.date_reader import BOUND
-from evalwright.scorers.answers.reply import Said
+from evalwright.scorers.answers.date_reader import BOUND_BEFORE
+from evalwright.scorers.answers.reply import ParsedReply
 from evalwright.scorers.answers.verdict import Verdict, correct, incorrect, unreadable
 from evalwright.scorers.text.cues import cues
 from evalwright.scorers.text.tokens import Words
@@ -54,38 +55,49 @@ def is_time(target: str) -> bool:
     return _TARGET.fullmatch(target.strip()) is not None
 
 
-def judge_time(said: Said, targets: Sequence[str], language: str) -> Verdict:
-    """Whether a reply gives a target time; the first one counts."""
-    text = _in_digits(said.text)
-    right = [
-        (minutes[0], target) for target in targets for _, minutes in _times(target)
-    ]
-    wanted = {minutes for minutes, _ in right}
-    times = _times(text)
-    if not times:
-        return unreadable("no time that can be read")
-    start, readings = times[0]
-    before = text[:start]
-    is_target = not wanted.isdisjoint(readings)
-    if cues(language).denies(Words(before).folded_tokens, before[-4:]):
-        return incorrect("a time that is denied")
-    if BOUND.search(before.casefold()):
-        return incorrect(
-            "a bound or a range", "a bound or a range" if is_target else ""
+@dataclass(frozen=True)
+class TimeReader:
+    """The target times of one sample, against which replies are judged; the first time counts."""
+
+    targets: Sequence[str]
+    language: str
+
+    def judge(self, reply: ParsedReply) -> Verdict:
+        """What a reply is worth. It is not empty and does not decline."""
+        text = _write_in_digits(reply.text)
+        right = [
+            (minutes[0], target)
+            for target in self.targets
+            for _, minutes in _find_times(target)
+        ]
+        target_minutes = {minutes for minutes, _ in right}
+        times = _find_times(text)
+        if not times:
+            return unreadable("no time that can be read")
+        start, readings = times[0]
+        before = text[:start]
+        is_target = not target_minutes.isdisjoint(readings)
+        if cues(self.language).denies(Words(before).folded_tokens, before[-4:]):
+            return incorrect("a time that is denied")
+        if BOUND_BEFORE.search(before.casefold()):
+            return incorrect(
+                "a bound or a range", "a bound or a range" if is_target else ""
+            )
+        rivals = [
+            readings_beside for _, readings_beside in times[1:] if target_minutes.isdisjoint(readings_beside) == is_target
+        ]
+        if not is_target:
+            return incorrect("another time", "several times" if rivals else "")
+        is_written = any(
+            readings[0] == minutes and not any(map(str.isalpha, target))
+            for minutes, target in right
         )
-    rivals = [other for _, other in times[1:] if wanted.isdisjoint(other) == is_target]
-    if not is_target:
-        return incorrect("another time", "several times" if rivals else "")
-    is_written = any(
-        readings[0] == minutes and not any(map(str.isalpha, target))
-        for minutes, target in right
-    )
-    if not is_written and len(readings) > 1:
-        return correct("the target time", "morning or afternoon")
-    return correct("the target time", "several times" if rivals else "")
+        if not is_written and len(readings) > 1:
+            return correct("the target time", "morning or afternoon")
+        return correct("the target time", "several times" if rivals else "")
 
 
-def _in_digits(text: str) -> str:
+def _write_in_digits(text: str) -> str:
     """A text with the hours of a Korean time in digits, and half an hour as thirty minutes: "두 시 반"
     is "2시 30".
     """
@@ -95,19 +107,19 @@ def _in_digits(text: str) -> str:
     return _HALF_PAST.sub(" 30", hours)
 
 
-def _times(text: str) -> list[tuple[int, tuple[int, ...]]]:
+def _find_times(text: str) -> list[tuple[int, tuple[int, ...]]]:
     """The times of a text: where each stands, and the minutes of the day that it may be, the
     likeliest first.
     """
-    out: list[tuple[int, tuple[int, ...]]] = []
-    for one in _TIME.finditer(text):
-        hour = int(one["hh"] or one["h"])
-        minute = int(one["mm"] or one["m"] or one["n"] or 0)
-        half = (one["first"] or one["last"] or "").casefold()
-        if not half and one["h"] and one.end() - one.start("h") == len(one["h"]):
+    times: list[tuple[int, tuple[int, ...]]] = []
+    for match in _TIME.finditer(text):
+        hour = int(match["hh"] or match["h"])
+        minute = int(match["mm"] or match["m"] or match["n"] or 0)
+        half = (match["first"] or match["last"] or "").casefold()
+        if not half and match["h"] and match.end() - match.start("h") == len(match["h"]):
             continue  # a number
         at = (hour % 12 if half else hour % 24) * 60 + minute
-        early = not half and one["h"] and hour <= 12 and not one["h"].startswith("0")
-        given = (at, (at + 720) % 1440) if early else (at + 720 * (half in _AFTERNOON),)
-        out.append((one.start("h" if one["h"] else "hh"), given))
-    return out
+        early = not half and match["h"] and hour <= 12 and not match["h"].startswith("0")
+        possible_minutes = (at, (at + 720) % 1440) if early else (at + 720 * (half in _AFTERNOON),)
+        times.append((match.start("h" if match["h"] else "hh"), possible_minutes))
+    return times

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from evalwright.scorers.answers.reply import Said, lines
+from evalwright.scorers.answers.reply import ParsedReply, split_sentences
 from evalwright.scorers.answers.verdict import Verdict, correct, incorrect, unreadable
-from evalwright.scorers.text.cues import cues, last_revision, opening, words
-from evalwright.scorers.text.folded import FUNCTION, read
+from evalwright.scorers.text.cues import cues, find_opening, last_revision, words
+from evalwright.scorers.text.folded import FUNCTION_WORDS, fold_text
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold, word_list, word_set
 
@@ -26,7 +27,7 @@ _NO_ANSWER = word_set(
 )
 _BOTH = word_set("and or but und et y e ou oder o aber mais pero ma и или")
 _ECHO = (
-    FUNCTION - word_set("know perhaps maybe likely who what which if sure well")
+    FUNCTION_WORDS - word_set("know perhaps maybe likely who what which if sure well")
 ) | word_set("at all really so öyle vậy das statement claim assertion sentence")
 _UNSURE = word_set(
     "doubt if only unless myth maybe perhaps likely unlikely vielleicht peut quiza"
@@ -57,124 +58,141 @@ _PARTICLES = tuple(
 
 
 @lru_cache(maxsize=256)
-def polarity_of(targets: tuple[str, ...], language: str = "en") -> str:
+def read_target_side(targets: tuple[str, ...], language: str = "en") -> str:
     """ "yes" or "no" where a target says nothing else, "" for other targets."""
-    said = {
+    sides = {
         side
         for target in targets
-        if (side := _explicit(plain(target), language, whole=True))
+        if (side := _explicit_side(plain(target), language, is_whole=True))
     }
     return (
-        said.pop()
-        if len(said) == 1 and all(len(read(plain(one)).tokens) <= 4 for one in targets)
+        sides.pop()
+        if len(sides) == 1
+        and all(len(fold_text(plain(target)).tokens) <= 4 for target in targets)
         else ""
     )
 
 
-def judge_yes_no(
-    said: Said, target: str, question: str, language: str = "en"
-) -> Verdict:
-    """Whether the answer says `target` ("yes" or "no")."""
-    text = said.text
-    parts = lines(text)[:MAX_SENTENCES]
-    if not parts:
-        return unreadable("no yes or no")
-    question = _WHETHER.sub(" ", question[:600])
-    asked = read(plain(question)).tokens
-    sides = [
-        _explicit(part, language)
-        or _echo(part, language)
-        or _echo(_clause(part), language)
-        for part in parts
-    ]
-    if sides[0] and "?" not in parts[0]:
-        is_negative = cues(language).denies(asked, question)
-        is_affirmed = sides[0] == "yes" and not _DESPITE.isdisjoint(
-            read(parts[0]).tokens[:1]
-        )
-        if is_negative and not is_affirmed:
-            return _against(target, sides[0], "a yes or no to a question that denies")
-        known = {
-            token
-            for token in read(text).tokens
-            if token not in ("si", "no") or language[:2] == "en"
-        }
-        opposite = (
-            words("no", language) | words("false", language)
-            if sides[0] == "yes"
-            else words("yes", language)
-        )
-        is_contradicted = (
-            bool(known & opposite)
-            or bool(set(sides) - {"", sides[0]})
-            or last_revision(text) is not None
-        )
-        return _against(target, sides[0], "both yes and no" if is_contradicted else "")
+@dataclass(frozen=True)
+class YesNoReader:
+    """A sample whose answer is yes or no, against which replies are judged."""
 
-    restated = _restated_side(parts, asked, language)
-    if restated:
-        return _against(
-            target, restated, "" if len(parts) == 1 else "no explicit yes or no"
+    target: str
+    question: str
+    language: str = "en"
+
+    def judge(self, reply: ParsedReply) -> Verdict:
+        """What a reply is worth. It is not empty and does not decline."""
+        text = reply.text
+        sentences = split_sentences(text)[:MAX_SENTENCES]
+        if not sentences:
+            return unreadable("no yes or no")
+        question = _WHETHER.sub(" ", self.question[:600])
+        question_tokens = fold_text(plain(question)).tokens
+        sides = [
+            _explicit_side(sentence, self.language)
+            or _echoed_side(sentence, self.language)
+            or _echoed_side(_first_clause(sentence), self.language)
+            for sentence in sentences
+        ]
+        if sides[0] and "?" not in sentences[0]:
+            is_negative = cues(self.language).denies(question_tokens, question)
+            is_affirmed = sides[0] == "yes" and not _DESPITE.isdisjoint(
+                fold_text(sentences[0]).tokens[:1]
+            )
+            if is_negative and not is_affirmed:
+                return _compare_side(
+                    self.target, sides[0], "a yes or no to a question that denies"
+                )
+            tokens = {
+                token
+                for token in fold_text(text).tokens
+                if token not in ("si", "no") or self.language[:2] == "en"
+            }
+            opposite = (
+                words("no", self.language) | words("false", self.language)
+                if sides[0] == "yes"
+                else words("yes", self.language)
+            )
+            is_contradicted = (
+                bool(tokens & opposite)
+                or bool(set(sides) - {"", sides[0]})
+                or last_revision(text) is not None
+            )
+            return _compare_side(
+                self.target, sides[0], "both yes and no" if is_contradicted else ""
+            )
+
+        restated = _restated_side(sentences, question_tokens, self.language)
+        if restated:
+            return _compare_side(
+                self.target,
+                restated,
+                "" if len(sentences) == 1 else "no explicit yes or no",
+            )
+        tokens = set(fold_text(text).tokens)
+        if (
+            len(tokens) <= 3
+            and tokens & words("yes", self.language)
+            and tokens & words("no", self.language)
+        ):
+            return incorrect("says yes and no", "both yes and no")
+        later = [side for side in sides if side] or [_last_side(text, self.language)]
+        if later[-1]:
+            return _compare_side(self.target, later[-1], "a yes or no within the text")
+        side = _taken_up_side(sentences[0], question_tokens, self.language)
+        if side:
+            return _compare_side(self.target, side, "no explicit yes or no")
+        is_another_word = (
+            text.isascii() and len(fold_text(text).tokens) == 1 and len(text) > 2
         )
-    known = set(read(text).tokens)
-    if (
-        len(known) <= 3
-        and known & words("yes", language)
-        and known & words("no", language)
-    ):
-        return incorrect("says yes and no", "both yes and no")
-    later = [side for side in sides if side] or [_sign(text, language)]
-    if later[-1]:
-        return _against(target, later[-1], "a yes or no within the text")
-    side = _taken_up_side(parts[0], asked, language)
-    if side:
-        return _against(target, side, "no explicit yes or no")
-    is_another_word = text.isascii() and len(read(text).tokens) == 1 and len(text) > 2
-    return unreadable(
-        "no yes or no", "" if is_another_word else "no explicit yes or no"
-    )
+        return unreadable(
+            "no yes or no", "" if is_another_word else "no explicit yes or no"
+        )
 
 
-def _restated_side(parts: Sequence[str], asked: list[str], language: str) -> str:
+def _restated_side(sentences: Sequence[str], question_tokens: list[str], language: str) -> str:
     """What the first sentence says where it repeats the question; "" where it does not, or says
     both.
     """
-    clauses = _CLAUSE.split(_RATHER.sub(r"\1,", parts[0]))[:3]
-    sides = {_restated(clause, asked, language) for clause in clauses} - {""}
+    clauses = _CLAUSE.split(_RATHER.sub(r"\1,", sentences[0]))[:3]
+    sides = {
+        _side_of_restated_clause(clause, question_tokens, language) for clause in clauses
+    } - {""}
     return sides.pop() if len(sides) == 1 else ""
 
 
-def _sign(text: str, language: str) -> str:
+def _last_side(text: str, language: str) -> str:
     """The last word for yes or no of a text, wherever it stands."""
     yes = words("yes", language) | words("true", language)
     no = words("no", language) | words("false", language)
     negations = cues(language).negations
-    tokens = [token for token in read(text).tokens if token]
-    for place in range(len(tokens) - 1, -1, -1):
-        token = tokens[place]
-        if tokens[place + 1 : place + 2] and tokens[place + 1] in _NO_ANSWER:
+    tokens = [token for token in fold_text(text).tokens if token]
+    for index in range(len(tokens) - 1, -1, -1):
+        token = tokens[index]
+        if tokens[index + 1 : index + 2] and tokens[index + 1] in _NO_ANSWER:
             continue
-        if token in no - yes or opening("no", token) == token:
+        if token in no - yes or find_opening("no", token) == token:
             return "no"
-        if opening("yes", token) == token:
+        if find_opening("yes", token) == token:
             return "yes"
-        if token in yes - no and token not in FUNCTION:
+        if token in yes - no and token not in FUNCTION_WORDS:
             return (
                 "no"
-                if not negations.isdisjoint(tokens[max(0, place - 2) : place])
+                if not negations.isdisjoint(tokens[max(0, index - 2) : index])
                 else "yes"
             )
     return ""
 
 
-def _taken_up_side(text: str, asked: list[str], language: str) -> str:
+def _taken_up_side(text: str, question_tokens: list[str], language: str) -> str:
     """What a sentence with most of the question's words says: no where it denies, else yes."""
-    about = {token[:5] for token in asked if token not in FUNCTION}
-    tokens = [token for token in read(text).tokens if token]
+    about = {token[:5] for token in question_tokens if token not in FUNCTION_WORDS}
+    tokens = [token for token in fold_text(text).tokens if token]
     own_words = {
         token[:5]
         for token in tokens
-        if token not in FUNCTION and not cues(language).denies([token], token)
+        if token not in FUNCTION_WORDS and not cues(language).denies([token], token)
     }
     is_about = len(about & own_words) * 2 >= max(len(about), 1) or (
         own_words and own_words <= about
@@ -184,7 +202,7 @@ def _taken_up_side(text: str, asked: list[str], language: str) -> str:
     return "no" if cues(language).denies(tokens, text) else "yes"
 
 
-def _against(target: str, side: str, doubt: str = "") -> Verdict:
+def _compare_side(target: str, side: str, doubt: str = "") -> Verdict:
     return (
         correct(f"says {side}", doubt)
         if side == target
@@ -192,37 +210,37 @@ def _against(target: str, side: str, doubt: str = "") -> Verdict:
     )
 
 
-def _clause(text: str) -> str:
-    found = _CLAUSE.search(text, 1)
-    return text[: found.start()] if found else text
+def _first_clause(text: str) -> str:
+    clause_end = _CLAUSE.search(text, 1)
+    return text[: clause_end.start()] if clause_end else text
 
 
-def _explicit(text: str, language: str, whole: bool = False) -> str:
+def _explicit_side(text: str, language: str, is_whole: bool = False) -> str:
     """What a text says with a yes or a no at its start; whole: the text is nothing else."""
-    bare = text.strip(" \"'(*")
+    stripped = text.strip(" \"'(*")
     for side in ("no", "yes"):
-        sign = opening(side, bare)
-        later = bare[len(sign) :]
+        sign = find_opening(side, stripped)
+        later = stripped[len(sign) :]
         if sign and (
             not later or not later[0].isalnum() or later.startswith(_PARTICLES)
         ):
             return side
     yes = words("yes", language)
     no = words("no", language)
-    both = yes & no
-    tokens = [token for token in read(text).tokens if token]
+    ambiguous = yes & no
+    tokens = [token for token in fold_text(text).tokens if token]
     start = 0
-    while not whole and start < len(tokens) - 1 and tokens[start] in _OPENINGS:
+    while not is_whole and start < len(tokens) - 1 and tokens[start] in _OPENINGS:
         start += 1
-    if not tokens or tokens[start] not in yes | no or tokens[start] in both - {"no"}:
-        return _echo(text, language) if whole else ""
+    if not tokens or tokens[start] not in yes | no or tokens[start] in ambiguous - {"no"}:
+        return _echoed_side(text, language) if is_whole else ""
     side = "no" if tokens[start] in no else "yes"
-    rest = tokens[start + 1 : start + 3]
-    if rest[:1] and (rest[0] in _BOTH or rest[0] in _NO_ANSWER):
+    following = tokens[start + 1 : start + 3]
+    if following[:1] and (following[0] in _BOTH or following[0] in _NO_ANSWER):
         return ""
-    if not {"not", *yes, *no}.isdisjoint(rest[:1]):
-        return side if rest[0] in (yes if side == "yes" else no) else ""
-    clause = fold(_clause(text.strip()).casefold()).split()
+    if not {"not", *yes, *no}.isdisjoint(following[:1]):
+        return side if following[0] in (yes if side == "yes" else no) else ""
+    clause = fold(_first_clause(text.strip()).casefold()).split()
     return (
         side
         if tokens[start] not in cues(language).negations | {"si", "la"}
@@ -232,16 +250,16 @@ def _explicit(text: str, language: str, whole: bool = False) -> str:
     )
 
 
-def _echo(text: str, language: str) -> str:
+def _echoed_side(text: str, language: str) -> str:
     """What a clause says that has nothing but pronouns, verbs and words such as "true", "not",
     "definitely".
     """
     true = words("true", language)
     false = words("false", language)
     negations = cues(language).negations - false - _NOBODY
-    tokens = [token for token in read(text).tokens if token]
+    tokens = [token for token in fold_text(text).tokens if token]
     sides = words("yes", language) | words("no", language)
-    known = (true | false | negations | _ECHO) - sides
+    echo_words = (true | false | negations | _ECHO) - sides
     if (
         tokens[-1:]
         and tokens[-1] in sides
@@ -252,12 +270,12 @@ def _echo(text: str, language: str) -> str:
     if (
         not tokens
         or len(tokens) > 6
-        or not known.issuperset(tokens)
+        or not echo_words.issuperset(tokens)
         or not _UNSURE.isdisjoint(tokens)
     ):
         return ""
-    said = any(token in true | false | negations for token in tokens)
-    if not said and not (
+    has_side = any(token in true | false | negations for token in tokens)
+    if not has_side and not (
         2 <= len(tokens) <= 4 and tokens[-1] not in ("i", "it", "that", "this", "well")
     ):
         return ""
@@ -268,27 +286,29 @@ def _echo(text: str, language: str) -> str:
     )
 
 
-def _restated(text: str, asked: list[str], language: str) -> str:
+def _side_of_restated_clause(text: str, question_tokens: list[str], language: str) -> str:
     """A clause in the question's own words and order, plainly or denied: "91 is not a prime
     number".
     """
-    tokens = [token for token in read(text).tokens if token]
+    tokens = [token for token in fold_text(text).tokens if token]
     korean = re.search("[가-힣]", text) is not None
     size = 2 if korean else 5
     order = [
-        token[:size] for token in asked if token not in FUNCTION and len(token) > 1
+        token[:size]
+        for token in question_tokens
+        if token not in FUNCTION_WORDS and len(token) > 1
     ]
     negated = {token for token in tokens if cues(language).denies([token], token)}
-    own = [
+    own_stems = [
         token[:size]
         for token in tokens
-        if token not in FUNCTION | negated and len(token) > 1
+        if token not in FUNCTION_WORDS | negated and len(token) > 1
     ]
-    shared = [token for token in own if token in order]
+    shared = [token for token in own_stems if token in order]
     if (
         not shared
-        or len(shared) < len(own)
-        or (len(own) > 1 and len(set(shared)) * 3 < 2 * len(set(order)))
+        or len(shared) < len(own_stems)
+        or (len(own_stems) > 1 and len(set(shared)) * 3 < 2 * len(set(order)))
     ):
         return ""
     places = [order.index(token) for token in dict.fromkeys(shared)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-_READ = 2000
+READ_CHARS = 2000
 """Characters at the end of a reply in which it is looked for."""
 
 _VALUE = (
@@ -29,7 +29,7 @@ def stated_confidence(text: str) -> float | None:
     """The last confidence that a text states, from 0 to 1; None where it states none that can be
     read.
     """
-    tail = text[-_READ:]
+    tail = text[-READ_CHARS:]
     found = [match for pattern in (_AFTER, _BEFORE) for match in pattern.finditer(tail)]
     if not found:
         return None

@@ -6,14 +6,14 @@ import re
 
 from evalwright.scorers.text.cues import Cues
 from evalwright.scorers.text.tokens import fold
-from evalwright.scorers.text.units import pattern
+from evalwright.scorers.text.units import sentence_pattern
 
 _CLAUSE = re.compile(
     r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s"
 )
-_BEFORE = pattern("set_against")
-_BEHIND = pattern("set_against_behind")
-_TURNED = pattern("turned")
+_BEFORE = sentence_pattern("set_against")
+_BEHIND = sentence_pattern("set_against_behind")
+_TURNED = sentence_pattern("turned")
 MAX_DENIAL_CHARS = 24
 """Characters before a number in which a word that sets another against it is looked for."""
 

@@ -44,13 +44,13 @@ def months() -> dict[str, int]:
     }
 
 
-def labels(table: str) -> str:
+def label_alternatives(table: str) -> str:
     """All labels of a table of regular expressions, the longest first, as alternatives."""
     found = {one for row in _TABLES[f"{table}_re"].values() for one in row.split("|")}
     return "|".join(sorted(found, key=len, reverse=True))
 
 
-def pattern(table: str) -> str:
+def joined_patterns(table: str) -> str:
     """The regular expressions of a table of all languages, as alternatives."""
     return "|".join(f"(?:{row})" for row in _TABLES[f"{table}_re"].values())
 
@@ -79,7 +79,7 @@ def anywhere(table: str, text: str) -> bool:
     )
 
 
-def opening(table: str, text: str) -> str:
+def find_opening(table: str, text: str) -> str:
     """The word of a script without spaces, or one where they may be left out (a "_" of the table),
     that a text begins with; or "".
     """

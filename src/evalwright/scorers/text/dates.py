@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evalwright.scorers.text.cues import months
-from evalwright.scorers.text.han_numerals import characters
+from evalwright.scorers.text.han_numerals import read_numerals
 from evalwright.scorers.text.tokens import Words, word_list, word_set
 
 MONTHS = months()
@@ -93,7 +93,7 @@ _SPELLED = re.compile(
     r" ?[년월일])"
 )
 _ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
-_BUDDHIST = range(2300, 2700)
+BUDDHIST_YEARS = range(2300, 2700)
 """Years of the Thai era, which count from 543 BC."""
 _HINT = re.compile(
     r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]|\d/[12]\d"
@@ -104,8 +104,8 @@ form.
 _COMMON_WORDS = word_set(
     "may mar march set dis des ago gen out dec mag mai maj mac mart"
 )
-_MOST = 24
-_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+MAX_DATES = 24
+DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class Date(NamedTuple):
@@ -136,7 +136,7 @@ class Date(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundDate:
     """A date in a text, with the readings that its form allows and its place."""
 
     readings: tuple[Date, ...]
@@ -144,12 +144,12 @@ class Found:
     end: int
 
 
-def find_dates(found_words: Words, years: bool = True) -> list[Found]:
+def find_dates(found_words: Words, years: bool = True) -> list[FoundDate]:
     """All dates of a text in order, at most 24. years: whether a year that stands alone counts."""
-    text, places = _in_digits(_ARABIC_ERA.sub(" ", found_words.text))
+    text, places = _write_in_digits(_ARABIC_ERA.sub(" ", found_words.text))
     if not any(map(str.isdigit, text)) and _DAY_IN_WORDS.isdisjoint(found_words.tokens):
         return []
-    found: list[Found] = []
+    found: list[FoundDate] = []
     hinted = (
         not text.isascii()
         or not MONTHS.keys().isdisjoint(found_words.tokens)
@@ -157,18 +157,18 @@ def find_dates(found_words: Words, years: bool = True) -> list[Found]:
     )
     for form in (*(_FORMS if hinted else ()), *((_YEAR,) if years else ())):
         for match in form.finditer(text):
-            if len(found) >= _MOST:
+            if len(found) >= MAX_DATES:
                 break
-            readings = _readings(match)
-            start, end = (_place_before(place, places) for place in match.span())
+            readings = _possible_dates(match)
+            start, end = (_place_in_original(place, places) for place in match.span())
             if readings and not any(
                 one.start < end and start < one.end for one in found
             ):
-                found.append(Found(readings, start, end))
-    return _joined(sorted(found, key=lambda one: one.start))
+                found.append(FoundDate(readings, start, end))
+    return _join_year_and_day(sorted(found, key=lambda one: one.start))
 
 
-def _in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
+def _write_in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
     """A text with the numbers of East Asian dates in digits; for each replaced stretch, its end in
     the new text and in the old.
     """
@@ -182,14 +182,14 @@ def _in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
         number = match["number"] or match["han"] or match["hangul"]
         number = number or _MONTHS_IN_WORDS[match["month"]]
         if era is None:
-            year_or_day = characters(number)
+            year_or_day = read_numerals(number)
         else:
             year_or_day = _ERA_BEGINS[era] + (
                 1
                 if number == "元"
                 else int(number)
                 if number.isdecimal()
-                else characters(number)
+                else read_numerals(number)
             )
         pieces += [text[old_end : match.start()], str(year_or_day)]
         length += len(pieces[-2]) + len(pieces[-1])
@@ -198,7 +198,7 @@ def _in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
     return "".join([*pieces, text[old_end:]]), places
 
 
-def _place_before(place: int, places: Sequence[tuple[int, int]]) -> int:
+def _place_in_original(place: int, places: Sequence[tuple[int, int]]) -> int:
     """A place of the text that `_in_digits` returns, in the text that it was given."""
     shift = 0
     for end, old_end in places:
@@ -208,7 +208,7 @@ def _place_before(place: int, places: Sequence[tuple[int, int]]) -> int:
     return place + shift
 
 
-def _joined(found: list[Found]) -> list[Found]:
+def _join_year_and_day(found: list[FoundDate]) -> list[FoundDate]:
     """A year and a day that stand apart ("1912, on 15 April") are one date."""
     if (
         len(found) == 2
@@ -218,7 +218,7 @@ def _joined(found: list[Found]) -> list[Found]:
         one = found[0].readings[0]
         two = found[1].readings[0]
         return [
-            Found(
+            FoundDate(
                 (
                     Date(
                         *(mine or theirs for mine, theirs in zip(one, two, strict=True))
@@ -231,7 +231,7 @@ def _joined(found: list[Found]) -> list[Found]:
     return found
 
 
-def _readings(match: re.Match[str]) -> tuple[Date, ...]:
+def _possible_dates(match: re.Match[str]) -> tuple[Date, ...]:
     group = match.groupdict()
     name = (group.get("n") or "").casefold().rstrip(".")
     year = int(group.get("y") or 0)
@@ -239,7 +239,7 @@ def _readings(match: re.Match[str]) -> tuple[Date, ...]:
         return ()  # a decimal number
     if name and not year and group["n"].rstrip(".") in _COMMON_WORDS:
         return ()  # "it may 5 times"
-    if year in _BUDDHIST and ("n" not in group or name[0] > "\u0e00"):
+    if year in BUDDHIST_YEARS and ("n" not in group or name[0] > "\u0e00"):
         year -= 543
     years = (
         (
@@ -268,7 +268,8 @@ def _readings(match: re.Match[str]) -> tuple[Date, ...]:
     kept = [
         date
         for date in dates
-        if date.month <= 12 and (not date.day or date.day <= _DAYS[date.month - 1])
+        if date.month <= 12
+        and (not date.day or date.day <= DAYS_IN_MONTH[date.month - 1])
     ]
     return tuple(dict.fromkeys(kept))
 

@@ -25,7 +25,7 @@ REFUSAL = "refusal"
 NO_INFORMATION = "no information"
 
 MOST_WORDS = 120
-MOST_CHARACTERS = 2000
+MAX_DECLINING_CHARS = 2000
 """A longer text does not decline, however it begins."""
 
 _SPACELESS = ("zh", "ja", "th", "my", "km", "lo")
@@ -58,7 +58,7 @@ def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | No
     every language. beside: so many words of other content are let pass (what is shorter than a
     summary is none).
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_DECLINING_CHARS:
         return None
     return _declines(text, language.casefold().replace("_", "-").split("-")[0], beside)
 
@@ -67,14 +67,17 @@ def speaks_of_text(declined: Declined) -> bool:
     """Whether a clause says that a text gives no answer ("the passages do not say"), and not that
     the speaker knows none.
     """
-    return _table()[declined.language].text.search(declined.words) is not None
+    return (
+        _phrases_by_language()[declined.language].text.search(declined.words)
+        is not None
+    )
 
 
 def declining_clause(text: str, language: str = "") -> Declined | None:
     """The first clause of a text that declines, whatever stands beside it."""
     code = language.casefold().replace("_", "-").split("-")[0]
-    for _, clause in _clauses(text[:MOST_CHARACTERS]):
-        if (found := _of(clause, code)) is not None:
+    for _, clause in _clauses(text[:MAX_DECLINING_CHARS]):
+        if (found := _find_phrase(clause, code)) is not None:
             return found
     return None
 
@@ -86,14 +89,14 @@ def _declines(text: str, code: str, beside: int) -> Declined | None:
     first: Declined | None = None
     others = []
     for _, clause in _clauses(text):
-        found = _of(clause, code)
+        found = _find_phrase(clause, code)
         if found is None:
             others.append(clause)
         elif first is None or found.kind == REFUSAL:
             first = found
     if first is None:
         return None
-    spoken = _table()[first.language]
+    spoken = _phrases_by_language()[first.language]
     content = sum(
         word_count(clause) for clause in others if not spoken.empty(clause, first.kind)
     )
@@ -113,7 +116,7 @@ def plain(text: str) -> str:
 
 def _clauses(text: str) -> Iterator[tuple[int, str]]:
     """The clauses of a text, each with the number of its sentence."""
-    turning = _turning()
+    turning = _turning_words()
     for number, sentence in enumerate(sentences(text)):
         for clause in _SPLIT.split(unicodedata.normalize("NFC", sentence)):
             for part in turning.split(plain(clause)):
@@ -122,9 +125,9 @@ def _clauses(text: str) -> Iterator[tuple[int, str]]:
 
 
 @lru_cache(maxsize=1024)
-def _of(clause: str, code: str) -> Declined | None:
+def _find_phrase(clause: str, code: str) -> Declined | None:
     latin = clause.isascii()
-    for name, language in _table().items():
+    for name, language in _phrases_by_language().items():
         if (latin and language.script) or (code and name not in (code, "en")):
             continue
         bare = language.without_openers(clause)
@@ -139,7 +142,7 @@ def _of(clause: str, code: str) -> Declined | None:
     return None
 
 
-class _Language:
+class _Phrases:
     """The phrases of one language, ready to search with. script: it is never written in plain
     ASCII.
     """
@@ -197,24 +200,24 @@ class _Language:
 
 
 @cache
-def _turning() -> re.Pattern[str]:
+def _turning_words() -> re.Pattern[str]:
     """A word like "but" inside a clause; in scripts without spaces it may stand anywhere."""
     spaced = "|".join(
         row["but"]
-        for code, row in _rows().items()
+        for code, row in _load_rows().items()
         if code not in _SPACELESS and "but" in row
     )
-    others = "|".join(_rows()[code]["but"] for code in _SPACELESS)
+    others = "|".join(_load_rows()[code]["but"] for code in _SPACELESS)
     return re.compile(rf"\s(?=(?:{spaced})\s)|(?=(?:{others}))")
 
 
 @cache
-def _rows() -> dict[str, dict[str, Any]]:
+def _load_rows() -> dict[str, dict[str, Any]]:
     return tomllib.loads(
         Path(__file__).with_name("declining.toml").read_text(encoding="utf-8")
     )
 
 
 @cache
-def _table() -> dict[str, _Language]:
-    return {code: _Language(code, row) for code, row in _rows().items()}
+def _phrases_by_language() -> dict[str, _Phrases]:
+    return {code: _Phrases(code, row) for code, row in _load_rows().items()}

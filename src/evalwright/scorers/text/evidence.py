@@ -21,11 +21,11 @@ def with_evidence(
     claim: what was read as the answer, as it is written. named: what may stand there word for word,
     the longest first; of several places the last counts.
     """
-    span = _span(text, claim.strip(), named)
+    span = _find_span(text, claim.strip(), named)
     return replace(score, evidence=(span,)) if span is not None else score
 
 
-def _span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] | None:
+def _find_span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] | None:
     first = max(0, len(text) - _LONGEST)
     start = text.rfind(claim, first) if claim else first
     if start < 0:

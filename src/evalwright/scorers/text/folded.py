@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from evalwright.scorers.text.cues import labels, words
+from evalwright.scorers.text.cues import label_alternatives, words
 from evalwright.scorers.text.tokens import Words, word_set
 
 ARTICLES = word_set(
@@ -19,10 +19,10 @@ ARTICLES = word_set(
     " os as um uma het de een ang al"
 )
 
-FUNCTION = words("small") | ARTICLES
+FUNCTION_WORDS = words("small") | ARTICLES
 """Words without content of their own, in all languages."""
 
-CASED = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN")
+CASED_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN")
 
 _PREFACE = re.compile(
     r"^(?:(?:if|unless) i(?:'m| am) (?:not )?(?:mistaken|wrong|correct|right)|if i"
@@ -35,7 +35,7 @@ _PREFACE = re.compile(
     re.IGNORECASE,
 )
 
-_TAG = re.compile(
+_TAG_QUESTION = re.compile(
     r",\s*(?:(?:is|was|are|were|do|does|did|has|must)n['’]?t"
     r" (?:it|he|she|they)|right|no|oder|nicht wahr|n'est-ce pas|verdad|vero|non [eè]"
     r" vero|n[aã]o [eé]|да|правда)\s?\?"
@@ -49,14 +49,16 @@ _SEEMING = re.compile(
 )
 """The Korean for "it seems to be" behind a name."""
 
-_ENDING = re.compile(rf"(?<=.)(?:{labels('ending')})$|(?<=..)(?:{labels('tail')})$")
+_ENDING = re.compile(
+    rf"(?<=.)(?:{label_alternatives('ending')})$|(?<=..)(?:{label_alternatives('tail')})$"
+)
 
 _PARTED = re.compile(r"[,;:()–—、，،؛；：。]|\s-\s")
 
 _NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
 
 
-class Reading(NamedTuple):
+class FoldedText(NamedTuple):
     """A stretch of text as it is matched: its words as written, folded, the folded words between
     spaces, and what stands around each.
     """
@@ -76,15 +78,17 @@ class Reading(NamedTuple):
         return start, end
 
 
-def read(text: str) -> Reading:
+def fold_text(text: str) -> FoldedText:
     """A plain text as it is matched; apostrophes divide words, "isn't" is "is not".
 
     Not to be changed: it is kept.
     """
-    return (_kept_reading if len(text) <= _MOST_KEPT else _kept_long_reading)(text)
+    return (
+        _fold_text_cached if len(text) <= MAX_SHORT_CHARS else _fold_long_text_cached
+    )(text)
 
 
-def _simplified() -> dict[int, str]:
+def _load_simplified_characters() -> dict[int, str]:
     """Traditional and Japanese characters to simplified ones."""
     table = tomllib.loads(
         Path(__file__).with_name("han.toml").read_text(encoding="utf-8")
@@ -92,16 +96,16 @@ def _simplified() -> dict[int, str]:
     return dict(zip(map(ord, table["from"].strip()), table["to"].strip(), strict=True))
 
 
-_SIMPLIFIED = _simplified() | {ord("ब"): "व"}
+_SIMPLIFIED_CHARACTERS = _load_simplified_characters() | {ord("ब"): "व"}
 
 
-def simplified(text: str) -> str:
+def simplify_characters(text: str) -> str:
     """A text, or a pattern for read texts, with simplified characters, as `read` writes it."""
-    return text if text.isascii() else text.translate(_SIMPLIFIED)
+    return text if text.isascii() else text.translate(_SIMPLIFIED_CHARACTERS)
 
 
-def _reading(text: str) -> Reading:
-    text = text if text.isascii() else _SEEMING.sub("입니다", simplified(text))
+def _fold_text(text: str) -> FoldedText:
+    text = text if text.isascii() else _SEEMING.sub("입니다", simplify_characters(text))
     text = (
         _NOT_WORD.sub(" not", _PREFACE.sub("", text))
         .replace("'", " ")
@@ -114,28 +118,28 @@ def _reading(text: str) -> Reading:
     ]
     edges = [0, *(edge for span in found.spans for edge in span), len(text)]
     gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
-    return Reading(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)
+    return FoldedText(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)
 
 
 @lru_cache(maxsize=4096)
 def _without_ending(token: str) -> str:
     """A Korean word without its particles, the copula and the title behind a name."""
     for _ in range(4):
-        token = token if token in FUNCTION else _ENDING.sub("", token)
+        token = token if token in FUNCTION_WORDS else _ENDING.sub("", token)
     return token
 
 
 # a scorer reads the same sentence once for every option
-_kept_reading = lru_cache(maxsize=1024)(_reading)
+_fold_text_cached = lru_cache(maxsize=1024)(_fold_text)
 
-_kept_long_reading = lru_cache(maxsize=8)(_reading)  # and the same reply
+_fold_long_text_cached = lru_cache(maxsize=8)(_fold_text)  # and the same reply
 
-_MOST_KEPT = 1000
+MAX_SHORT_CHARS = 1000
 
 
-def without_tag(text: str) -> str:
+def without_tag_question(text: str) -> str:
     """A text without "isn't it?" and its kind at the end."""
-    return _TAG.sub("", text) if "?" in text else text
+    return _TAG_QUESTION.sub("", text) if "?" in text else text
 
 
 def script_of(text: str) -> str:
@@ -162,7 +166,7 @@ def script_of(text: str) -> str:
     return max(counts, key=lambda name: counts[name]) if counts else ""
 
 
-def text_between(reading: Reading, start: int, end: int) -> str:
+def text_between(reading: FoldedText, start: int, end: int) -> str:
     """The text from one word up to another, with what stands between."""
     end = min(end, len(reading.tokens))
     pieces = [f"{reading.cased[at]}{reading.gaps[at + 1]}" for at in range(start, end)]

@@ -116,7 +116,7 @@ def is_formula(text: str) -> bool:
     )
 
 
-class Candidate(NamedTuple):
+class FoundFormula(NamedTuple):
     """A formula of a reply: as it is written, and what it says in each reading of its commas.
 
     bold: whether it is in bold. denied: whether the text says that it is not the answer. about:
@@ -136,19 +136,23 @@ class Candidate(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def same(one: str, other: str, language: str = "en") -> bool | None:
+def is_same_formula(one: str, other: str, language: str = "en") -> bool | None:
     """Whether two short answers are the same in form or value; None where one of them cannot be
     read.
     """
     left, right = (
-        _shapes_of(last_box(text) or text, language) for text in (one, other)
+        parse_shapes(last_box(text) or text, language) for text in (one, other)
     )
     if not left or not right:
-        return True if bare(one) == bare(other) and bare(one) else None
-    return _equal(left, right)
+        return (
+            True
+            if plain_formula(one) == plain_formula(other) and plain_formula(one)
+            else None
+        )
+    return equal_shapes(left, right)
 
 
-def _equal(targets: Sequence[Shape], answers: Sequence[Shape]) -> bool:
+def equal_shapes(targets: Sequence[Shape], answers: Sequence[Shape]) -> bool:
     return any(
         _same_or_in_units(target, answer) for target in targets for answer in answers
     )
@@ -198,7 +202,7 @@ def _unitless(tree: Any) -> Any:
 
 
 @lru_cache(maxsize=512)
-def _shapes_of(text: str, language: str) -> tuple[Shape, ...]:
+def parse_shapes(text: str, language: str) -> tuple[Shape, ...]:
     """What a whole text says, in each reading of its commas; () where it is no formula."""
     shapes = []
     for reading in readings(
@@ -236,10 +240,10 @@ def joining_words(language: str) -> frozenset[str]:
 # -- formulas in a text ----------------------------------------------------------------
 
 
-def candidates(text: str, language: str) -> list[Candidate]:
+def find_formulas(text: str, language: str) -> list[FoundFormula]:
     """The formulas that stand in a stretch of text, in order."""
     text = text[-MAX_REGION_CHARS:].replace("$", " ")
-    out: list[Candidate] = []
+    out: list[FoundFormula] = []
     place = 0
     for bold in _BOLD.finditer(text):
         out += _plain_candidates(text[place : bold.start()], language, bold=False)
@@ -248,7 +252,7 @@ def candidates(text: str, language: str) -> list[Candidate]:
     return out + _plain_candidates(text[place:], language, bold=False)
 
 
-def _plain_candidates(text: str, language: str, *, bold: bool) -> list[Candidate]:
+def _plain_candidates(text: str, language: str, *, bold: bool) -> list[FoundFormula]:
     text = (
         re.sub(r"\\[()\[\]](?!\d)|\*\*|`", " ", text)
         if "\\" in text or "*" in text or "`" in text
@@ -261,7 +265,7 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[Candidate
     for matrix in re.finditer(
         r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}", text, re.DOTALL
     ):
-        by_text[matrix.group()] = list(_shapes_of(matrix.group(), language))
+        by_text[matrix.group()] = list(parse_shapes(matrix.group(), language))
         places[matrix.group()] = matrix.start()
     text = re.sub(
         r"\\begin\s*\{[pbBvV]?matrix\}.*?\\end\s*\{[pbBvV]?matrix\}",
@@ -308,7 +312,7 @@ def _in_context(
     near: str,
     between: str,
     behind: str,
-) -> Candidate:
+) -> FoundFormula:
     denied = (
         _DENIED_BEFORE.search(near) is not None
         or _DENIED_BEHIND.match(behind) is not None
@@ -319,7 +323,7 @@ def _in_context(
         _TORN_BEFORE.search(near) is not None or _TORN_BEHIND.match(behind) is not None
     )
     about = _ABOUT.search(near) is not None
-    return Candidate(written, shapes, bold, denied, about, aside, torn, between)
+    return FoundFormula(written, shapes, bold, denied, about, aside, torn, between)
 
 
 _EDGES = frozenset({",", ";", ":", "'", '"', ".", "?", "&", "and", "=", "*", "=>", "~"})
@@ -408,7 +412,7 @@ def _split(chunk: Sequence[Token], separators: set[str]) -> Iterator[list[Token]
 # -- what a reply says -----------------------------------------------------------------
 
 
-def bare(text: str) -> str:
+def plain_formula(text: str) -> str:
     """A text without spaces, brackets that group, the name of a variable and other ways to write
     the same.
     """
@@ -419,7 +423,7 @@ def bare(text: str) -> str:
     ).casefold()
 
 
-def library_says(
+def compare_with_math_verify(
     said: str, reference: str, latex: bool = True, expression: bool = True
 ) -> tuple[Any, ...]:
     """What math-verify, as it is, reads in two texts, None where it raises, and whether they are

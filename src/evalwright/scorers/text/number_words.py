@@ -14,10 +14,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from evalwright.scorers.text.han_numerals import _DIGITS, _MYRIADS, _PLACES, characters
+from evalwright.scorers.text.han_numerals import DIGITS, MYRIADS, PLACES, read_numerals
 from evalwright.scorers.text.marks import SPACELESS
 from evalwright.scorers.text.tokens import fold, word_list, word_set
-from evalwright.scorers.text.units import table
+from evalwright.scorers.text.units import number_table
 
 _ONES = word_list(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen"
@@ -45,7 +45,7 @@ _HALVES = {
 }
 _PARTS = {
     name: Decimal(1) / int(below)
-    for below, names in table("parts").items()
+    for below, names in number_table("parts").items()
     for name in names.split()
 }
 _PART = re.compile(
@@ -60,7 +60,7 @@ _GOES_ON = word_set(
     "komma virgule coma virgula point nonante septante huitante octante", *_PARTS
 )
 
-_SIGNS = "".join((*_DIGITS, *_PLACES, *_MYRIADS))
+_SIGNS = "".join((*DIGITS, *PLACES, *MYRIADS))
 _CHARACTERS = re.compile(f"[{_SIGNS}]+(?:(?<=[만억조]) [{_SIGNS}]+)*")
 _RATIO = re.compile(r"分之|分の|분의 ?")
 _COUNTED = "个個年人天月日本次万亿种座米克公厘分斤百篇位名只条で点個つ匹頭冊枚階歳岁歲层張张辆隻台"
@@ -107,7 +107,7 @@ _LONE_DIGIT = re.compile(
 """A digit in Korean that is no other word, for what stands behind it."""
 
 
-class Spelled(NamedTuple):
+class NumberInWords(NamedTuple):
     """A value and its place. cut: whether a neighbour belongs to it that is not read."""
 
     value: Decimal
@@ -116,21 +116,21 @@ class Spelled(NamedTuple):
     cut: bool = False
 
 
-def spelled(text: str, language: str) -> list[Spelled]:
+def find_number_words(text: str, language: str) -> list[NumberInWords]:
     """The numbers that a plain text writes in words, in order."""
     lowered = text.casefold()
-    out = [] if text.isascii() else list(_east_asian(lowered))
+    out = [] if text.isascii() else list(_find_east_asian(lowered))
     for code in dict.fromkeys(("en", language)):
-        if (table := _table(code)) is not None:
-            out += _joined(lowered, _entries(lowered, table), table, code)
-    kept: list[Spelled] = []
+        if (table := _load_number_words(code)) is not None:
+            out += _join_entries(lowered, _find_entries(lowered, table), table, code)
+    kept: list[NumberInWords] = []
     for one in sorted(out, key=lambda found: (found.start, -found.end)):
         if not kept or one.start >= kept[-1].end:
             kept.append(one)
     return kept
 
 
-class _Table(NamedTuple):
+class _NumberWords(NamedTuple):
     """longest: how many words an entry may have. stems: how entries begin. spaceless: finds entries
     where a script has no spaces.
     """
@@ -142,16 +142,18 @@ class _Table(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _table(language: str) -> _Table | None:
+def _load_number_words(language: str) -> _NumberWords | None:
     """Number words with their values; None where they are not known."""
-    hand = [word.partition("=") for word in table("words").get(language, "").split()]
+    hand = [
+        word.partition("=") for word in number_table("words").get(language, "").split()
+    ]
     rows = [
         (word.replace("_", " "), int(value or place))
         for place, (word, _, value) in enumerate(hand)
     ]
     values: dict[str, Decimal] = {}
     for form, value in (
-        _english() if language == "en" else rows or _by_library(language)
+        _english_forms() if language == "en" else rows or _library_forms(language)
     ):
         words = " ".join(
             fold(form.casefold()).replace("-", " ").replace(",", " ").split()
@@ -175,10 +177,10 @@ def _table(language: str) -> _Table | None:
         if len(word) > 3
     )
     pattern = re.compile("|".join(map(re.escape, spaceless))) if spaceless else None
-    return _Table(values, longest, stems, pattern)
+    return _NumberWords(values, longest, stems, pattern)
 
 
-def _english() -> Iterator[tuple[str, Decimal | int]]:
+def _english_forms() -> Iterator[tuple[str, Decimal | int]]:
     below = [
         *_ONES,
         *(
@@ -198,7 +200,7 @@ def _english() -> Iterator[tuple[str, Decimal | int]]:
     yield from (("twice", 2), ("thrice", 3))
 
 
-def _by_library(language: str) -> Iterator[tuple[str, Decimal | int]]:
+def _library_forms(language: str) -> Iterator[tuple[str, Decimal | int]]:
     try:
         from num2words import CONVERTER_CLASSES, num2words
     except ImportError:
@@ -233,19 +235,19 @@ def _by_library(language: str) -> Iterator[tuple[str, Decimal | int]]:
         yield from _HALVES.items()
 
 
-def _entries(text: str, table: _Table) -> list[Spelled]:
+def _find_entries(text: str, table: _NumberWords) -> list[NumberInWords]:
     """What of the table stands in a text, the longest first."""
     if table.spaceless is not None:
         found = table.spaceless.finditer(text)
         return [
-            Spelled(table.values[one.group()], *one.span())
+            NumberInWords(table.values[one.group()], *one.span())
             for one in found
             if len(one.group()) > 2
         ]
     words = [
         (fold(word.group()), word.start(), word.end()) for word in _WORD.finditer(text)
     ]
-    out: list[Spelled] = []
+    out: list[NumberInWords] = []
     place = 0
     while place < len(words):
         for size in range(min(table.longest, len(words) - place), 0, -1):
@@ -257,19 +259,19 @@ def _entries(text: str, table: _Table) -> list[Spelled]:
                 value = table.values.get(" ".join([*run[:-1], f"{run[-1][:-2]}os"]))
             if value is None:
                 value = (
-                    table.values.get(run[0], _compound(run[0], table))
+                    table.values.get(run[0], _value_of_compound(run[0], table))
                     if size == 1
                     else None
                 )
             if value is not None and not re.search(r"[\d.,;:()]", text[start:end]):
-                out.append(Spelled(value, start, end))
+                out.append(NumberInWords(value, start, end))
                 place += size - 1
                 break
         place += 1
     return out
 
 
-def _compound(word: str, table: _Table) -> Decimal | None:
+def _value_of_compound(word: str, table: _NumberWords) -> Decimal | None:
     """The value of a word that is several entries ("dreitausendzwanzig")."""
     total: Decimal | None = None
     while word:
@@ -289,7 +291,7 @@ def _compound(word: str, table: _Table) -> Decimal | None:
             if total is None
             else total + value
             if value < 1
-            else _sum(total, value)
+            else _combine(total, value)
         )
         if total is None:
             return None
@@ -297,7 +299,7 @@ def _compound(word: str, table: _Table) -> Decimal | None:
     return total
 
 
-def _sum(first: Decimal, second: Decimal) -> Decimal | None:
+def _combine(first: Decimal, second: Decimal) -> Decimal | None:
     """Two entries side by side: "two" "million", or "two million" "three hundred"; None where they
     are two numbers.
     """
@@ -312,9 +314,9 @@ def _sum(first: Decimal, second: Decimal) -> Decimal | None:
     return None
 
 
-def _joined(
-    text: str, entries: list[Spelled], table: _Table, language: str
-) -> Iterator[Spelled]:
+def _join_entries(
+    text: str, entries: list[NumberInWords], table: _NumberWords, language: str
+) -> Iterator[NumberInWords]:
     place = 0
     torn = False
     while place < len(entries):
@@ -326,7 +328,7 @@ def _joined(
             gap := text[end : entries[place].start]
         ):
             second = entries[place].value
-            total = _sum(value, second)
+            total = _combine(value, second)
             if language == "sw" and value in (100, 1000) and gap == " ":
                 total = value * second  # the multiple stands behind
             if gap == ", " and value < 1000:
@@ -360,12 +362,12 @@ def _joined(
                 value = value * entries[place].value
                 end = entries[place].end
                 place = place + 1
-        yield Spelled(
+        yield NumberInWords(
             value, start, end, cut or torn or _is_cut(text, start, end, table)
         )
 
 
-def _is_cut(text: str, start: int, end: int, table: _Table) -> bool:
+def _is_cut(text: str, start: int, end: int, table: _NumberWords) -> bool:
     """Whether a neighbour in words belongs to the number and is not read."""
     if table.spaceless is not None:
         return table.spaceless.match(text, end) is not None
@@ -383,13 +385,13 @@ def _is_cut(text: str, start: int, end: int, table: _Table) -> bool:
     return False
 
 
-def _east_asian(text: str) -> Iterator[Spelled]:
+def _find_east_asian(text: str) -> Iterator[NumberInWords]:
     end = 0
     for whole in _CHARACTERS.finditer(text):
         run = _without_copula(whole, text)
         if run.start() < end or not _is_number(run, text):
             continue
-        value = Decimal(characters(run.group()))
+        value = Decimal(read_numerals(run.group()))
         end = run.end()
         ratio = _RATIO.match(text, end)
         if (
@@ -397,18 +399,20 @@ def _east_asian(text: str) -> Iterator[Spelled]:
             and value
             and (above := _CHARACTERS.match(text, ratio.end())) is not None
         ):
-            value = characters(above.group()) / value
+            value = read_numerals(above.group()) / value
             end = above.end()
         cut = text[end : end + 1] in tuple("多几点點점余半") or text[
             run.start() - 1 : run.start()
         ] in tuple("第点點점半数几")
-        yield Spelled(value, run.start(), end, cut)
+        yield NumberInWords(value, run.start(), end, cut)
     for point in _KOREAN_POINT.finditer(text):
-        decimals = "".join(str(_DIGITS[char]) for char in point[2])
-        yield Spelled(Decimal(f"{characters(point[1])}.{decimals}"), *point.span())
+        decimals = "".join(str(DIGITS[char]) for char in point[2])
+        yield NumberInWords(
+            Decimal(f"{read_numerals(point[1])}.{decimals}"), *point.span()
+        )
     for native in _NATIVE_RUN.finditer(text):
         parts = [_NATIVE[word] for word in native.groups() if word]
-        yield Spelled(Decimal(sum(parts)), *native.span())
+        yield NumberInWords(Decimal(sum(parts)), *native.span())
 
 
 def _without_copula(run: re.Match[str], text: str) -> re.Match[str]:

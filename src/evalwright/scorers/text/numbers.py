@@ -14,15 +14,15 @@ from decimal import Decimal, localcontext
 from functools import lru_cache
 from math import prod
 
-from evalwright.scorers.text.number_words import spelled
+from evalwright.scorers.text.number_words import find_number_words
 from evalwright.scorers.text.tokens import word_set
 from evalwright.scorers.text.units import (
     ORDINALS,
     PERCENT,
     Unit,
     counter_after,
+    number_table,
     parse_unit,
-    table,
     unit_after,
 )
 
@@ -56,9 +56,9 @@ _BELOW_ZERO = re.compile(
     r" zero)",
     re.IGNORECASE,
 )
-MAGNITUDE = {
+MAGNITUDES = {
     word: int(power)
-    for power, words in table("magnitudes").items()
+    for power, words in number_table("magnitudes").items()
     for word in words.split()
 }
 _MAGNITUDE_WORD = re.compile(
@@ -89,7 +89,9 @@ _MONEY = re.compile(r"(?:[$€£]|(?<!\w)(?:usd|eur|gbp))\s?$", re.IGNORECASE)
 _PAIRS = re.compile(
     r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE
 )
-_BESIDE = {name: f"(?:{'|'.join(lines)})" for name, lines in table("beside").items()}
+_BESIDE = {
+    name: f"(?:{'|'.join(lines)})" for name, lines in number_table("beside").items()
+}
 _RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECASE)
 _COUNTED_RANGE = re.compile(
     r"[-–~～]|또는|아니면|혹은|이?나|または|もしくは|か|或者?|还是|至|到|から"
@@ -165,12 +167,12 @@ def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
     for match in _DIGITS.finditer(text):
         if found and match.start() < found[-1].end:
             continue
-        if (number := _digits(match, text, language)) is not None:
+        if (number := _read_digits(match, text, language)) is not None:
             found.append(number)
         if len(found) == 200:
             break
     taken = [(one.start, one.end) for one in found]
-    for value, start, end, cut in spelled(text, language):
+    for value, start, end, cut in find_number_words(text, language):
         if any(first < end and start < last for first, last in taken) or (
             value == 1 and re.match(r" (?:of|or|another)\b", text[end:])
         ):
@@ -187,7 +189,9 @@ def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
         )
     found += _days_in_words(text)
     return tuple(
-        _in_context(_together(sorted(found, key=lambda one: one.start), text), text)
+        _with_context(
+            _join_neighbours(sorted(found, key=lambda one: one.start), text), text
+        )
     )
 
 
@@ -200,11 +204,11 @@ def _days_in_words(text: str) -> Iterator[Number]:
         yield Number((days,), *word.span(), unit=parse_unit("日"), figures=1, word=True)
 
 
-def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
+def _read_digits(match: re.Match[str], text: str, language: str) -> Number | None:
     written = match.group()
     start = match.start()
     end = match.end()
-    values = _readings(written, match["spaced"] is not None, language)
+    values = _possible_values(written, match["spaced"] is not None, language)
     decade = text[end : end + 1] == "s" and len(written) == 4 and written.endswith("0")
     if (
         not values
@@ -266,7 +270,7 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
     for _ in range(2):
         word = _MAGNITUDE_WORD.match(text, end)
         form = word[1].casefold() if word else ""
-        power = 12 if paid and form == "t" else MAGNITUDE.get(form)
+        power = 12 if paid and form == "t" else MAGNITUDES.get(form)
         small = (
             form in tuple("mb") and not word[1].isupper() and not paid
             if word
@@ -338,7 +342,7 @@ def _with_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]
     return (total + part,)
 
 
-def _together(found: Sequence[Number], text: str) -> list[Number]:
+def _join_neighbours(found: Sequence[Number], text: str) -> list[Number]:
     """With "1 h 30 min" as one number, and digits right after a unit ("1m75") as one that cannot be
     read.
     """
@@ -376,7 +380,7 @@ def _together(found: Sequence[Number], text: str) -> list[Number]:
     return out
 
 
-def _in_context(found: Sequence[Number], text: str) -> Iterator[Number]:
+def _with_context(found: Sequence[Number], text: str) -> Iterator[Number]:
     """With what the words around say: a minus, "about", "at least", a range."""
     counters = [
         counter_after(text, one.end) if one.unit is None else None for one in found
@@ -423,7 +427,7 @@ def _ratio(above: str, below: str) -> Decimal:
         return Decimal(above) / Decimal(below)
 
 
-def _readings(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
+def _possible_values(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
     """The values that digits with separators may have, the likeliest first; none for what is no
     number (a version, a date).
     """

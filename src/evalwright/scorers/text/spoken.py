@@ -16,7 +16,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from evalwright.core.sentences import sentences
-from evalwright.scorers.answers.reply import MOST_CHARACTERS
+from evalwright.scorers.answers.reply import MAX_REPLY_CHARS
 from evalwright.scorers.text.language import (
     identify,
     in_script,
@@ -87,8 +87,8 @@ def spoken(text: str, code: str) -> Spoken:
     """
     code = short_code(code)
     speaks("", code)  # whether it can be told
-    if len(text) > MOST_CHARACTERS:
-        text = f"{text[: MOST_CHARACTERS // 2]}\n\n{text[-MOST_CHARACTERS // 2 :]}"
+    if len(text) > MAX_REPLY_CHARS:
+        text = f"{text[: MAX_REPLY_CHARS // 2]}\n\n{text[-MAX_REPLY_CHARS // 2 :]}"
     text = _EXCUSED.sub(" ", text)
     unquoted = _QUOTED.sub(" ", text)
     text = text if _is_brief(unquoted) else unquoted

@@ -78,13 +78,13 @@ class Unit(NamedTuple):
         """How many of this unit each unit of the table that measures the same is."""
         return {
             factor / self.factor
-            for factor, dimension in _names().values()
+            for factor, dimension in _unit_names().values()
             if ((dimension, 1),) == self.dimensions
         }
 
 
 @cache
-def table(name: str) -> dict[str, Any]:
+def number_table(name: str) -> dict[str, Any]:
     """A part of `numbers.toml`."""
     found: dict[str, Any] = tomllib.loads(
         Path(__file__).with_name("numbers.toml").read_text(encoding="utf-8")
@@ -92,17 +92,17 @@ def table(name: str) -> dict[str, Any]:
     return found
 
 
-def pattern(name: str) -> re.Pattern[str]:
+def sentence_pattern(name: str) -> re.Pattern[str]:
     """A pattern for sentences of `numbers.toml`."""
-    return re.compile(table("sentence")[name], re.IGNORECASE)
+    return re.compile(number_table("sentence")[name], re.IGNORECASE)
 
 
 @cache
-def _names() -> dict[str, tuple[Decimal, str]]:
+def _unit_names() -> dict[str, tuple[Decimal, str]]:
     out: dict[str, tuple[Decimal, str]] = {}
     rows = [
         (dimension, *row)
-        for dimension, factors in table("units").items()
+        for dimension, factors in number_table("units").items()
         for row in factors.items()
     ]
     for dimension, factor, names in rows:
@@ -124,12 +124,12 @@ def _names() -> dict[str, tuple[Decimal, str]]:
 
 def unit_after(text: str, start: int) -> tuple[Unit, int] | None:
     """The unit that begins at a place of a text, and where it ends."""
-    found = _one(text, start)
+    found = _parse_simple_unit(text, start)
     if found is None:
         return None
     factor, powers, end = found
     while (joint := _PER.match(text, end)) is not None and (
-        other := _one(text, joint.end())
+        other := _parse_simple_unit(text, joint.end())
     ) is not None:
         factor /= other[0]
         for name, power in other[1].items():
@@ -149,11 +149,13 @@ def unit_after(text: str, start: int) -> tuple[Unit, int] | None:
     )
 
 
-def _one(text: str, start: int) -> tuple[Decimal, dict[str, int], int] | None:
+def _parse_simple_unit(
+    text: str, start: int
+) -> tuple[Decimal, dict[str, int], int] | None:
     match = _WORD.match(text, start)
     if match is None:
         return None
-    names = _names()
+    names = _unit_names()
     written = match["name"].replace(" ", "")
     end = match.end("name")
     second = _SECOND.match(text, end)
@@ -209,7 +211,9 @@ def counter_after(text: str, start: int) -> tuple[str, int] | None:
 @cache
 def _groups() -> dict[str, str]:
     groups = [
-        group.split("/") for row in table("counters").values() for group in row.split()
+        group.split("/")
+        for row in number_table("counters").values()
+        for group in row.split()
     ]
     return {name: names[0] for names in groups for name in names}
 

@@ -18,7 +18,7 @@ from evalwright.compat.hret.config import (
     examples_text,
 )
 from evalwright.compat.hret.settings import Given
-from evalwright.scorers.answers.reply import said
+from evalwright.scorers.answers.reply import parse_reply
 
 __all__ = [
     "DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE",
@@ -63,7 +63,7 @@ def extract_final_answer(raw_output: str, *, published: bool | None = None) -> s
     """
     if settings.scoring() == "published" if published is None else published:
         return arithmetic.final_answer(raw_output)
-    found = said(raw_output)
+    found = parse_reply(raw_output)
     return found.raw if found.marked else raw_output
 
 

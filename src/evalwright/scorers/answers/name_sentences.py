@@ -1,0 +1,686 @@
+"""What one sentence of a reply does with the question: it gives a target name, or something else, or
+neither.
+
+A sentence answers with the target where it names it plainly: not denied, not only to explain another
+name ("Picasso's friend Dalí"), not as one of several alternatives, and with no other answer in an
+earlier clause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from evalwright.scorers.answers.name_likeness import (
+    describe_likeness,
+    is_loosely_near,
+)
+from evalwright.scorers.answers.name_targets import (
+    NAME_HEADS,
+    NAME_PARTICLES,
+    Mention,
+    NameTarget,
+    align_with_targets,
+    find_mentions,
+    is_same_given_name,
+    is_same_word,
+    order_tone_marks,
+    text_behind,
+    tone_forms_of,
+)
+from evalwright.scorers.answers.verdict import shortened
+from evalwright.scorers.text.cues import (
+    anywhere,
+    cues,
+    joined_patterns,
+    label_alternatives,
+    months,
+    words,
+)
+from evalwright.scorers.text.folded import (
+    ARTICLES,
+    CASED_SCRIPTS,
+    FUNCTION_WORDS,
+    FoldedText,
+    fold_text,
+    script_of,
+    simplify_characters,
+    text_between,
+    without_tag_question,
+)
+from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.tokens import word_set
+
+MIN_KIND_CHARS = 6
+"""Of a word for a kind of thing, such as "capital"; shorter ones ("which", "where") only ask."""
+MAX_BARE_WORDS = 6
+MAX_ARTICLES = 8
+BARE_CHARS = {"CJK": 10, "KANA": 12, "THAI": 18, "LAO": 18, "KHMER": 18, "MYANMAR": 18}
+"""Scripts without spaces, and how many characters a bare name has at most."""
+ASIDE_REACH_WORDS = 4
+DENIAL_REACH_WORDS = 6
+CORRECTION_REACH_WORDS = 30
+
+_WRONG = word_set("wrong false incorrect mistaken falsch faux falso")
+_PERHAPS = word_set("could might may maybe possibly perhaps")
+_OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
+_USED_TO_BE = re.compile(
+    r"\b(?:used to be|once was|was once|was"
+    r" formerly|formerly|früher|ehemals|autrefois|jadis|antiguamente|un"
+    r" tempo|antigamente"
+    r"|раньше|когда-то|kiedyś|eskiden|dulu|từng|dati)\b|以前|曾|かつて|예전|이전에|한때",
+    re.IGNORECASE,
+)
+_NAMELY = re.compile(
+    r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то"
+    r" есть|yaitu|yakni|tức)\b|即|つまり|즉"
+)
+_OTHER_NAME = re.compile(
+    r"\b(?:now|known|called|named|aka|a\.k\.a|alias|pen name|real"
+    r" name|nicknamed?|n[ée]e|born|also|or|also spelled|short for|stands?"
+    r" for|meaning|auch|genannt|dit|llamad[oa])\b",
+    re.IGNORECASE,
+)
+_CONNECTIVE = re.compile(
+    "(?<=[가-힣]고)(?<![라다냐자]고)(?<!알고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데)"
+    " |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)"
+)
+"""Where a clause ends in scripts that set no comma there."""
+_ADVERB = re.compile(r"\w+(?:ly|mente|ment)", re.IGNORECASE)
+_ASIDE_BEHIND = re.compile(simplify_characters(joined_patterns("aside_behind")))
+_REJECTED_BEHIND = re.compile(
+    simplify_characters(joined_patterns("rejected_behind")), re.IGNORECASE
+)
+_CORRECTED_BEHIND = re.compile(
+    simplify_characters(joined_patterns("corrected_behind")), re.IGNORECASE
+)
+_MISTAKEN_BEFORE = re.compile(
+    rf"(?:{simplify_characters(joined_patterns('mistaken_before'))})$"
+)
+_DENIED_TWICE = re.compile(
+    simplify_characters(
+        r"(?:오답|틀린|틀렸|잘못|과언|빼고|제외|말고)[^.?!]{0,12}(?:아니|아닙|없|않)|以外[^。"
+        r"]{0,8}(?:ない|ありません|没有)|間違いありません"
+        r"|\b(?:not|never|n't)\b[^.?!]{0,16}\b(?:wrong|false|incorrect)\b|\bnicht[^.?!]{0,16}\bfalsch"
+    ),
+    re.IGNORECASE,
+)
+_PREFERRED = word_set("instead rather statt anstatt plutot")
+"""Words behind a name that set it before another: "Paris instead of Lyon"."""
+NAMESAKES = tuple(label_alternatives("namesake").split("|"))
+
+
+def _has_all_words(words: Sequence[str], target_words: Sequence[str]) -> bool:
+    """Whether words hold all that are wanted, written together or apart, as an initial or with a
+    slip.
+    """
+    ends = range(len(words) + 1)
+    runs = {"".join(words[start:end]) for end in ends for start in range(end)}
+    return all(
+        word in runs
+        or any(
+            is_same_word(token, word) or word == token[:1] or token == word[:1]
+            for token in words
+        )
+        for word in target_words
+    )
+
+
+class SentenceAnswer(Enum):
+    """What a sentence does with the question."""
+
+    GIVES = "gives the target"
+    OTHER = "gives another answer"
+    REFUSES = "names the target and does not give it"
+    SILENT = "says nothing of it"
+
+
+class ReadSentence(NamedTuple):
+    """What a sentence says, why, and what a careful reader might argue with. firm: it is a bare
+    name or takes up the question.
+    """
+
+    kind: SentenceAnswer
+    why: str = ""
+    doubt: str = ""
+    firm: bool = False
+
+
+SILENT = ReadSentence(SentenceAnswer.SILENT)
+
+
+class SentenceReader:
+    """What a sentence does with the question: gives a target, another answer, or none."""
+
+    def __init__(
+        self,
+        targets: Sequence[NameTarget],
+        question: str,
+        language: str,
+        confusable: Sequence[str] = (),
+        is_person: bool = False,
+    ) -> None:
+        self.targets = targets
+        self.is_person = is_person
+        self.confusable = (
+            *confusable,
+            *(name for name in NAMESAKES if name not in self._plain_targets()),
+        )
+        self.cues = cues(language)
+        code = language.split("-")[0]
+        self.tones = tone_forms_of(targets) if code == "vi" else {}
+        self.capitalises_nouns = code == "de"
+        self.is_english = code == "en"
+        self.inflected = code in (
+            "pl",
+            "ru",
+            "uk",
+            "tr",
+            "ta",
+            "hi",
+            "ar",
+            "fi",
+            "hu",
+            "cs",
+            "sk",
+            "et",
+        )
+        self.is_latin = code == "tr"
+        self.denies_behind = code in ("ko", "ja", "tr", "hi", "ta")
+        question_tokens = [token for token in fold_text(plain(question[:2000])).tokens if token]
+        self.asked = frozenset(token[:5] for token in question_tokens)
+        long = (
+            token
+            for token in question_tokens
+            if len(token) > 3 or not (token.isalpha() and token.isascii())
+        )
+        long_words = list(long)
+        own_words = [token for token in long_words if token not in FUNCTION_WORDS]
+        # "What is the capital of the country?" has no words of its own but those for kinds of
+        # things.
+        kinds = [token for token in long_words if len(token) >= MIN_KIND_CHARS]
+        self.about = frozenset(token[:5] for token in own_words or kinds)
+        self.forms = frozenset(
+            form
+            for target in targets
+            for form in (*target.forms, " ".join(target.tokens))
+        )
+        self.longest_form = max(map(len, self.forms), default=0)
+        self.is_common_noun = any(target.text[:1].islower() for target in targets)
+        self.restarts = self.cues.turns | words("sure", language)
+        self.no_names = (
+            NAME_HEADS
+            | self.cues.negations
+            | self.cues.aside
+            | self.cues.turns
+            | words("sure")
+            | set(months())
+        )
+
+    def describe_likeness(self, content: Sequence[str]) -> str:
+        """What makes words like a target; in other languages than English any shared letters do, as
+        less is known of their forms.
+        """
+        reason = describe_likeness(content, self.targets)
+        if reason or self.is_english or not is_loosely_near(content, self.targets):
+            return reason
+        return (
+            f"'{shortened(' '.join(content))}' shares words or letters with the target"
+        )
+
+    def read(self, text: str) -> ReadSentence:
+        text = _CONNECTIVE.sub(", ", text)
+        if self.is_target(text):
+            return ReadSentence(
+                SentenceAnswer.GIVES, f"'{shortened(text)}' is a target", firm=True
+            )
+        if "?" in without_tag_question(text):
+            return SILENT
+        reading = self.fold(text)
+        named = self._find_mentions(reading)
+        if not named:
+            return self._read_without_target(reading)
+
+        plainly = [
+            mention for mention in named if not self._is_no_answer(reading, mention)
+        ]
+        quoted = f"'{shortened(text)}'"
+        if not plainly:
+            if all(self._is_denied(reading, mention) for mention in named):
+                twice = (
+                    "perhaps a denial of a denial"
+                    if _DENIED_TWICE.search(reading.text)
+                    else ""
+                )
+                return ReadSentence(
+                    SentenceAnswer.REFUSES, f"{quoted} denies the target", twice
+                )
+            if all(self._is_other_person(reading, mention) for mention in named):
+                return ReadSentence(
+                    SentenceAnswer.REFUSES, f"{quoted} gives another name", firm=True
+                )
+            reason = "names the target only in passing"
+            return ReadSentence(
+                SentenceAnswer.REFUSES, f"{quoted} {reason}", reason, firm=True
+            )
+        mention = plainly[0]
+        if reason := self._reason_against(reading, mention, plainly):
+            return ReadSentence(
+                SentenceAnswer.REFUSES, f"{quoted}: {reason}", reason, firm=True
+            )
+        name = " ".join(reading.cased[mention.start : mention.end])
+        firm = self._takes_up_question(reading.tokens) or self.is_bare_name(text)
+        return ReadSentence(
+            SentenceAnswer.GIVES,
+            f"'{name}' is given",
+            self._doubt_about(reading, mention),
+            firm,
+        )
+
+    def _read_without_target(self, reading: FoldedText) -> ReadSentence:
+        """What a sentence without a target answers: a bare name, or a name in words of the
+        question.
+        """
+        if _REJECTED_BEHIND.search(reading.text):
+            return SILENT
+        opening = self._opening_name(reading.text)
+        if opening and not self.describe_likeness(
+            self.content_words(fold_text(opening).tokens)
+        ):
+            return ReadSentence(
+                SentenceAnswer.OTHER,
+                f"'{shortened(opening)}' is none of the targets",
+                firm=True,
+            )
+        if not self._takes_up_question(reading.tokens) or self.cues.denies(
+            reading.tokens, reading.text
+        ):
+            return SILENT
+        content = self.content_words(reading.tokens)
+        if script_of(reading.text) in CASED_SCRIPTS and not self.is_common_noun:
+            content = self._other_names(reading, 0, len(reading.tokens))
+        if not content:
+            return SILENT
+        return ReadSentence(
+            SentenceAnswer.OTHER,
+            f"'{shortened(reading.text)}' gives something else",
+            firm=True,
+        )
+
+    def _is_no_answer(self, reading: FoldedText, mention: Mention) -> bool:
+        """Whether a mention is no answer of its own: denied, another person's name, or in words
+        about another name.
+        """
+        return (
+            self._is_denied(reading, mention)
+            or self._is_aside(reading, mention)
+            or self._is_other_person(reading, mention)
+        )
+
+    def _reason_against(
+        self, reading: FoldedText, mention: Mention, plainly: Sequence[Mention]
+    ) -> str:
+        """Why a plain mention is not the sentence's answer; "" where it is."""
+        tokens = reading.tokens
+        size = len(reading.tokens)
+        first, last = reading.clause(mention.start, mention.end)
+        if self._is_alternative(reading, mention, plainly):
+            return "the target is one of several"
+        goes_on = bool(
+            self._words_of_question(tokens[last:])
+            or self._other_names(reading, last, size)
+        )
+        if goes_on and _USED_TO_BE.search(text_between(reading, first, last)):
+            return "the target was the answer once"
+        if self._earlier_answer(reading, mention, first):
+            return "something else is given first"
+        is_last = mention.start == max(mention_beside.start for mention_beside in plainly)
+        if is_last and _CORRECTED_BEHIND.match(
+            text_behind(reading, mention, CORRECTION_REACH_WORDS)
+        ):
+            return "another answer may be given behind it"
+        return ""
+
+    def _doubt_about(self, reading: FoldedText, mention: Mention) -> str:
+        """What a careful reader might argue with where the target is given."""
+        first, last = reading.clause(mention.start, mention.end)
+        if (
+            first
+            and last - first <= mention.end - mention.start
+            and self._other_names(reading, 0, first)
+        ):
+            return "the target behind another name"
+        if (
+            first
+            and self._takes_up_question(reading.tokens[:first])
+            and not self._words_of_question(reading.tokens[first:last])
+        ):
+            return "another clause says more of the question"
+        if not mention.sure and not self.is_person:
+            return "the target in a longer name"
+        return ""
+
+    def _is_alternative(
+        self, reading: FoldedText, mention: Mention, plainly: Sequence[Mention]
+    ) -> bool:
+        """Whether the target is offered beside something else: "Paris or Lyon", "may be Paris,
+        could be Lyon".
+        """
+        tokens = reading.tokens
+        alternatives = self.cues.alternatives - self.asked
+        for at, token in enumerate(tokens):
+            if token not in alternatives:
+                continue
+            before = any(other.end == at for other in plainly)
+            behind = any(
+                at < other.start <= at + ASIDE_REACH_WORDS for other in plainly
+            )
+            if before != behind:
+                return True
+        text = text_between(reading, max(0, mention.start - 3), mention.end + 3)
+        if anywhere("alternative", text) and len(plainly) < 2:
+            return True
+        hedges = [at for at, token in enumerate(tokens) if token in _PERHAPS]
+        return len(hedges) > 1 and bool(
+            self._other_names(reading, mention.end, len(tokens))
+        )
+
+    def _earlier_answer(
+        self, reading: FoldedText, mention: Mention, clause: int
+    ) -> bool:
+        """Whether a clause before the target's gives another answer: it takes up the question, or
+        opens with a bare name.
+        """
+        tokens = reading.tokens
+        restart = max(
+            (at + 1 for at in range(mention.start) if tokens[at] in self.restarts),
+            default=0,
+        )
+        if not clause or (restart > 0 and restart >= clause - 1):
+            return False
+        beside = text_between(reading, clause, mention.start)
+        is_in_brackets = reading.gaps[clause].rstrip().endswith(("(", "（"))
+        earlier_text = text_between(reading, restart, mention.start)
+        if _NAMELY.search(beside) or _REJECTED_BEHIND.search(earlier_text):
+            return False
+        if _CORRECTED_BEHIND.search(earlier_text):
+            return False  # "부산이라고 생각했는데 알고 보니 서울"
+        if (
+            is_in_brackets
+            and _OTHER_NAME.search(beside)
+            and not _USED_TO_BE.search(beside)
+        ):
+            return False  # "Bombay (now called Mumbai)"
+        places = range(restart, clause)
+        earlier = [tokens[at] for at in places]
+        if script_of(reading.text) in CASED_SCRIPTS and not self.is_common_noun:
+            others = [
+                name for at in places for name in self._other_names(reading, at, at + 1)
+            ]
+        else:
+            others = [
+                token for token in self.content_words(earlier) if not token.isdecimal()
+            ]
+        is_cased = script_of(reading.text) in CASED_SCRIPTS
+        says_more = is_in_brackets and bool(
+            self.content_words(tokens[clause : mention.start])
+        )
+        answers = (
+            says_more  # "Sydney (the parliament sits in Canberra)"
+            or self._takes_up_question(earlier)
+            or (is_cased and self._words_of_question(earlier))
+            or self._opening_name(reading.text)
+        )
+        if not others or not answers:
+            return False
+        last = reading.clause(mention.start, mention.end)[1]
+        is_alone = last - clause <= mention.end - mention.start
+        if not self.is_person and is_alone and reading.gaps[clause].strip() == ",":
+            return False  # "Paris, France"
+        if _USED_TO_BE.search(text_between(reading, restart, clause)):
+            return False
+        mine = self._words_of_question(tokens[clause:last])
+        is_spaceless = script_of(reading.text) in BARE_CHARS
+        return is_spaceless or not mine - self._words_of_question(earlier)
+
+    def _is_denied(self, reading: FoldedText, mention: Mention) -> bool:
+        """Whether a negation stands before a mention in its clause, or right after it."""
+        tokens = reading.tokens
+        first, last = reading.clause(mention.start, mention.end)
+        before = tokens[max(first, mention.start - DENIAL_REACH_WORDS) : mention.start]
+        if before[-2:] == ["anything", "but"] or not _WRONG.isdisjoint(
+            tokens[mention.end : mention.end + 5]
+        ):
+            return True
+        before = before[self.cues.turn_in(before) :]
+        if before[-2:] == ["other", "than"]:
+            return False
+        behind_text = text_behind(reading, mention)
+        before_text = text_between(
+            reading, max(first, mention.start - DENIAL_REACH_WORDS), mention.start
+        )
+        if _REJECTED_BEHIND.match(behind_text) or _MISTAKEN_BEFORE.search(before_text):
+            return True
+        has_own_order = not reading.text.isascii() or self.is_latin
+        before = [] if self.denies_behind and has_own_order else before
+        near = tokens[mention.end : min(last, mention.end + 3)]
+        preferred = next(
+            (index for index, token in enumerate(near) if token in _PREFERRED),
+            len(near),
+        )
+        near = near[:preferred]
+        behind = "".join(tokens[mention.end : min(last, mention.end + 8)])
+        return self.cues.denies(
+            [*before, *near], "".join(before)[-8:]
+        ) or self.cues.denies([], behind)
+
+    def _is_aside(self, reading: FoldedText, mention: Mention) -> bool:
+        """Whether a mention only explains another name: "the rival of ...", "after ...", "세종의 아들
+        ...".
+        """
+        start = max(
+            self.cues.turn_in(reading.tokens[: mention.start]),
+            mention.start - ASIDE_REACH_WORDS,
+        )
+        near = reading.tokens[start : mention.start]
+        if near[-2:] == ["other", "than"]:
+            return False
+        if "than" in near[-2:]:
+            return True
+        if any(
+            token in self.cues.aside and token[:5] not in self.asked for token in near
+        ):
+            return True
+        if _ASIDE_BEHIND.match(text_behind(reading, mention)):
+            return True
+        return self._is_possessor(reading, mention) and not self.cues.aside.isdisjoint(
+            reading.tokens[mention.end + 1 : mention.end + 4]
+        )
+
+    def _is_possessor(self, reading: FoldedText, mention: Mention) -> bool:
+        """Whether an English possessive ending follows."""
+        return reading.tokens[mention.end : mention.end + 1] == ["s"]
+
+    def _is_other_person(self, reading: FoldedText, mention: Mention) -> bool:
+        """Whether a mention is another person's name: the surname of a target, with given names
+        that are not the target's.
+        """
+        named = reading.tokens[mention.start : mention.end]
+        surnames = {target.surname: target for target in self.targets if target.given}
+        if " ".join(named) in self.forms and " ".join(named) not in surnames:
+            return reading.tokens[mention.end : mention.end + 1] in (
+                ["junior"],
+                ["senior"],
+            )
+        target = next(
+            (surnames[name] for name in surnames if " ".join(named).endswith(name)),
+            None,
+        )
+        if target is None:
+            return False
+        given_names = named[: -len(target.surname.split())]
+        index = mention.start
+        while (
+            index > 0
+            and reading.cased[index - 1][:1].isupper()
+            and reading.gaps[index] in (" ", ". ", "-", ".")
+        ):
+            index -= 1
+            given_names.insert(0, reading.tokens[index])
+        given_names = [
+            token
+            for token in given_names
+            if token not in NAME_HEADS and token[:5] not in self.asked
+        ]
+        given_names = [token for token in given_names if token not in NAME_PARTICLES] or given_names
+        fits = [
+            theirs for theirs in surnames.values() if theirs.surname == target.surname
+        ]
+        if (
+            not self.is_person
+            and len(given_names) > 1
+            and all(len(theirs.given) > 1 for theirs in fits)
+        ):
+            # "Hyper Text Transport Protocol": a phrase with another word is another phrase
+            return not any(_has_all_words(given_names, theirs.given) for theirs in fits)
+        return bool(given_names) and not any(
+            is_same_given_name(given_names[-1], theirs.given[-1])
+            or is_same_given_name(given_names[0], theirs.given[0])
+            for theirs in fits
+        )
+
+    def is_target(self, text: str) -> bool:
+        """Whether a text is a target and nothing else."""
+        text = without_tag_question(text)
+        tokens = self.fold(text).tokens
+        if "?" in text or len(tokens) > self.longest_form + MAX_ARTICLES:
+            return False
+        while (
+            len(tokens) > 1
+            and tokens[0] in ARTICLES
+            and " ".join(tokens) not in self.forms
+        ):
+            tokens = tokens[1:]
+        return " ".join(tokens) in self.forms or "".join(tokens) in self.forms
+
+    def _plain_targets(self) -> set[str]:
+        return {" ".join(target.tokens) for target in self.targets}
+
+    def fold(self, text: str) -> FoldedText:
+        reading = align_with_targets(fold_text(text), self.targets, self.inflected)
+        if not self.tones:
+            return reading
+        tokens = [
+            (
+                token
+                if word.isascii()
+                or order_tone_marks(word)
+                in self.tones.get(token, (order_tone_marks(word),))
+                else order_tone_marks(word)
+            )
+            for word, token in zip(reading.cased, reading.tokens, strict=True)
+        ]
+        return reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
+
+    def _find_mentions(self, reading: FoldedText) -> list[Mention]:
+        return find_mentions(reading, self.targets, self.confusable, self.asked)
+
+    def _words_of_question(self, tokens: Sequence[str]) -> set[str]:
+        return {token[:5] for token in tokens} & self.about
+
+    def _takes_up_question(self, tokens: Sequence[str]) -> bool:
+        """Whether words hold at least half of the question's."""
+        return len(self._words_of_question(tokens)) * 2 >= max(len(self.about), 1)
+
+    def content_words(self, tokens: Sequence[str]) -> list[str]:
+        """The words that are neither small ones nor the question's."""
+        return [
+            token
+            for token in tokens
+            if token and token not in FUNCTION_WORDS and token[:5] not in self.asked
+        ]
+
+    def _opening_name(self, text: str) -> str:
+        """The bare name with which a sentence opens, up to its first mark; "" where it opens
+        otherwise.
+        """
+        end = _OPENS.search(text, 2)
+        opening = text[: end.start()] if end else text
+        tokens = fold_text(opening).tokens
+        pieces = opening.split()
+        small = FUNCTION_WORDS - ARTICLES
+        skipped = next(
+            (at for at, token in enumerate(tokens) if token not in small or at > 3), 0
+        )
+        name = (
+            " ".join(pieces[skipped:])
+            if skipped and len(pieces) == len(tokens)
+            else opening.strip()
+        )
+        is_adverb = _ADVERB.fullmatch(name) is not None
+        return (
+            name
+            if self.is_bare_name(name)
+            and not is_adverb
+            and not self.cues.denies(tokens, opening)
+            else ""
+        )
+
+    def is_bare_name(self, text: str) -> bool:
+        """Whether a text is nothing but a name, or a short noun where the targets are such."""
+        reading = fold_text(text)
+        if (
+            not reading.tokens
+            or len(reading.tokens) > MAX_BARE_WORDS
+            or "?" in text
+            or ":" in text
+        ):
+            return False
+        content = self.content_words(reading.tokens)
+        script = script_of(text)
+        if script not in CASED_SCRIPTS:
+            return 0 < len(content) <= BARE_CHARS.get(script, 4)
+        is_noun = self.is_common_noun or (self.capitalises_nouns and len(content) == 1)
+        if (
+            is_noun
+            and 0 < len(content) <= 2
+            and set(reading.tokens) <= {*content, *ARTICLES}
+        ):
+            return True
+        inner = NAME_PARTICLES | ARTICLES
+        return not NAME_HEADS.issuperset(content) and all(
+            word[:1].isupper() or token in inner
+            for word, token in zip(reading.cased, reading.tokens, strict=True)
+        )
+
+    def _other_names(self, reading: FoldedText, start: int, end: int) -> list[str]:
+        """Capitalised words between two places that are neither the question's nor a target's, nor
+        in a clause that denies.
+        """
+        targets = [token for target in self.targets for token in target.tokens]
+        names = []
+        for index in range(start, min(end, len(reading.tokens))):
+            word = reading.cased[index]
+            token = reading.tokens[index]
+            if (
+                not word[:1].isupper()
+                or len(token) < 2
+                or token in self.no_names
+                or token in targets
+            ):
+                continue
+            if not self.content_words([token]):
+                continue
+            beside = (
+                reading.cased[index + 1][:1] if index + 1 < len(reading.cased) else ""
+            )
+            if index == 0 and not (
+                beside and (beside.isupper() or reading.tokens[1] in FUNCTION_WORDS)
+            ):
+                continue  # a sentence begins with a capital
+            if self._is_denied(reading, Mention(index, index + 1, True)):
+                continue
+            names.append(word)
+        return names
