@@ -106,7 +106,7 @@ def _chosen(sample: Sample, answer: Answer) -> str:
     choice = answer.choice
     if choice is None or len(values) != len(sample.choices):
         return "chosen by the strategy"
-    best = max(sample.gold, key=lambda place: values[place])
+    best = max(sample.gold, key=lambda option: values[option])
     beside = (
         f"; the right option {_letter(best)} has {values[best]:.1f}"
         if choice not in sample.gold
@@ -172,10 +172,10 @@ def classification(sample: Sample, answer: Answer) -> Score:
     if len(values) == len(sample.choices):
         parts["probability"] = values[-1]
     right = answer.choice == sample.gold[0]
-    said = f"{sample.choices[answer.choice]}"
+    explanation = f"{sample.choices[answer.choice]}"
     if "probability" in parts:
-        said += f"; P({sample.choices[-1]}) = {parts['probability']:.3f}"
-    return Score(float(right), "correct" if right else "incorrect", said, parts)
+        explanation += f"; P({sample.choices[-1]}) = {parts['probability']:.3f}"
+    return Score(float(right), "correct" if right else "incorrect", explanation, parts)
 
 
 def _parts_of_no_choice(sample: Sample, options: Mapping[str, Any]) -> dict[str, float]:

@@ -93,27 +93,31 @@ def exact_match(
         ignore_patterns,
         strip,
     )
-    found = _normalise(answer.text, options)
+    normalised_answer = _normalise(answer.text, options)
     choices = (
-        {_target(one, options) for one in sample.choices} if among_choices else None
+        {_target(choice, options) for choice in sample.choices}
+        if among_choices
+        else None
     )
     for target in sample.targets:
-        wanted = _target(target, options)
+        normalised_target = _target(target, options)
         emptied = (
-            not wanted and bool(target) and (options.numbers or bool(options.patterns))
+            not normalised_target
+            and bool(target)
+            and (options.numbers or bool(options.patterns))
         )
-        if emptied or (choices is not None and wanted not in choices):
+        if emptied or (choices is not None and normalised_target not in choices):
             continue
-        if found == wanted:
+        if normalised_answer == normalised_target:
             return Score(1.0, "correct", f"equals the target '{shortened(target)}'")
-        if partial and _holds(found, wanted):
+        if partial and _holds(normalised_answer, normalised_target):
             score = Score(1.0, "correct", f"holds the target '{shortened(target)}'")
             return with_evidence(score, answer.text, named=[target])
-    what = "holds" if partial else "equals"
+    verb = "holds" if partial else "equals"
     return Score(
         0.0,
         "incorrect",
-        f"'{shortened(answer.text)}' {what} none of the {len(sample.targets)} targets",
+        f"'{shortened(answer.text)}' {verb} none of the {len(sample.targets)} targets",
     )
 
 

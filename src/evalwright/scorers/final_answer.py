@@ -46,26 +46,34 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     text = answer.text
     if kind in ("math", "number"):
         text = before_next_question(text, sample.input, _has_number)
-    found = parse_reply(text, sample.input, holds)
-    if not found.marked and kind != "math":
-        rest = [line.strip() for line in found.raw.splitlines() if line.strip()]
-        found = found._replace(raw=rest[-1] if rest else "", rule="the last line")
-    if not found.marked and (declined := declines(answer.text)):
+    reply = parse_reply(text, sample.input, holds)
+    if not reply.marked and kind != "math":
+        written_lines = [
+            line.strip() for line in reply.as_written.splitlines() if line.strip()
+        ]
+        reply = reply._replace(
+            as_written=written_lines[-1] if written_lines else "", rule="the last line"
+        )
+    if not reply.marked and (declined := declines(answer.text)):
         return Score(0.0, "not_attempted", f"gives no answer: {declined}")
     if kind == "number":
-        return with_evidence(_number(sample, found, language), answer.text, found.raw)
+        return with_evidence(
+            _number(sample, reply, language), answer.text, reply.as_written
+        )
     if kind == "math":
-        return with_evidence(_formula(sample, found, language), answer.text, found.raw)
-    right = any(_words(found.raw) == _words(target) for target in sample.targets)
+        return with_evidence(
+            _formula(sample, reply, language), answer.text, reply.as_written
+        )
+    right = any(_words(reply.as_written) == _words(target) for target in sample.targets)
     score = Score(
         float(right),
         "correct" if right else "incorrect",
-        f"{found.rule}: '{shortened(found.raw)}'",
+        f"{reply.rule}: '{shortened(reply.as_written)}'",
     )
-    return with_evidence(score, answer.text, found.raw)
+    return with_evidence(score, answer.text, reply.as_written)
 
 
-def _number(sample: Sample, found: ParsedReply, language: str) -> Score:
+def _number(sample: Sample, reply: ParsedReply, language: str) -> Score:
     targets = [
         values[-1]
         for target in sample.targets
@@ -77,23 +85,23 @@ def _number(sample: Sample, found: ParsedReply, language: str) -> Score:
             f" '{sample.target[:60]}'."
         )
     # "7 * 6 = 42 apples": what an equation comes to.
-    numbers = _numbers(found.text.rpartition("=")[2], language) or _numbers(
-        found.text, language
+    numbers = _numbers(reply.text.rpartition("=")[2], language) or _numbers(
+        reply.text, language
     )
     if not numbers:
-        return Score(0.0, UNREADABLE, f"{found.rule}: no number there")
-    value, rule = (
-        (numbers[0], found.rule) if found.marked else (numbers[-1], "the last number")
+        return Score(0.0, UNREADABLE, f"{reply.rule}: no number there")
+    number, rule = (
+        (numbers[0], reply.rule) if reply.marked else (numbers[-1], "the last number")
     )
-    right = value in targets
-    return Score(float(right), "correct" if right else "incorrect", f"{rule}: {value}")
+    right = number in targets
+    return Score(float(right), "correct" if right else "incorrect", f"{rule}: {number}")
 
 
 def _numbers(text: str, language: str) -> list[Fraction]:
     return [
-        Fraction(one.value)
-        for one in find_numbers(text, language)
-        if not one.word or one.value > 1
+        Fraction(number.value)
+        for number in find_numbers(text, language)
+        if not number.word or number.value > 1
     ]
 
 
@@ -105,10 +113,10 @@ _HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bo
 """What a place must have to be a claim, by kind."""
 
 
-def _formula(sample: Sample, found: ParsedReply, language: str) -> Score:
-    if not any(map(str.isalnum, plain(found.raw))):
-        return Score(0.0, UNREADABLE, f"{found.rule}: nothing there")
-    return FormulaReader(sample.targets, sample.input, language).judge(found).outcome()
+def _formula(sample: Sample, reply: ParsedReply, language: str) -> Score:
+    if not any(map(str.isalnum, plain(reply.as_written))):
+        return Score(0.0, UNREADABLE, f"{reply.rule}: nothing there")
+    return FormulaReader(sample.targets, sample.input, language).judge(reply).outcome()
 
 
 def _words(text: str) -> str:

@@ -44,17 +44,17 @@ def behind_tag(tag: str, text: str) -> str:
         for match in re.finditer(re.escape(core) + colon, text, re.IGNORECASE)
     ]
     rests = (
-        text[place : place + MOST_CHARACTERS].strip().strip("*`").strip()
-        for place in reversed(places[-_MOST_TAGS:])
+        text[position : position + MOST_CHARACTERS].strip().strip("*`").strip()
+        for position in reversed(places[-_MOST_TAGS:])
     )
-    return next((rest for rest in rests if rest), "" if places else text.strip())
+    return next((tail for tail in rests if tail), "" if places else text.strip())
 
 
 def _check(options: Mapping[str, Any]) -> None:
     labels = options["labels"]
     tag = options["tag"]
     good = isinstance(labels, list | tuple) and all(
-        isinstance(one, str) and one for one in labels
+        isinstance(label, str) and label for label in labels
     )
     if not good or len(set(labels)) != len(labels) or len(labels) < 2:
         raise ConfigurationError(
@@ -99,19 +99,21 @@ def score_label(
             " label of the task."
         )
     gold = list(labels).index(sample.target)
-    place, how, unsure = last_label(tag, labels, text, choices, language, sample.input)
-    right = float(place == gold)
-    said = labels[place] if place != NOT_EXTRACTED else NULL
+    label_index, how, unsure = last_label(
+        tag, labels, text, choices, language, sample.input
+    )
+    right = float(label_index == gold)
+    label_text = labels[label_index] if label_index != NOT_EXTRACTED else NULL
     parts = {
         "gold": float(gold),
-        "predicted": float(place),
-        "read": float(place != NOT_EXTRACTED),
+        "predicted": float(label_index),
+        "read": float(label_index != NOT_EXTRACTED),
     }
-    score = Score(right, said, how, parts, unsure=unsure)
-    if place == NOT_EXTRACTED:
+    score = Score(right, label_text, how, parts, unsure=unsure)
+    if label_index == NOT_EXTRACTED:
         return score
-    own = [labels[place], *([choices[place]] if choices else [])]
-    return with_evidence(score, text, behind_tag(tag, text)[:_NEAR], own)
+    names = [labels[label_index], *([choices[label_index]] if choices else [])]
+    return with_evidence(score, text, behind_tag(tag, text)[:_NEAR], names)
 
 
 def last_label(
@@ -130,13 +132,13 @@ def last_label(
     """
     tail = behind_tag(tag, text)
     head = unicodedata.normalize("NFKC", tail[:_NEAR])
-    place, rest = _label_at(_COMMANDS.sub("", head), labels)
-    if place != NOT_EXTRACTED:
-        joined = _ALSO.match(rest)
-        also, _ = _label_at(rest[joined.end() :] if joined else rest, labels)
-        if also in (NOT_EXTRACTED, place):
+    label_index, following = _label_at(_COMMANDS.sub("", head), labels)
+    if label_index != NOT_EXTRACTED:
+        joined = _ALSO.match(following)
+        also, _ = _label_at(following[joined.end() :] if joined else following, labels)
+        if also in (NOT_EXTRACTED, label_index):
             return (
-                place,
+                label_index,
                 "behind the answer tag" if tail != text.strip() else "the response",
                 "",
             )
@@ -154,12 +156,18 @@ def last_label(
 
 def _stands(label: str, text: str) -> bool:
     """Whether a label is in a text, as a word where words are apart."""
-    own, text = (
-        fold(unicodedata.normalize("NFKC", one).casefold()) for one in (label, text)
+    folded_label, text = (
+        fold(unicodedata.normalize("NFKC", string).casefold())
+        for string in (label, text)
     )
-    joined = re.search(f"[{SPACELESS}가-힣]", own)
+    joined = re.search(f"[{SPACELESS}가-힣]", folded_label)
     return (
-        re.search(re.escape(own) if joined else rf"(?<!\w){re.escape(own)}(?!\w)", text)
+        re.search(
+            re.escape(folded_label)
+            if joined
+            else rf"(?<!\w){re.escape(folded_label)}(?!\w)",
+            text,
+        )
         is not None
     )
 
@@ -169,9 +177,13 @@ def _label_at(text: str, labels: Sequence[str]) -> tuple[int, str]:
     text = text.lstrip(_AROUND)
     folded = text.casefold()
     for label in sorted(labels, key=len, reverse=True):
-        own = unicodedata.normalize("NFKC", label).casefold()
-        behind = text[len(own) :]
-        if own and folded.startswith(own) and not _goes_on(own[-1], behind[:1]):
+        folded_label = unicodedata.normalize("NFKC", label).casefold()
+        behind = text[len(folded_label) :]
+        if (
+            folded_label
+            and folded.startswith(folded_label)
+            and not _goes_on(folded_label[-1], behind[:1])
+        ):
             return list(labels).index(label), behind
     return NOT_EXTRACTED, text
 

@@ -51,18 +51,20 @@ def numeric(
         tolerance = parse_tolerance(
             {"absolute": tolerance_absolute or 0, "relative": tolerance_relative or 0}
         )
-    reply = before_next_question(
+    own_text = before_next_question(
         answer.text,
         sample.input,
         lambda text: bool(find_numbers(plain(text), language)),
     )
-    found = parse_reply(reply)
-    if not any(map(str.isalnum, found.text)):
+    reply = parse_reply(own_text)
+    if not any(map(str.isalnum, reply.text)):
         return not_attempted("the answer is empty").outcome()
-    if declined := declines(found.text):
+    if declined := declines(reply.text):
         return not_attempted(f"gives no answer: {declined}").outcome()
     score = (
-        NumberReader(goals, tolerance, sample.input, language).judge(found).outcome()
+        NumberReader(goals, tolerance, sample.input, language).judge(reply).outcome()
     )
     right = score.value == 1
-    return with_evidence(score, answer.text, found.raw, sample.targets if right else ())
+    return with_evidence(
+        score, answer.text, reply.as_written, sample.targets if right else ()
+    )

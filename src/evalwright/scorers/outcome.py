@@ -69,7 +69,7 @@ def check_options(options: Mapping[str, Any]) -> None:
             f" {least!r}."
         )
     if not isinstance(refusals, list | tuple) or not all(
-        isinstance(one, str) and one.strip() for one in refusals
+        isinstance(sentence, str) and sentence.strip() for sentence in refusals
     ):
         raise ConfigurationError("The option 'refusals' is a list of sentences.")
     check_known("value of the option 'validity'", [options["validity"]], VALIDITIES)
@@ -91,11 +91,14 @@ def outcome(
     of your own asks for. validity: "hhem" takes for an answer what the engine of the HHEM
     leaderboard takes for a summary, whatever it says.
     """
-    found = outcome_of(
+    answer_outcome = outcome_of(
         answer, least_words=least_words, refusals=refusals, validity=validity
     )
     return Score(
-        float(found.label == ANSWERED), found.label, found.why, {found.label: 1.0}
+        float(answer_outcome.label == ANSWERED),
+        answer_outcome.label,
+        answer_outcome.why,
+        {answer_outcome.label: 1.0},
     )
 
 
@@ -112,11 +115,11 @@ def words(
 
     The options are those of `outcome`.
     """
-    found = outcome_of(
+    answer_outcome = outcome_of(
         answer, least_words=least_words, refusals=refusals, validity=validity
     )
-    if found.label != ANSWERED:
-        return NoScore(found.label)
+    if answer_outcome.label != ANSWERED:
+        return NoScore(answer_outcome.label)
     return Score(
         float(len(answer.text.split()) if validity == HHEM else word_count(answer.text))
     )
@@ -201,13 +204,13 @@ def _count(n: int) -> str:
     return f"{n:,} word{'' if n == 1 else 's'}"
 
 
-def refusal_in(text: str, own: Sequence[str] = ()) -> str:
+def refusal_in(text: str, more_refusals: Sequence[str] = ()) -> str:
     """The words by which a text refuses and the language they are in, "" where it is no refusal.
-    own: further sentences.
+    more_refusals: further sentences.
     """
-    whole = plain(text)
-    for sentence in own:
-        if whole == plain(sentence):
+    plain_text = plain(text)
+    for sentence in more_refusals:
+        if plain_text == plain(sentence):
             return f"the sentence '{sentence.strip()}'"
-    found = declines(text, beside=LEAST_WORDS - 1)
-    return str(found) if found is not None and found.kind == REFUSAL else ""
+    declined = declines(text, beside=LEAST_WORDS - 1)
+    return str(declined) if declined is not None and declined.kind == REFUSAL else ""

@@ -58,31 +58,31 @@ def procedure(sample: Sample, answer: Answer, *, kind: str) -> Score:
 def score_procedure(sample: Sample, text: str, kind: str) -> Score:
     """As `procedure`."""
     if kind == "table":
-        given = inside("```tsv", "```", text, published=False)
-        precision, recall, f1, why = table(sample.target, given, False)
+        block = inside("```tsv", "```", text, published=False)
+        precision, recall, f1, why = table(sample.target, block, False)
         parts = {
             "precision": precision,
             "recall": recall,
-            "extracted": float(given is not None),
+            "extracted": float(block is not None),
         }
-        return Score(f1, "", given or why, parts)
+        return Score(f1, "", block or why, parts)
     try:
         target = (
             json.loads(sample.target)
             if kind in ("countdown", "travel")
             else sample.target
         )
-        right, partly, said = worth(kind, target, text, published=False)
+        right, partly, extracted = worth(kind, target, text, published=False)
     except PublishedFailure as error:
         right = 0.0
         partly = 0.0
-        said = str(error)
+        extracted = str(error)
     except (ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         raise ScoringError(
             f"The target of the sample '{sample.id}' is none of a {kind}: {error}."
         ) from None
-    parts = {"partial_accuracy": partly, "extracted": float(said is not None)}
-    return Score(right, "correct" if right else "incorrect", said or "", parts)
+    parts = {"partial_accuracy": partly, "extracted": float(extracted is not None)}
+    return Score(right, "correct" if right else "incorrect", extracted or "", parts)
 
 
 _TAGS = {
@@ -102,12 +102,14 @@ def worth(
     """
     if kind == "beliefs":
         return (*beliefs(label, text, published), text.strip())
-    said = inside(*_TAGS[kind], text, published)
+    extracted = inside(*_TAGS[kind], text, published)
     if kind == "route":
-        return (*route(label, said, published), said)
+        return (*route(label, extracted, published), extracted)
     return (
-        *(countdown if kind == "countdown" else travel)(label, text, said, published),
-        said,
+        *(countdown if kind == "countdown" else travel)(
+            label, text, extracted, published
+        ),
+        extracted,
     )
 
 
@@ -125,35 +127,35 @@ def inside(opening: str, closing: str, text: str, published: bool) -> str | None
     return None if end < 0 else text[start:end].strip()
 
 
-def same_lines(given: Sequence[str], wanted: Sequence[str]) -> int:
+def same_lines(lines: Sequence[str], reference: Sequence[str]) -> int:
     """How many lines are the same before the first that differs."""
     return sum(
         1
         for _ in takewhile(
-            lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False)
+            lambda pair: pair[0] == pair[1], zip(lines, reference, strict=False)
         )
     )
 
 
 def _prefix(
-    given: Sequence[str],
-    wanted: Sequence[str],
+    lines: Sequence[str],
+    reference: Sequence[str],
     same: Callable[[str, str], bool],
     published: bool,
 ) -> float:
     """The share of the wanted lines before the first that differs; published, of a trace without a
     difference all but one.
     """
-    for place, (one, other) in enumerate(zip(given, wanted, strict=False)):
-        if not same(one, other):
-            return place / len(wanted)
+    for index, (line, reference_line) in enumerate(zip(lines, reference, strict=False)):
+        if not same(line, reference_line):
+            return index / len(reference)
     if not published:
-        return min(len(given), len(wanted)) / len(wanted)
-    if len(given) != len(wanted):
+        return min(len(lines), len(reference)) / len(reference)
+    if len(lines) != len(reference):
         raise PublishedFailure(
-            f"the answer has {len(given):,} lines and the reference {len(wanted):,}"
+            f"the answer has {len(lines):,} lines and the reference {len(reference):,}"
         )
-    return (len(wanted) - 1) / len(wanted)
+    return (len(reference) - 1) / len(reference)
 
 
 # -- countdown -------------------------------------------------------------------------
@@ -180,40 +182,40 @@ def _solves(nums: Sequence[int], target: int, solution: str, published: bool) ->
     lines = solution.split("\n")
     left = list(nums)
     if not published:
-        lines = [bare for line in lines if (bare := line.strip(_AROUND))]
+        lines = [stripped for line in lines if (stripped := line.strip(_AROUND))]
     if len(lines) != 3:
         return False
     for line in lines:
-        found = _published_line(line) if published else _line(line)
-        if found is None:
+        numbers = _published_line(line) if published else _line(line)
+        if numbers is None:
             return False
-        for number in found[:2]:
+        for number in numbers[:2]:
             if number not in left:
                 return False
             left.remove(number)
-        left.append(found[2])
+        left.append(numbers[2])
     return left[0] == target and (published or len(left) == 1)
 
 
 def _line(line: str) -> tuple[int, int, int] | None:
     """The numbers of an equation that holds: two that are used and what they make."""
-    if (found := _EQUATION.fullmatch(line)) is None:
+    if (equation := _EQUATION.fullmatch(line)) is None:
         return None
-    first = int(found[1])
-    sign = found[2]
-    second = int(found[3])
-    made = int(found[4])
+    first = int(equation[1])
+    sign = equation[2]
+    second = int(equation[3])
+    outcome = int(equation[4])
     if sign in "/÷":
-        value = first if second and made * second == first else None
-        return None if value is None else (first, second, made)
-    value = (
+        computed = first if second and outcome * second == first else None
+        return None if computed is None else (first, second, outcome)
+    computed = (
         first + second
         if sign == "+"
         else first * second
         if sign in "*×"
         else first - second
     )
-    return (first, second, made) if value == made else None
+    return (first, second, outcome) if computed == outcome else None
 
 
 def _published_line(line: str) -> tuple[int, int, int] | None:
@@ -225,12 +227,14 @@ def _published_line(line: str) -> tuple[int, int, int] | None:
         return None
     left, right = sides
     try:
-        value = _evaluate(left)
-        sign = next((one for one in "+-*/" if one in left), None)
+        computed = _evaluate(left)
+        sign = next(
+            (operator_sign for operator_sign in "+-*/" if operator_sign in left), None
+        )
         if sign is None:
             return None
         first, second = map(int, left.split(sign))
-        return (first, second, int(right)) if value == int(right) else None
+        return (first, second, int(right)) if computed == int(right) else None
     except (ValueError, SyntaxError):
         return None
 
@@ -288,43 +292,49 @@ def _evaluate_node(node: ast.expr) -> float | None:
     return number if abs(number) < MAX_NUMBER else None
 
 
-def _search(given: str, wanted: str, published: bool) -> float:
+def _search(text: str, reference: str, published: bool) -> float:
     """The share of the search's steps before the first that differs; of a try all but its result
     may differ.
     """
     opening = "<Search Procedure>"
     closing = "</Search Procedure>"
-    wanted = wanted.split(opening)[1].split(closing)[0]
-    if opening in given:
-        given = given.split(opening)[1]
+    reference = reference.split(opening)[1].split(closing)[0]
+    if opening in text:
+        text = text.split(opening)[1]
     mine, theirs = (
-        text.split(closing)[0].strip().split("\n") for text in (given, wanted)
+        text.split(closing)[0].strip().split("\n") for text in (text, reference)
     )
     if mine[0] != theirs[0]:
         return 0.0
     return _prefix(mine[1:], theirs[1:], _same_step, published)
 
 
-def _same_step(given: str, wanted: str) -> bool:
-    if given == wanted or "|- Try" not in wanted or "Pick two numbers" in wanted:
-        return given == wanted
+def _same_step(step: str, reference_step: str) -> bool:
+    if (
+        step == reference_step
+        or "|- Try" not in reference_step
+        or "Pick two numbers" in reference_step
+    ):
+        return step == reference_step
     dropped = "drop this branch"
-    return given.split("=")[0] == wanted.split("=")[0] and (dropped in given) == (
-        dropped in wanted
+    return step.split("=")[0] == reference_step.split("=")[0] and (dropped in step) == (
+        dropped in reference_step
     )
 
 
 # -- routes and beliefs ----------------------------------------------------------------
 
 
-def route(wanted: str, given: str | None, published: bool) -> tuple[float, float]:
+def route(
+    reference: str, route_text: str | None, published: bool
+) -> tuple[float, float]:
     """Whether a route is the wanted one, and the share of its lines before the first that differs;
     published, with that one.
     """
-    if given is None:
+    if route_text is None:
         return 0.0, 0.0
-    mine = given.strip().split("\n")
-    theirs = wanted.strip().split("\n")
+    mine = route_text.strip().split("\n")
+    theirs = reference.strip().split("\n")
     if not published:
         mine = [line.strip(_AROUND) for line in mine if line.strip(_AROUND)]
         theirs = [line.strip(_AROUND) for line in theirs]
@@ -336,12 +346,12 @@ def route(wanted: str, given: str | None, published: bool) -> tuple[float, float
     return 0.0, same / len(theirs)
 
 
-def beliefs(wanted: str, given: str, published: bool) -> tuple[float, float]:
+def beliefs(reference: str, text: str, published: bool) -> tuple[float, float]:
     """Whether the bullets are the wanted beliefs, words that say no difference aside, and the share
     before the first other one.
     """
-    mine = _bullets(given)
-    theirs = _bullets(wanted)
+    mine = _bullets(text)
+    theirs = _bullets(reference)
     if not theirs:
         if published:
             raise PublishedFailure("the reference has no beliefs")
@@ -357,13 +367,13 @@ def beliefs(wanted: str, given: str, published: bool) -> tuple[float, float]:
 
 
 def _bullets(text: str) -> list[str]:
-    found = []
+    bullets = []
     for line in text.strip().split("\n"):
         if line.startswith("-"):
-            bare = line[1:].strip().lower().translate(_PUNCTUATION).replace("’", "")
-            if words := " ".join(_BELIEF_WORDS.sub(" ", bare).split()):
-                found.append(words)
-    return found
+            stripped = line[1:].strip().lower().translate(_PUNCTUATION).replace("’", "")
+            if words := " ".join(_BELIEF_WORDS.sub(" ", stripped).split()):
+                bullets.append(words)
+    return bullets
 
 
 # -- tables ----------------------------------------------------------------------------
@@ -375,7 +385,7 @@ UNREADABLE_TABLE = "a table that cannot be read"
 
 
 def table(
-    wanted: str, given: str | None, published: bool
+    reference: str, table_text: str | None, published: bool
 ) -> tuple[float, float, float, str]:
     """Precision, recall and F1 of the rows of a table, in any order, and why there are none; "" where
     there are.
@@ -383,8 +393,8 @@ def table(
     The two must have as many columns. Corrected: a row that lacks cells, or has too many, is no row
     of both.
     """
-    mine = None if given is None else _table(given, published)
-    theirs = _table(wanted, published)
+    mine = None if table_text is None else _table(table_text, published)
+    theirs = _table(reference, published)
     if isinstance(mine, str) or isinstance(theirs, str):
         return 0.0, 0.0, 0.0, str(mine if isinstance(mine, str) else theirs)
     if mine is None or theirs is None:
@@ -394,10 +404,10 @@ def table(
         return 0.0, 0.0, 0.0, NO_ROWS
     if columns != columns_wanted:
         return 0.0, 0.0, 0.0, OTHER_COLUMNS
-    known = set(rows)
+    row_set = set(rows)
     known_wanted = set(rows_wanted)
     precision = sum(row in known_wanted for row in rows) / len(rows)
-    recall = sum(row in known for row in rows_wanted) / len(rows_wanted)
+    recall = sum(row in row_set for row in rows_wanted) / len(rows_wanted)
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return precision, recall, f1, ""
 
@@ -452,18 +462,18 @@ def travel(
     if (parsed[: len(cities)] if published else parsed) == wanted_plan:
         return 1.0, 1.0
     opening = "<Solving Procedure>"
-    wanted = label["solving_procedure"].replace(_ASIDE, "").split(opening)[1]
-    given = text.replace(_ASIDE, "")
-    if opening in given:
-        given = opening + given.split(opening)[1]
+    reference_steps = label["solving_procedure"].replace(_ASIDE, "").split(opening)[1]
+    steps = text.replace(_ASIDE, "")
+    if opening in steps:
+        steps = opening + steps.split(opening)[1]
     mine, theirs = (
-        [line.rstrip() for line in one.strip().split("\n") if line.strip()]
-        for one in (given, opening + wanted)
+        [line.rstrip() for line in steps_text.strip().split("\n") if line.strip()]
+        for steps_text in (steps, opening + reference_steps)
     )
     return 0.0, _prefix(
         mine,
         theirs,
-        lambda one, other: _plain_line(other) in _plain_line(one),
+        lambda line, reference_line: _plain_line(reference_line) in _plain_line(line),
         published,
     )
 
@@ -475,8 +485,8 @@ def _plan(text: str) -> list[tuple[str, int]]:
     total = None
     try:
         for line in text.split("\n"):
-            if found := _TOTAL.search(line):
-                total = int(found[1])
+            if total_match := _TOTAL.search(line):
+                total = int(total_match[1])
             if stay := _STAY.search(line):
                 stays.append(stay[0])
                 if int(stay[0].split("-")[1]) == total:
@@ -490,7 +500,7 @@ def _plan(text: str) -> list[tuple[str, int]]:
         raise PublishedFailure(f"a plan that cannot be read: {error}") from None
     cities = [flights[0][1], *(city for _, _, city in flights)]
     return [
-        (city, days[place + 1] - days[place] + 1) for place, city in enumerate(cities)
+        (city, days[index + 1] - days[index] + 1) for index, city in enumerate(cities)
     ]
 
 

@@ -48,22 +48,22 @@ def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
     answer and its options. Raises ConfigurationError for one that reads no answer, UnknownName for
     one that there is not.
     """
-    given = {
+    reader_options = {
         name: value
         for name, value in (options or {}).items()
         if name not in ("unsure", "undecided", "language_penalty")
     }
-    registry.check_options(kind, given)
-    own = getattr(registry.get(kind), "read", None) or READERS.get(kind)
-    if own is None:
+    registry.check_options(kind, reader_options)
+    read = getattr(registry.get(kind), "read", None) or READERS.get(kind)
+    if read is None:
         raise ConfigurationError(
             f"The scorer '{kind}' reads no answers that could be alike. Name one that"
             f" does: {', '.join(sorted(READERS))}."
         )
-    return partial(own, **given)
+    return partial(read, **reader_options)
 
 
-def score_with_reading(scorer: Scorer, part: str) -> Scorer:
+def score_with_reading(scorer: Scorer, part_name: str) -> Scorer:
     """The scorer whose scores have a part more, the code of what the answer says: equal for answers
     that are read alike, -1 for nothing.
 
@@ -71,7 +71,7 @@ def score_with_reading(scorer: Scorer, part: str) -> Scorer:
     """
     read = reader(scorer.kind, scorer.options)
 
-    def said(score: Scored, sample: Sample, answer: Answer) -> Scored:
+    def with_part(score: Scored, sample: Sample, answer: Answer) -> Scored:
         if not isinstance(score, Score):
             return score
         text = read(sample, answer).encode("utf-8", "surrogatepass")
@@ -81,41 +81,43 @@ def score_with_reading(scorer: Scorer, part: str) -> Scorer:
             if text
             else -1.0
         )
-        return replace(score, parts={**score.parts, part: code})
+        return replace(score, parts={**score.parts, part_name: code})
 
-    async def asked(sample: Sample, answer: Answer, ask: Any) -> Scored:
-        made = scorer.function(sample, answer, ask)
-        return said(await made if isinstance(made, Awaitable) else made, sample, answer)
+    async def score_asking(sample: Sample, answer: Answer, ask: Any) -> Scored:
+        outcome = scorer.function(sample, answer, ask)
+        return with_part(
+            await outcome if isinstance(outcome, Awaitable) else outcome, sample, answer
+        )
 
     def scored(sample: Sample, answer: Answer) -> Scored:
-        found: Any = scorer.function(sample, answer)
-        return said(found, sample, answer)
+        score: Any = scorer.function(sample, answer)
+        return with_part(score, sample, answer)
 
     read_fault = scorer.on_fault or (None if scorer.asks else scorer.function)
 
     def scored_fault(sample: Sample, answer: Answer) -> Scored:
         assert read_fault is not None
-        made: Any = read_fault(sample, answer)
-        return said(made, sample, answer)
+        outcome: Any = read_fault(sample, answer)
+        return with_part(outcome, sample, answer)
 
     return replace(
         scorer,
-        function=asked if scorer.asks else scored,
+        function=score_asking if scorer.asks else scored,
         on_fault=scored_fault if read_fault is not None else None,
     )
 
 
 def _option(sample: Sample, answer: Answer, **_: Any) -> str:
     """The letter of the option."""
-    place = answer.choice
-    if place is None:
+    option = answer.choice
+    if option is None:
         language = language_of(sample) or "en"
-        place = extract_option(
+        option = extract_option(
             answer.text, sample.choices, language, sample.input
         ).option
-    if place == NOT_EXTRACTED:
+    if option == NOT_EXTRACTED:
         return ""
-    return ascii_uppercase[place] if place < len(ascii_uppercase) else str(place)
+    return ascii_uppercase[option] if option < len(ascii_uppercase) else str(option)
 
 
 def _number(sample: Sample, answer: Answer, **_: Any) -> str:
@@ -123,17 +125,17 @@ def _number(sample: Sample, answer: Answer, **_: Any) -> str:
     another of its kind.
     """
     language = language_of(sample) or "en"
-    found = parse_reply(
+    reply = parse_reply(
         answer.text, sample.input, lambda text: bool(find_numbers(text, language))
     )
-    region = found.last or found.text
+    region = reply.conclusion or reply.text
     numbers = find_numbers(region.rpartition("=")[2], language) or find_numbers(
         region, language
     )
     if not numbers:
         return ""
-    one = numbers[0] if found.marked else numbers[-1]
-    value = _in_unit(one, str(sample.metadata.get("unit") or ""))
+    number = numbers[0] if reply.marked else numbers[-1]
+    value = _in_unit(number, str(sample.metadata.get("unit") or ""))
     # A fraction of "1e999999" would have a million digits.
     return (
         str(Fraction(value))
@@ -142,32 +144,32 @@ def _number(sample: Sample, answer: Answer, **_: Any) -> str:
     )
 
 
-def _in_unit(one: Number, unit: str) -> Decimal:
-    asked = parse_unit(unit) if unit else None
+def _in_unit(number: Number, unit: str) -> Decimal:
+    target_unit = parse_unit(unit) if unit else None
     converted = (
-        one.unit.of(one.value, asked)
-        if asked is not None and one.unit is not None
+        number.unit.of(number.value, target_unit)
+        if target_unit is not None and number.unit is not None
         else None
     )
-    return one.value if converted is None else converted
+    return number.value if converted is None else converted
 
 
 def _formula(sample: Sample, answer: Answer, **_: Any) -> str:
     """A number as above, another formula in one spelling."""
-    found = parse_reply(answer.text, sample.input)
-    return formula_in(found, language_of(sample) or "en")[:_MOST_CHARACTERS]
+    reply = parse_reply(answer.text, sample.input)
+    return formula_in(reply, language_of(sample) or "en")[:_MOST_CHARACTERS]
 
 
 def _text(sample: Sample, answer: Answer, **_: Any) -> str:
     """The words, without case, marks and the space around them; "" for an answer that declines."""
-    found = parse_reply(answer.text, sample.input)
-    return "" if declines(found.text) else _words(found)
+    reply = parse_reply(answer.text, sample.input)
+    return "" if declines(reply.text) else _words(reply)
 
 
-def _words(found: ParsedReply) -> str:
-    return " ".join(fold((found.last or found.text).casefold()).strip(_EDGES).split())[
-        :_MOST_CHARACTERS
-    ]
+def _words(reply: ParsedReply) -> str:
+    return " ".join(
+        fold((reply.conclusion or reply.text).casefold()).strip(_EDGES).split()
+    )[:_MOST_CHARACTERS]
 
 
 def _short(sample: Sample, answer: Answer, **_: Any) -> str:
@@ -182,13 +184,13 @@ def _final(sample: Sample, answer: Answer, *, kind: str = "text", **_: Any) -> s
     return read(sample, answer)
 
 
-def _whole(sample: Sample, answer: Answer, **options: Any) -> str:
+def _normalised_text(sample: Sample, answer: Answer, **options: Any) -> str:
     return normalised(sample, answer.text, **options)[:_MOST_CHARACTERS]
 
 
 READERS: Mapping[str, Callable[..., str]] = {
     "choice": _option,
-    "exact-match": _whole,
+    "exact-match": _normalised_text,
     "final-answer": _final,
     "numeric": _number,
     "short-answer": _short,

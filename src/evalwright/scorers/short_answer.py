@@ -62,12 +62,12 @@ def short_answer(sample: Sample, answer: Answer) -> Score:
 
     score = _judge_reply(reply, sample, reader).outcome()
     possible_evidence = sample.targets if score.value == 1 else ()
-    return with_evidence(score, answer.text, reply.raw, possible_evidence)
+    return with_evidence(score, answer.text, reply.as_written, possible_evidence)
 
 
 def _judge_reply(reply: ParsedReply, sample: Sample, reader: AnswerReader) -> Verdict:
     """Sorts out replies without an answer, then lets the reader judge."""
-    if reply.none:
+    if reply.is_empty_field:
         return not_attempted(f"{reply.rule} is empty")
     if not _has_words(reply.text) and any(
         unicodedata.category(char) == "So" for char in reply.text

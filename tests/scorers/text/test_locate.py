@@ -30,8 +30,8 @@ def test_a_change_of_mind_overrules_what_stands_before_it(reply: str, text: str)
 
 
 def test_a_conclusion_a_repeated_question_and_an_invented_one() -> None:
-    assert parse_reply("Lyon is large. Nice is warm.\nSo it is Paris.").last == "So it is Paris."
+    assert parse_reply("Lyon is large. Nice is warm.\nSo it is Paris.").conclusion == "So it is Paris."
     assert parse_reply("Question: Where?\nAnswer: Paris", "Where?").text == "Paris"
     assert parse_reply("Question: Who was it?\nAnswer: Paris", "Where is it?").text == ""
     assert parse_reply("Paris\n\nPregunta: ¿Quién?\nRespuesta: Luis").text == "Paris"
-    assert parse_reply('{"answer": null}').none
+    assert parse_reply('{"answer": null}').is_empty_field

@@ -482,7 +482,7 @@ def _contains(sample: Sample, text: str) -> Score:
         literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
         right = bool(find_mentions(fold_text(found.text), parse_name_targets((target,)))) or (
             not _HANGUL.fullmatch(target)
-            and re.search(literal, found.raw, re.IGNORECASE) is not None
+            and re.search(literal, found.as_written, re.IGNORECASE) is not None
         )
     outcome = (correct if right else incorrect)(
         found.rule or "the whole reply"

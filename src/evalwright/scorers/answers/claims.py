@@ -105,7 +105,7 @@ BOLD_TEXT = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
 class Claim(NamedTuple):
     """Where the mark begins and its content begins and ends, and how it was found."""
 
-    place: int
+    mark_start: int
     start: int
     end: int
     rule: str

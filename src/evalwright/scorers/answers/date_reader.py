@@ -97,7 +97,8 @@ class DateReader:
             fold(around).split()[-3:], around[-4:]
         ) or _is_alternative(text, date, dates, self.language):
             return incorrect(
-                f"{quoted} is one of several", "one of several days" if is_target else ""
+                f"{quoted} is one of several",
+                "one of several days" if is_target else "",
             )
         rivals = [
             rival
@@ -176,7 +177,9 @@ def _choose_date(
         if any(
             all(
                 known_part or not target_part
-                for known_part, target_part in zip(date.readings[0], target, strict=True)
+                for known_part, target_part in zip(
+                    date.readings[0], target, strict=True
+                )
             )
             for target in targets
         )

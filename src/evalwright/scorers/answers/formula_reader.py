@@ -140,7 +140,9 @@ class FormulaReader:
         target_shapes = [
             shape for target in targets for shape in parse_shapes(target, self.language)
         ]
-        verdict = _judge_formulas(reply, targets, target_shapes, self.question, self.language)
+        verdict = _judge_formulas(
+            reply, targets, target_shapes, self.question, self.language
+        )
         if verdict.label == "correct" and _in_another_unit(
             reply, targets, self.language
         ):
@@ -186,7 +188,12 @@ def _in_another_unit(reply: ParsedReply, targets: Sequence[str], language: str) 
         for target in targets
         for number in find_numbers(plain(target), language)
     ]
-    if len(numbers) != 1 or numbers[0].unit is None or None in target_units or not target_units:
+    if (
+        len(numbers) != 1
+        or numbers[0].unit is None
+        or None in target_units
+        or not target_units
+    ):
         return False
     return numbers[0].unit not in target_units
 
@@ -283,7 +290,7 @@ def _judge_formulas(
         return incorrect(f"'{shortened(denied)}' {_DENIED}")
     if near:
         return correct(f"'{shortened(near)}' is the target, rounded", "a rounded value")
-    raw = reply.raw or reply.text
+    raw = reply.as_written or reply.text
     if any(_written_alike(raw, target) for target in targets):
         return correct("the target as it is written")
     if not seen:
@@ -309,7 +316,7 @@ def _answer_regions(reply: ParsedReply) -> Iterator[tuple[str, bool]]:
     """Where the answer may be, the likeliest place first: the claim; without one, the last
     sentences with formulas.
     """
-    raw = last_box(reply.raw) or reply.raw or reply.text
+    raw = last_box(reply.as_written) or reply.as_written or reply.text
     if reply.marked:
         yield raw[:MAX_REGION_CHARS], True
         return
@@ -467,7 +474,11 @@ def _part_by_part(there: Sequence[FoundFormula], target: Shape) -> bool:
         if (number := _single_number(candidate)) is not None
     ]
     target_numbers = [real(tree) for tree in target_trees]
-    if len(target_numbers) < 2 or None in target_numbers or len(numbers) < len(target_numbers):
+    if (
+        len(target_numbers) < 2
+        or None in target_numbers
+        or len(numbers) < len(target_numbers)
+    ):
         return False
     if isinstance(target, Values) and not target.ordered and interval is None:
         return set(numbers) == set(target_numbers)
@@ -484,7 +495,9 @@ def _single_number(candidate: FoundFormula) -> float | None:
 
 
 def _find_rounded_target(
-    there: Sequence[FoundFormula], target_shapes: Sequence[Shape], targets: Sequence[str]
+    there: Sequence[FoundFormula],
+    target_shapes: Sequence[Shape],
+    targets: Sequence[str],
 ) -> str:
     """A candidate that is a target rounded to at least three figures; or ""."""
     for candidate in there[-1:]:
@@ -511,7 +524,10 @@ def _rounded(shape: Shape, text: str, target: Shape, targets: Sequence[str]) -> 
         there = 100 * there
     if here is None or there is None:
         return False
-    for written, number in [(text, here), *((target_text, there) for target_text in targets)]:
+    for written, number in [
+        (text, here),
+        *((target_text, there) for target_text in targets),
+    ]:
         decimals = _DECIMALS.findall(written)
         if decimals and len(str(abs(number)).replace(".", "").lstrip("0")) >= 3:
             return abs(here - there) <= 0.5000001 * 10.0 ** -len(decimals[-1])
@@ -574,7 +590,7 @@ def formula_in(reply: ParsedReply, language: str = "en") -> str:
                     return str(number)
         return plain_formula(chosen.text)
     return (
-        plain_formula(reply.raw or reply.text)
-        if len(reply.raw or reply.text) <= 120
+        plain_formula(reply.as_written or reply.text)
+        if len(reply.as_written or reply.text) <= 120
         else ""
     )

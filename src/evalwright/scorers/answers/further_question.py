@@ -82,7 +82,10 @@ def _begins_question(
     numbered = _NUMBERED.match(line)
     if numbered and int(numbered[1]) > 1 and _ASKS.search(line):
         return int(numbered[1]) > n_options or line.rstrip()[-1] in "?？؟_"
-    next_line = next((next_candidate for next_candidate in following[:3] if next_candidate.strip()), "")
+    next_line = next(
+        (next_candidate for next_candidate in following[:3] if next_candidate.strip()),
+        "",
+    )
     return (
         _ASKS.search(line) is not None
         and _OPENS_LIST.match(next_line) is not None

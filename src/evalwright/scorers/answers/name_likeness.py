@@ -117,7 +117,9 @@ def _has_other_words(content: Sequence[str], target: NameTarget) -> bool:
         SequenceMatcher(None, "".join(unlike_words)[:60], "".join(theirs)[:60]).ratio()
         >= MIN_LIKE_PHRASE
     )
-    return bool(theirs) and bool(unlike_words) and not is_like and len(theirs) < len(core)
+    return (
+        bool(theirs) and bool(unlike_words) and not is_like and len(theirs) < len(core)
+    )
 
 
 MIN_LIKE_WORD = 0.8
@@ -158,7 +160,9 @@ def _resembles(word: str, target_word: str) -> bool:
         return word[:3] == target_word[:3] or matcher.ratio() >= MIN_LIKE_OTHER_SCRIPT
     by_sound = SequenceMatcher(None, write_by_sound(word), write_by_sound(target_word))
     is_long = min(len(word), len(target_word)) >= MIN_LONG_WORD_CHARS
-    least = MIN_LIKE_LONG_WORD if is_long and word[:3] == target_word[:3] else MIN_LIKE_WORD
+    least = (
+        MIN_LIKE_LONG_WORD if is_long and word[:3] == target_word[:3] else MIN_LIKE_WORD
+    )
     return max(matcher.ratio(), by_sound.ratio()) > least
 
 
@@ -216,7 +220,10 @@ def _resembles_loosely(word: str, target_word: str) -> bool:
         return True
     if not 4 <= len(word) <= 40 or (len(target_word) < 4 and target_word.isascii()):
         return False
-    return word[:3] == target_word[:3] or SequenceMatcher(None, word, target_word).ratio() >= 0.6
+    return (
+        word[:3] == target_word[:3]
+        or SequenceMatcher(None, word, target_word).ratio() >= 0.6
+    )
 
 
 def differs_in_digits(tokens: Sequence[str], target_tokens: Sequence[str]) -> bool:

@@ -67,7 +67,11 @@ class NameReader:
 
     def judge(self, reply: ParsedReply) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
-        if self.sentences.is_target(reply.text) and not reply.after and not reply.before:
+        if (
+            self.sentences.is_target(reply.text)
+            and not reply.after
+            and not reply.before
+        ):
             return correct(f"'{shortened(reply.text)}' is a target as written")
         if self._lists_all_things(reply.text):
             return correct("all the things of a target")
@@ -82,7 +86,7 @@ class NameReader:
         if verdict.label == "correct" and reply.marked and not verdict.unsure:
             later = reply.after
             if last_revision(later) or any(
-                self.sentences.read(sentence).kind is SentenceAnswer.REFUSES
+                self.sentences.read(sentence).answer is SentenceAnswer.REFUSES
                 for sentence in split_sentences(later)[:3]
             ):
                 return verdict._replace(
@@ -97,7 +101,9 @@ class NameReader:
         named = self._split_things(text.strip(" ."))
         for target in self.targets:
             target_things = self._split_things(plain(target.text))
-            if min(len(target_things), len(named)) > 1 and sorted(named) == sorted(target_things):
+            if min(len(target_things), len(named)) > 1 and sorted(named) == sorted(
+                target_things
+            ):
                 return True
         return False
 
@@ -124,7 +130,8 @@ class NameReader:
 
     def _split_things(self, text: str) -> list[str]:
         things = (
-            " ".join(self.sentences.fold(thing_text).tokens) for thing_text in _ITEMS.split(text)
+            " ".join(self.sentences.fold(thing_text).tokens)
+            for thing_text in _ITEMS.split(text)
         )
         return [name.removeprefix("the ").removeprefix("and ") for name in things]
 
@@ -137,7 +144,7 @@ class NameReader:
             (
                 sentence
                 for sentence in sentences
-                if sentence.kind is SentenceAnswer.GIVES
+                if sentence.answer is SentenceAnswer.GIVES
             ),
             None,
         )
@@ -147,28 +154,30 @@ class NameReader:
         first = next(
             sentence
             for sentence in sentences
-            if sentence.kind is not SentenceAnswer.SILENT
+            if sentence.answer is not SentenceAnswer.SILENT
         )
         last = sentences[-1]
-        if reply.last and last.kind is not SentenceAnswer.SILENT:
-            differs = first.kind is not last.kind
+        if reply.conclusion and last.answer is not SentenceAnswer.SILENT:
+            differs = first.answer is not last.answer
             doubt = (
                 "a beginning and an end that differ"
                 if differs and first.firm
                 else last.doubt
             )
-            if last.kind is SentenceAnswer.GIVES:
+            if last.answer is SentenceAnswer.GIVES:
                 return correct(last.why, doubt)
             return incorrect(last.why, doubt or "the target is given before")
         if first is giving:
             later = sentences[sentences.index(first) + 1 :]
-            denied = any(sentence.kind is SentenceAnswer.REFUSES for sentence in later)
+            denied = any(
+                sentence.answer is SentenceAnswer.REFUSES for sentence in later
+            )
             return correct(
                 first.why,
                 first.doubt or ("the target is denied later" if denied else ""),
             )
         if first.firm:
-            is_open = first.kind is SentenceAnswer.REFUSES
+            is_open = first.answer is SentenceAnswer.REFUSES
             return incorrect(
                 first.why, "the target is given in a later sentence" if is_open else ""
             )
@@ -186,7 +195,7 @@ class NameReader:
             (
                 sentence
                 for sentence in sentences
-                if sentence.kind is SentenceAnswer.REFUSES
+                if sentence.answer is SentenceAnswer.REFUSES
             ),
             None,
         )

@@ -142,7 +142,7 @@ class ReadSentence(NamedTuple):
     name or takes up the question.
     """
 
-    kind: SentenceAnswer
+    answer: SentenceAnswer
     why: str = ""
     doubt: str = ""
     firm: bool = False
@@ -189,7 +189,9 @@ class SentenceReader:
         )
         self.is_latin = code == "tr"
         self.denies_behind = code in ("ko", "ja", "tr", "hi", "ta")
-        question_tokens = [token for token in fold_text(plain(question[:2000])).tokens if token]
+        question_tokens = [
+            token for token in fold_text(plain(question[:2000])).tokens if token
+        ]
         self.asked = frozenset(token[:5] for token in question_tokens)
         long = (
             token
@@ -336,7 +338,9 @@ class SentenceReader:
             return "the target was the answer once"
         if self._earlier_answer(reading, mention, first):
             return "something else is given first"
-        is_last = mention.start == max(mention_beside.start for mention_beside in plainly)
+        is_last = mention.start == max(
+            mention_beside.start for mention_beside in plainly
+        )
         if is_last and _CORRECTED_BEHIND.match(
             text_behind(reading, mention, CORRECTION_REACH_WORDS)
         ):
@@ -508,7 +512,9 @@ class SentenceReader:
         that are not the target's.
         """
         named = reading.tokens[mention.start : mention.end]
-        surnames = {target.surname: target for target in self.targets if target.given}
+        surnames = {
+            target.surname: target for target in self.targets if target.given_names
+        }
         if " ".join(named) in self.forms and " ".join(named) not in surnames:
             return reading.tokens[mention.end : mention.end + 1] in (
                 ["junior"],
@@ -534,20 +540,24 @@ class SentenceReader:
             for token in given_names
             if token not in NAME_HEADS and token[:5] not in self.asked
         ]
-        given_names = [token for token in given_names if token not in NAME_PARTICLES] or given_names
+        given_names = [
+            token for token in given_names if token not in NAME_PARTICLES
+        ] or given_names
         fits = [
             theirs for theirs in surnames.values() if theirs.surname == target.surname
         ]
         if (
             not self.is_person
             and len(given_names) > 1
-            and all(len(theirs.given) > 1 for theirs in fits)
+            and all(len(theirs.given_names) > 1 for theirs in fits)
         ):
             # "Hyper Text Transport Protocol": a phrase with another word is another phrase
-            return not any(_has_all_words(given_names, theirs.given) for theirs in fits)
+            return not any(
+                _has_all_words(given_names, theirs.given_names) for theirs in fits
+            )
         return bool(given_names) and not any(
-            is_same_given_name(given_names[-1], theirs.given[-1])
-            or is_same_given_name(given_names[0], theirs.given[0])
+            is_same_given_name(given_names[-1], theirs.given_names[-1])
+            or is_same_given_name(given_names[0], theirs.given_names[0])
             for theirs in fits
         )
 

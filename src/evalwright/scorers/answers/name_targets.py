@@ -88,7 +88,7 @@ class NameTarget:
     text: str
     tokens: tuple[str, ...]
     forms: tuple[str, ...]
-    given: tuple[str, ...]
+    given_names: tuple[str, ...]
     surname: str
     script: str
 
@@ -145,7 +145,9 @@ def _parse_name_target(text: str, name_parts: str) -> NameTarget:
         forms += [surname] if name_parts in ("surname", "any") else []
         forms += [given_names[0]] if name_parts in ("given", "any") else []
     distinct_forms = tuple(dict.fromkeys(form for form in forms if form))
-    return NameTarget(text, tokens, distinct_forms, given_names, surname, script_of(text))
+    return NameTarget(
+        text, tokens, distinct_forms, given_names, surname, script_of(text)
+    )
 
 
 # -- one name in several spellings -----------------------------------------------------
@@ -217,7 +219,11 @@ def is_same_word(word: str, target_word: str) -> bool:
         return False
     if "а" <= target_word[0] <= "ї":
         common = next(
-            (at for at, (a, b) in enumerate(zip(word, target_word, strict=False)) if a != b),
+            (
+                at
+                for at, (a, b) in enumerate(zip(word, target_word, strict=False))
+                if a != b
+            ),
             min(len(word), len(target_word)),
         )
         return common >= max(4, len(target_word) - 2) and len(word) - common <= 3
@@ -251,7 +257,9 @@ def _is_slip(word: str, target_word: str) -> bool:
             word[at + 2 :] == target_word[at + 2 :]
             and word[at : at + 2] == target_word[at : at + 2][::-1]
         )
-    longer, shorter = (word, target_word) if len(word) > len(target_word) else (target_word, word)
+    longer, shorter = (
+        (word, target_word) if len(word) > len(target_word) else (target_word, word)
+    )
     inside = 1 < at < len(longer) - 1 and len(longer) >= 7
     return longer[:at] + longer[at + 1 :] == shorter and (
         longer[at] == longer[at - 1] or inside
@@ -284,9 +292,9 @@ def text_behind(reading: FoldedText, mention: Mention, reach: int = 8) -> str:
 def order_tone_marks(word: str) -> str:
     """A Vietnamese word with its marks in one order, so that "hoà" is "hòa"."""
     decomposed = unicodedata.normalize("NFD", word.casefold())
-    return "".join(char for char in decomposed if not unicodedata.combining(char)) + "".join(
-        sorted(char for char in decomposed if unicodedata.combining(char))
-    )
+    return "".join(
+        char for char in decomposed if not unicodedata.combining(char)
+    ) + "".join(sorted(char for char in decomposed if unicodedata.combining(char)))
 
 
 def tone_forms_of(targets: Sequence[NameTarget]) -> dict[str, set[str]]:
@@ -330,9 +338,13 @@ def find_mentions(
     for target in targets:
         for form in dict.fromkeys((*target.forms, target.surname)):
             for start, end in _find_form(reading, form):
-                if any(first <= start and end <= last for first, last in confusable_spans):
+                if any(
+                    first <= start and end <= last for first, last in confusable_spans
+                ):
                     continue
-                first, sure = _with_given_names(reading, start, end, target, question_beginnings)
+                first, sure = _with_given_names(
+                    reading, start, end, target, question_beginnings
+                )
                 best = mention_by_end.get(end)
                 if (
                     form == target.surname
@@ -419,14 +431,18 @@ def _with_given_names(
         return start, False  # "Van Morrison" is not Toni Morrison
     if not given_names:
         return start, not after
-    if full or not target.given or form not in (target.surname, *target.forms):
+    if full or not target.given_names or form not in (target.surname, *target.forms):
         return start, not after and first == start
-    middles = target.given[1:]
+    middles = target.given_names[1:]
     middle_names = given_names[1:]
-    fits = is_same_given_name(given_names[0], target.given[0]) and all(
-        any(is_same_given_name(middle, two) for middle in middle_names) for two in middles if middle_names
+    fits = is_same_given_name(given_names[0], target.given_names[0]) and all(
+        any(is_same_given_name(middle, two) for middle in middle_names)
+        for two in middles
+        if middle_names
     )
-    return first, fits and not after and (not middles or len(middle_names) <= len(middles))
+    return first, fits and not after and (
+        not middles or len(middle_names) <= len(middles)
+    )
 
 
 def is_same_given_name(name: str, target_name: str) -> bool:

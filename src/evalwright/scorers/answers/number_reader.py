@@ -115,7 +115,9 @@ class NumberReader:
         )
         self.rough = self.is_asked_roughly or len({goal.value for goal in goals}) > 1
         self.asked = {
-            reading for number in find_numbers(plain_question, language) for reading in number.values
+            reading
+            for number in find_numbers(plain_question, language)
+            for reading in number.values
         }
         self.words = frozenset(token[:5] for token in fold_text(plain_question).tokens)
         long = {
@@ -232,7 +234,9 @@ class NumberReader:
             if self.is_ordinal or not number.ordinal
         ]
         if any(counter_of(text, number) in self.counters for number in numbers):
-            numbers = [number for number in numbers if not self._counts_otherwise(text, number)]
+            numbers = [
+                number for number in numbers if not self._counts_otherwise(text, number)
+            ]
         years_only = [number for number in numbers if _looks_like_year(number)]
         if self.year:
             numbers = years_only or numbers
@@ -244,7 +248,9 @@ class NumberReader:
                 else cardinals or numbers
             )
         unasked = [number for number in numbers if not set(number.values) & self.asked]
-        numbers = unasked or (numbers if self._unknown(text) <= MAX_UNKNOWN_WORDS else [])
+        numbers = unasked or (
+            numbers if self._unknown(text) <= MAX_UNKNOWN_WORDS else []
+        )
         return [
             number
             for index, number in enumerate(numbers)
@@ -256,7 +262,9 @@ class NumberReader:
         if not self.counters:
             return False
         counter = counter_of(text, number)
-        return number.unit is not None or (bool(counter) and counter not in self.counters)
+        return number.unit is not None or (
+            bool(counter) and counter not in self.counters
+        )
 
     def _chosen(
         self, text: str, reply: ParsedReply, numbers: Sequence[Number]
@@ -362,7 +370,9 @@ class NumberReader:
 
     def _is_left_behind(self, text: str, number: Number) -> bool:
         """Whether a number is the old one of a change: "fell from 9 to 8"."""
-        change = _CHANGE.search(text[max(0, number.start - MAX_CHANGE_CHARS) : number.start])
+        change = _CHANGE.search(
+            text[max(0, number.start - MAX_CHANGE_CHARS) : number.start]
+        )
         return change is not None and _TO.match(text, number.end) is not None
 
     def _counts(self, text: str, number: Number) -> bool:
@@ -454,7 +464,9 @@ class NumberReader:
                 for ratio in ratios
             ):
                 return "unsure"
-        return self._near(value, target_value, number, goal, converted=converted_value != value)
+        return self._near(
+            value, target_value, number, goal, converted=converted_value != value
+        )
 
     def _near(
         self,
@@ -516,7 +528,8 @@ class NumberReader:
             return "unsure"
         return (
             "unsure"
-            if off <= (LARGE_GAP if number.about or converted else LARGE_GAP / 2 * rounded)
+            if off
+            <= (LARGE_GAP if number.about or converted else LARGE_GAP / 2 * rounded)
             else "wrong"
         )
 
@@ -544,7 +557,11 @@ def _restates(number: Number, earlier: Number) -> bool:
     """Whether a number says an earlier one again, in another unit or form."""
     if set(number.values) & set(earlier.values):
         return number.unit == earlier.unit or len(number.values) > 1
-    if number.unit is not None and number.unit.dimensions == PERCENT and earlier.unit is None:
+    if (
+        number.unit is not None
+        and number.unit.dimensions == PERCENT
+        and earlier.unit is None
+    ):
         return number.value == earlier.value * 100
     converted = (
         number.unit.of(number.value, earlier.unit)
@@ -560,5 +577,9 @@ def _restates(number: Number, earlier: Number) -> bool:
     )
     return bool(
         close
-        and (number.unit != earlier.unit or number.about or number.figures <= 3 < earlier.figures)
+        and (
+            number.unit != earlier.unit
+            or number.about
+            or number.figures <= 3 < earlier.figures
+        )
     )

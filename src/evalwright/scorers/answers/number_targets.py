@@ -148,12 +148,20 @@ def parse_number_targets(
     ]
     factor, asked_unit = _read_asked_unit(unit, question)
     asked_unit = asked_unit or next(
-        (number.unit for _, numbers in numbers_by_target for number in numbers if number.unit), None
+        (
+            number.unit
+            for _, numbers in numbers_by_target
+            for number in numbers
+            if number.unit
+        ),
+        None,
     )
     number_targets = []
     for target, numbers in numbers_by_target:
         cardinals = [number for number in numbers if not number.ordinal]
-        counted = [number for number in numbers if counter_of(plain(target).strip(), number)]
+        counted = [
+            number for number in numbers if counter_of(plain(target).strip(), number)
+        ]
         cardinals = cardinals or counted
         if len(cardinals) != 1 or cardinals[0].bound:
             continue

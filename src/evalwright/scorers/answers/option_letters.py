@@ -296,15 +296,24 @@ class OptionLetters:
                 end_of_copied = end
         return "".join([*pieces, text[end_of_copied:]]) if pieces else text
 
-    def items(self, text: str, denied: bool = False) -> list[OptionMention]:
+    def find(self, text: str, denied: bool = False) -> list[OptionMention]:
         """What a plain text names, in order, but what it denies; or that alone."""
         text = text[:MAX_READ_CHARS]
         if (lower := _LOWER.match(text)) is not None:
             text = f"{text[: lower.start(1)]}{lower[1].upper()}{text[lower.end(1) :]}"
-        mentions = list(self._found(text))
+        mentions = list(self._find(text))
         ends = [0, *(mention.end for mention in mentions)]
         starts = [*(mention.start for mention in mentions[1:]), len(text)]
-        listing = len({mention.option for mention in mentions if _begins_listed(text, mention)}) > 1
+        listing = (
+            len(
+                {
+                    mention.option
+                    for mention in mentions
+                    if _begins_listed(text, mention)
+                }
+            )
+            > 1
+        )
         no = [
             self.denied(text, *row, listing=listing)
             for row in zip(mentions, ends, starts, strict=False)
@@ -319,9 +328,13 @@ class OptionLetters:
                 no[index] = no[index + 1] = (
                     True  # "A and C are wrong", "neither A nor C"
                 )
-        return [mention for mention, is_denied in zip(mentions, no, strict=True) if is_denied is denied]
+        return [
+            mention
+            for mention, is_denied in zip(mentions, no, strict=True)
+            if is_denied is denied
+        ]
 
-    def _found(self, text: str) -> Iterator[OptionMention]:
+    def _find(self, text: str) -> Iterator[OptionMention]:
         two = {match.start(1) for match in _TWO.finditer(text)}
         count = 0
         for match in _ITEM.finditer(text):
@@ -421,7 +434,11 @@ class OptionLetters:
         if char == "В":
             letter_shown = re.search(r"(?m)^\s*\(?([CDБГ])[).:]", self.question)
             return (
-                2 if letter_shown and letter_shown[1] in "БГ" else 1 if letter_shown or self.latin else None
+                2
+                if letter_shown and letter_shown[1] in "БГ"
+                else 1
+                if letter_shown or self.latin
+                else None
             )
         return next(
             (row.index(char.upper()) for row in _ROWS if char.upper() in row), None
@@ -464,7 +481,8 @@ class OptionLetters:
             return False
         # "B, not A" denies what follows, "B가 아니라 A" what stands before.
         between = _BEFORE_NEXT.sub(
-            "", following_text[following_text.find(wrong.group()) + len(wrong.group()) :]
+            "",
+            following_text[following_text.find(wrong.group()) + len(wrong.group()) :],
         )
         of_next = (
             following < len(text)

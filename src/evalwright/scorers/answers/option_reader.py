@@ -93,7 +93,9 @@ class OptionReader:
         self.letters = OptionLetters(texts, language, question)
         self.texts = OptionTexts(texts, language, question)
         plain_question = plain(question[-2000:])
-        self.negated = self.letters.cues.denies(fold_text(plain_question).tokens, plain_question)
+        self.negated = self.letters.cues.denies(
+            fold_text(plain_question).tokens, plain_question
+        )
 
     def choice(self, text: str) -> Choice:
         """The option that a reply chooses, and how it was found."""
@@ -108,11 +110,11 @@ class OptionReader:
             and stripped.isascii()
             and 0 <= ord(stripped.upper()) - ord("A") < self.count
         )
-        option = None if is_letter else self.texts.whole(located.text)
+        option = None if is_letter else self.texts.option_equal_to(located.text)
         if option is not None:
-            return Choice(option, "the option's text", claim=located.raw)
+            return Choice(option, "the option's text", claim=located.as_written)
         if (outside := self._outside(stripped)) is not None:
-            return Choice(NOT_EXTRACTED, outside, claim=located.raw)
+            return Choice(NOT_EXTRACTED, outside, claim=located.as_written)
         chosen = (self._claimed(located) if located.rule else None) or self._weighed(
             located
         )
@@ -141,7 +143,7 @@ class OptionReader:
     def _holds(self, text: str) -> bool:
         """Whether a text names an option."""
         return (
-            bool(self.letters.items(text))
+            bool(self.letters.find(text))
             or any(self.texts.named(text))
             or bool(_NONE.search(text))
         )
@@ -150,12 +152,15 @@ class OptionReader:
         """Why a short text surely chooses no single option; None where it may."""
         letters = ascii_uppercase[: self.count]
         letter = (
-            len(stripped) == 1 and stripped.isascii() and stripped.isupper() and stripped not in letters
+            len(stripped) == 1
+            and stripped.isascii()
+            and stripped.isupper()
+            and stripped not in letters
         )
         if _NONE.fullmatch(stripped):
             return NONE_OF_THEM
         if letter and not any(
-            option[:1].upper() == stripped for option in self.texts.whole_of
+            option[:1].upper() == stripped for option in self.texts.folded_options
         ):
             return NO_SUCH_LETTER
         if (
@@ -168,16 +173,21 @@ class OptionReader:
     def _mentions(self, text: str) -> tuple[list[OptionMention], list[OptionMention]]:
         """The options that a text names by letter or words: undenied and denied, in order."""
         text = text[:MAX_READ_CHARS]
-        free = self.letters.items(text)
-        denied = self.letters.items(text, denied=True)
-        spans_of_letters = [(mention.start, mention.end) for mention in (*free, *denied)]
+        free = self.letters.find(text)
+        denied = self.letters.find(text, denied=True)
+        spans_of_letters = [
+            (mention.start, mention.end) for mention in (*free, *denied)
+        ]
         spans: list[tuple[int, int, int]] = []
         for span in sorted(
             set(self.texts.named(text)), key=lambda span: (span[1], -span[2])
         )[:MAX_TEXT_MENTIONS]:
             inside = any(
                 start <= span[1] < end
-                for start, end in (*spans_of_letters, *(earlier[1:] for earlier in spans))
+                for start, end in (
+                    *spans_of_letters,
+                    *(earlier[1:] for earlier in spans),
+                )
             )
             if not inside:
                 spans.append(span)
@@ -195,7 +205,9 @@ class OptionReader:
                 denied if self.letters.denied(text, mention, last, following) else free
             ).append(mention)
         # "C) Earth is wrong" denies the letter with the text behind it.
-        before = {(mention.option, mention.start) for mention in denied if not mention.letter}
+        before = {
+            (mention.option, mention.start) for mention in denied if not mention.letter
+        }
         with_text = [
             mention
             for mention in free
@@ -227,12 +239,12 @@ class OptionReader:
         beside = located.after if changed else f"{located.before}\n{located.after}"
         if any(
             mention.option != option
-            for mention in self.letters.items(beside)
+            for mention in self.letters.find(beside)
             if mention.how == CLAIMED
         ):
             unsure = unsure or "another option is named as the answer too"
         how = f"the option {located.rule}" if option != NOT_EXTRACTED else SEVERAL
-        return Choice(option, how, unsure, located.raw)
+        return Choice(option, how, unsure, located.as_written)
 
     def _of_claim(self, text: str, free: Sequence[OptionMention]) -> tuple[int, str]:
         """The option of a claim's mentions, and what speaks against it."""
@@ -290,7 +302,9 @@ class OptionReader:
         offered = self._offered(text, free)
         if not free:
             return self._left_over(text, rejected)
-        left = set(range(self.count)) - (rejected or {mention.option for mention in free})
+        left = set(range(self.count)) - (
+            rejected or {mention.option for mention in free}
+        )
         words = sum(map(str.isalpha, text)) - sum(
             mention.end - mention.start for mention in free
         )
@@ -325,7 +339,9 @@ class OptionReader:
                 "no option is named as the answer",
             )
         heaviest = [
-            mention for mention, weight in zip(free, weights, strict=True) if weight == top
+            mention
+            for mention, weight in zip(free, weights, strict=True)
+            if weight == top
         ]
         if top == ECHOING:
             heaviest.reverse()  # the first answer counts, the last conclusion
@@ -370,7 +386,7 @@ class OptionReader:
             for words in located.bold
             if (option := self._alone(words)) is not None
         }
-        concluding = len(sentence_spans) > 1 and bool(located.last)
+        concluding = len(sentence_spans) > 1 and bool(located.conclusion)
         echoes = {
             mention.start: self.texts.echo(_clause_of(text, mention))
             for mention in free
@@ -413,7 +429,7 @@ class OptionReader:
     def _stands_alone(self, line: str, mention: OptionMention) -> bool:
         """Whether a line is nothing but an option's letter or text."""
         letters = "".join(filter(str.isalnum, line))
-        return self.texts.whole(line) == mention.option or (
+        return self.texts.option_equal_to(line) == mention.option or (
             mention.letter and len(letters) <= max(2, mention.end - mention.start)
         )
 
@@ -445,7 +461,10 @@ class OptionReader:
         for mention in free:
             line = _line_of(text, mention)
             begins = not any(
-                map(str.isalnum, text[text.rfind("\n", 0, mention.start) + 1 : mention.start])
+                map(
+                    str.isalnum,
+                    text[text.rfind("\n", 0, mention.start) + 1 : mention.start],
+                )
             )
             if begins and not self._stands_alone(line, mention):
                 starts.setdefault(mention.option, mention.start)
@@ -453,7 +472,9 @@ class OptionReader:
             return set()
         lines_of = {text.rfind("\n", 0, start) for start in starts.values()}
         return {
-            mention.start for mention in free if text.rfind("\n", 0, mention.start) in lines_of
+            mention.start
+            for mention in free
+            if text.rfind("\n", 0, mention.start) in lines_of
         }
 
     def _alone(self, words: str) -> int | None:
@@ -547,7 +568,11 @@ def _find_named_second(text: str, free: Sequence[OptionMention]) -> set[int]:
             default=0,
         )
         if any(begins <= mention.start < match.start() for mention in free):
-            second |= {mention.start for mention in free if match.end() <= mention.start < until}
+            second |= {
+                mention.start
+                for mention in free
+                if match.end() <= mention.start < until
+            }
     return second
 
 
@@ -567,7 +592,9 @@ def _clause_of(text: str, mention: OptionMention) -> str:
     """The clause in which an option is named."""
     start = max(0, mention.start - MAX_CLAUSE_CHARS)
     before = _CLAUSE.split(text[start : mention.start])[-1]
-    behind = _CLAUSE.split(text[mention.end : mention.end + MAX_CLAUSE_CHARS], maxsplit=1)[0]
+    behind = _CLAUSE.split(
+        text[mention.end : mention.end + MAX_CLAUSE_CHARS], maxsplit=1
+    )[0]
     return f"{before}{text[mention.start : mention.end]}{behind}"
 
 

@@ -70,21 +70,24 @@ class OptionTexts:
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.language = language
-        self.whole_of = [_folded(choice) for choice in choices]
-        self.own = _find_own_pieces(self.whole_of, question)
+        self.folded_options = [_folded(choice) for choice in choices]
+        self.own = _find_own_pieces(self.folded_options, question)
         question_pieces = _pieces_of(
             _without_options(
-                _folded(plain(question[-MAX_QUESTION_CHARS:])), self.whole_of
+                _folded(plain(question[-MAX_QUESTION_CHARS:])), self.folded_options
             )
         )
         self.asked = question_pieces - {
-            piece for folded in self.whole_of for piece in _pieces_of(folded)
+            piece for folded in self.folded_options for piece in _pieces_of(folded)
         }
         for option, text in enumerate(choices):
             if _has_digit(text) and not any(map(_has_digit, self.own[option])):
                 self.own[option] = set()  # "9 cm" and "12 cm" differ by their numbers
         numbers = [find_numbers(plain(choice), language) for choice in choices]
-        values = [choice_numbers[0].value if len(choice_numbers) == 1 else None for choice_numbers in numbers]
+        values = [
+            choice_numbers[0].value if len(choice_numbers) == 1 else None
+            for choice_numbers in numbers
+        ]
         self.values = (
             values if None not in values and len(set(values)) == len(values) else []
         )
@@ -112,12 +115,12 @@ class OptionTexts:
                 if not _within_words(word):
                     self._stems.setdefault(word[:STEM_CHARS], []).append((word, option))
 
-    def whole(self, text: str) -> int | None:
+    def option_equal_to(self, text: str) -> int | None:
         """The option that a text is, and nothing else."""
         folded = _folded(text)
         matching = [
             option
-            for option, option_text in enumerate(self.whole_of)
+            for option, option_text in enumerate(self.folded_options)
             if option_text and option_text == folded
         ]
         return matching[0] if len(matching) == 1 else None
@@ -131,9 +134,10 @@ class OptionTexts:
                 if number.value in self.values and not self._is_place(text, number.end):
                     yield self.values.index(number.value), number.start, number.end
         for option in sorted(
-            range(len(self.whole_of)), key=lambda option: -len(self.whole_of[option])
+            range(len(self.folded_options)),
+            key=lambda option: -len(self.folded_options[option]),
         ):
-            for start, end in self._whole_places(folded, self.whole_of[option]):
+            for start, end in self._whole_places(folded, self.folded_options[option]):
                 yield option, start, end
                 folded = folded[:start] + " " * (end - start) + folded[end:]
         if self.values:
@@ -159,9 +163,15 @@ class OptionTexts:
             return False
         place_index = int(lone_number[1]) - 1
         named = [
-            option for option, number in enumerate(self.values) if number == place_index + 1
+            option
+            for option, number in enumerate(self.values)
+            if number == place_index + 1
         ]
-        return 0 <= place_index < len(self.values) and bool(named) and named != [place_index]
+        return (
+            0 <= place_index < len(self.values)
+            and bool(named)
+            and named != [place_index]
+        )
 
     def echo(self, text: str) -> int:
         """How many words of the question a stretch of text takes up."""
@@ -214,7 +224,9 @@ def _find_own_pieces(wholes: Sequence[str], question: str) -> list[set[str]]:
         {piece for piece in mine if is_own(piece, option)}
         for option, mine in enumerate(pieces)
     ]
-    question_pieces = _pieces_of(_without_options(_folded(plain(question)), list(wholes)))
+    question_pieces = _pieces_of(
+        _without_options(_folded(plain(question)), list(wholes))
+    )
     new = [
         {piece for piece in mine if not any(word in piece for word in question_pieces)}
         for mine in own_pieces

@@ -73,10 +73,10 @@ class ParsedReply(NamedTuple):
     marked: bool = False
     after: str = ""
     bold: tuple[str, ...] = ()
-    none: bool = False
-    last: str = ""
+    is_empty_field: bool = False
+    conclusion: str = ""
     before: str = ""
-    raw: str = ""
+    as_written: str = ""
 
 
 def parse_reply(
@@ -99,9 +99,11 @@ def parse_reply(
     bold = tuple(
         dict.fromkeys(plain(bold_text).strip() for bold_text in BOLD_TEXT.findall(text))
     )
-    parsed = ParsedReply(plain(text).strip(), bold=bold, raw=text.strip())
+    parsed = ParsedReply(plain(text).strip(), bold=bold, as_written=text.strip())
     for claim in sorted(
-        find_claims(text), key=lambda claim: (claim.start, claim.place), reverse=True
+        find_claims(text),
+        key=lambda claim: (claim.start, claim.mark_start),
+        reverse=True,
     )[:MAX_CLAIMS]:
         raw = text[claim.start : claim.end].strip()
         following = ""
@@ -117,11 +119,17 @@ def parse_reply(
             line = line_sentences[0]
             following = " ".join(line_sentences[1:])
         after = f"{following}\n{plain(text[claim.end :])}".strip()
-        before = plain(text[: claim.place]).strip()
-        parsed = ParsedReply(line, claim.rule, True, after, bold, before=before, raw=raw)
+        before = plain(text[: claim.mark_start]).strip()
+        parsed = ParsedReply(
+            line, claim.rule, True, after, bold, before=before, as_written=raw
+        )
         break
     parsed = _follow_change_of_mind(parsed, holds)
-    return parsed if parsed.marked else parsed._replace(last=_find_conclusion(parsed.text))
+    return (
+        parsed
+        if parsed.marked
+        else parsed._replace(conclusion=_find_conclusion(parsed.text))
+    )
 
 
 def _follow_change_of_mind(
@@ -143,10 +151,14 @@ def _follow_change_of_mind(
         return reply
     before = f"{reply.before}\n{full_text[: change[0]]}".strip()
     cue = full_text[change[0] : change[1]].strip(" .,;:!?-…—–(\n")
-    same = last_revision(reply.raw)
-    raw = reply.raw[same[1] :].strip(" .,;:!?-…") if same else later
+    same = last_revision(reply.as_written)
+    raw = reply.as_written[same[1] :].strip(" .,;:!?-…") if same else later
     return reply._replace(
-        text=later, rule=f"a change of mind: {cue}", before=before, raw=raw, after=""
+        text=later,
+        rule=f"a change of mind: {cue}",
+        before=before,
+        as_written=raw,
+        after="",
     )
 
 
@@ -165,7 +177,9 @@ def _find_conclusion(text: str) -> str:
         if opened[:1] == ["and"]
         else opened[:1]
     )
-    if not words("sure").isdisjoint(opened) or find_opening("sure", sentences[-1].lstrip()):
+    if not words("sure").isdisjoint(opened) or find_opening(
+        "sure", sentences[-1].lstrip()
+    ):
         return sentences[-1]
     return ""
 
@@ -214,7 +228,8 @@ def _may_be_answer(text: str) -> bool:
 
 def _is_same_question(repeated: str, question: str) -> bool:
     left, right = (
-        set(fold(plain(text).casefold()).split()) for text in (repeated[:2000], question[:2000])
+        set(fold(plain(text).casefold()).split())
+        for text in (repeated[:2000], question[:2000])
     )
     return len(left & right) * 10 >= 9 * len(right)
 
@@ -247,10 +262,16 @@ def _parse_json_field(text: str) -> ParsedReply | None:
         (name for name in value_by_name if _FIELD.match(name)),
         key=lambda name: _FIELD_ORDER.get(name, 1),
     )
-    name = order[0] if order else next(iter(value_by_name)) if len(value_by_name) == 1 else ""
+    name = (
+        order[0]
+        if order
+        else next(iter(value_by_name))
+        if len(value_by_name) == 1
+        else ""
+    )
     value = value_by_name.get(name)
     if name and (value is None or value == ""):
-        return ParsedReply("", f"the field '{name}'", True, none=True)
+        return ParsedReply("", f"the field '{name}'", True, is_empty_field=True)
     if (
         isinstance(value, list)
         and value
@@ -259,7 +280,7 @@ def _parse_json_field(text: str) -> ParsedReply | None:
         value = ", ".join(map(str, value))
     if isinstance(value, str | int | float):
         text = str(value).casefold() if isinstance(value, bool) else str(value)
-        return ParsedReply(plain(text), f"the field '{name}'", True, raw=text)
+        return ParsedReply(plain(text), f"the field '{name}'", True, as_written=text)
     return None
 
 

@@ -84,7 +84,9 @@ class TimeReader:
                 "a bound or a range", "a bound or a range" if is_target else ""
             )
         rivals = [
-            readings_beside for _, readings_beside in times[1:] if target_minutes.isdisjoint(readings_beside) == is_target
+            readings_beside
+            for _, readings_beside in times[1:]
+            if target_minutes.isdisjoint(readings_beside) == is_target
         ]
         if not is_target:
             return incorrect("another time", "several times" if rivals else "")
@@ -116,10 +118,18 @@ def _find_times(text: str) -> list[tuple[int, tuple[int, ...]]]:
         hour = int(match["hh"] or match["h"])
         minute = int(match["mm"] or match["m"] or match["n"] or 0)
         half = (match["first"] or match["last"] or "").casefold()
-        if not half and match["h"] and match.end() - match.start("h") == len(match["h"]):
+        if (
+            not half
+            and match["h"]
+            and match.end() - match.start("h") == len(match["h"])
+        ):
             continue  # a number
         at = (hour % 12 if half else hour % 24) * 60 + minute
-        early = not half and match["h"] and hour <= 12 and not match["h"].startswith("0")
-        possible_minutes = (at, (at + 720) % 1440) if early else (at + 720 * (half in _AFTERNOON),)
+        early = (
+            not half and match["h"] and hour <= 12 and not match["h"].startswith("0")
+        )
+        possible_minutes = (
+            (at, (at + 720) % 1440) if early else (at + 720 * (half in _AFTERNOON),)
+        )
         times.append((match.start("h" if match["h"] else "hh"), possible_minutes))
     return times

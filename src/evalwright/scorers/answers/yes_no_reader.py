@@ -151,13 +151,16 @@ class YesNoReader:
         )
 
 
-def _restated_side(sentences: Sequence[str], question_tokens: list[str], language: str) -> str:
+def _restated_side(
+    sentences: Sequence[str], question_tokens: list[str], language: str
+) -> str:
     """What the first sentence says where it repeats the question; "" where it does not, or says
     both.
     """
     clauses = _CLAUSE.split(_RATHER.sub(r"\1,", sentences[0]))[:3]
     sides = {
-        _side_of_restated_clause(clause, question_tokens, language) for clause in clauses
+        _side_of_restated_clause(clause, question_tokens, language)
+        for clause in clauses
     } - {""}
     return sides.pop() if len(sides) == 1 else ""
 
@@ -232,7 +235,11 @@ def _explicit_side(text: str, language: str, is_whole: bool = False) -> str:
     start = 0
     while not is_whole and start < len(tokens) - 1 and tokens[start] in _OPENINGS:
         start += 1
-    if not tokens or tokens[start] not in yes | no or tokens[start] in ambiguous - {"no"}:
+    if (
+        not tokens
+        or tokens[start] not in yes | no
+        or tokens[start] in ambiguous - {"no"}
+    ):
         return _echoed_side(text, language) if is_whole else ""
     side = "no" if tokens[start] in no else "yes"
     following = tokens[start + 1 : start + 3]
@@ -286,7 +293,9 @@ def _echoed_side(text: str, language: str) -> str:
     )
 
 
-def _side_of_restated_clause(text: str, question_tokens: list[str], language: str) -> str:
+def _side_of_restated_clause(
+    text: str, question_tokens: list[str], language: str
+) -> str:
     """A clause in the question's own words and order, plainly or denied: "91 is not a prime
     number".
     """

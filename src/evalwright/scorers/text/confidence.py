@@ -30,22 +30,24 @@ def stated_confidence(text: str) -> float | None:
     read.
     """
     tail = text[-READ_CHARS:]
-    found = [match for pattern in (_AFTER, _BEFORE) for match in pattern.finditer(tail)]
-    if not found:
+    matches = [
+        match for pattern in (_AFTER, _BEFORE) for match in pattern.finditer(tail)
+    ]
+    if not matches:
         return None
-    last = max(found, key=lambda match: match.start(1))
+    last = max(matches, key=lambda match: match.start(1))
     return _probability(last.group(1).replace(",", "."), (last.group(2) or "").lower())
 
 
 def _probability(number: str, unit: str) -> float | None:
-    value = float(number)
+    confidence = float(number)
     if unit:
         scale = 10.0 if re.fullmatch(r"(?:/\s?|out of )10", unit) else 100.0
-        value /= scale
+        confidence /= scale
     elif "." in number:
-        value = value if value <= 1 else value / 100
-    elif value == 1:
+        confidence = confidence if confidence <= 1 else confidence / 100
+    elif confidence == 1:
         return None
     else:
-        value /= 100
-    return value if 0.0 <= value <= 1.0 else None
+        confidence /= 100
+    return confidence if 0.0 <= confidence <= 1.0 else None

@@ -46,8 +46,10 @@ def months() -> dict[str, int]:
 
 def label_alternatives(table: str) -> str:
     """All labels of a table of regular expressions, the longest first, as alternatives."""
-    found = {one for row in _TABLES[f"{table}_re"].values() for one in row.split("|")}
-    return "|".join(sorted(found, key=len, reverse=True))
+    alternatives = {
+        label for row in _TABLES[f"{table}_re"].values() for label in row.split("|")
+    }
+    return "|".join(sorted(alternatives, key=len, reverse=True))
 
 
 def joined_patterns(table: str) -> str:
@@ -62,12 +64,12 @@ def words(table: str, language: str = "") -> frozenset[str]:
     """
     code = short_code(language)
     rows = _TABLES[table]
-    kept = (
+    chosen_rows = (
         [rows.get("en", ""), rows.get(code, "")]
         if code
-        else [rows[one] for one in rows if one != ANYWHERE]
+        else [rows[row_code] for row_code in rows if row_code != ANYWHERE]
     )
-    return frozenset(fold(" ".join(kept).casefold()).split())
+    return frozenset(fold(" ".join(chosen_rows).casefold()).split())
 
 
 def anywhere(table: str, text: str) -> bool:
@@ -83,8 +85,8 @@ def find_opening(table: str, text: str) -> str:
     """The word of a script without spaces, or one where they may be left out (a "_" of the table),
     that a text begins with; or "".
     """
-    found = _openings(table).match(text)
-    return found.group() if found else ""
+    match = _openings(table).match(text)
+    return match.group() if match else ""
 
 
 @cache
@@ -116,7 +118,7 @@ class Cues:
     def turn_in(self, tokens: Sequence[str]) -> int:
         """The place after the last "but" or the like, 0 where there is none."""
         return max(
-            (place + 1 for place, token in enumerate(tokens) if token in self.turns),
+            (index + 1 for index, token in enumerate(tokens) if token in self.turns),
             default=0,
         )
 

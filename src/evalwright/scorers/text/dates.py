@@ -29,7 +29,7 @@ _DAY_WORDS = {
         [
             *_ONES,
             *_TEENS,
-            *(f"twenty-{one}" for one in _ONES),
+            *(f"twenty-{ordinal}" for ordinal in _ONES),
             "thirtieth",
             "thirty-first",
         ],
@@ -120,18 +120,18 @@ class Date(NamedTuple):
         """How many of the three parts are known."""
         return (self.year > 0) + (self.month > 0) + (self.day > 0)
 
-    def covers(self, other: Date) -> bool:
-        """Whether every part that `other` has is here, and the same."""
+    def covers(self, date: Date) -> bool:
+        """Whether every part that `date` has is here, and the same."""
         return all(
             not theirs or mine == theirs
-            for mine, theirs in zip(self, other, strict=True)
+            for mine, theirs in zip(self, date, strict=True)
         )
 
-    def conflicts(self, other: Date) -> bool:
+    def conflicts(self, date: Date) -> bool:
         """Whether a part that both have differs."""
         return any(
             mine and theirs and mine != theirs
-            for mine, theirs in zip(self, other, strict=True)
+            for mine, theirs in zip(self, date, strict=True)
         )
 
 
@@ -149,7 +149,7 @@ def find_dates(found_words: Words, years: bool = True) -> list[FoundDate]:
     text, places = _write_in_digits(_ARABIC_ERA.sub(" ", found_words.text))
     if not any(map(str.isdigit, text)) and _DAY_IN_WORDS.isdisjoint(found_words.tokens):
         return []
-    found: list[FoundDate] = []
+    dates: list[FoundDate] = []
     hinted = (
         not text.isascii()
         or not MONTHS.keys().isdisjoint(found_words.tokens)
@@ -157,15 +157,17 @@ def find_dates(found_words: Words, years: bool = True) -> list[FoundDate]:
     )
     for form in (*(_FORMS if hinted else ()), *((_YEAR,) if years else ())):
         for match in form.finditer(text):
-            if len(found) >= MAX_DATES:
+            if len(dates) >= MAX_DATES:
                 break
             readings = _possible_dates(match)
-            start, end = (_place_in_original(place, places) for place in match.span())
+            start, end = (
+                _place_in_original(position, places) for position in match.span()
+            )
             if readings and not any(
-                one.start < end and start < one.end for one in found
+                earlier.start < end and start < earlier.end for earlier in dates
             ):
-                found.append(FoundDate(readings, start, end))
-    return _join_year_and_day(sorted(found, key=lambda one: one.start))
+                dates.append(FoundDate(readings, start, end))
+    return _join_year_and_day(sorted(dates, key=lambda date: date.start))
 
 
 def _write_in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -208,27 +210,30 @@ def _place_in_original(place: int, places: Sequence[tuple[int, int]]) -> int:
     return place + shift
 
 
-def _join_year_and_day(found: list[FoundDate]) -> list[FoundDate]:
+def _join_year_and_day(dates: list[FoundDate]) -> list[FoundDate]:
     """A year and a day that stand apart ("1912, on 15 April") are one date."""
     if (
-        len(found) == 2
-        and {one.readings[0].parts for one in found} <= {1, 2}
-        and not found[0].readings[0].conflicts(found[1].readings[0])
+        len(dates) == 2
+        and {date.readings[0].parts for date in dates} <= {1, 2}
+        and not dates[0].readings[0].conflicts(dates[1].readings[0])
     ):
-        one = found[0].readings[0]
-        two = found[1].readings[0]
+        first = dates[0].readings[0]
+        two = dates[1].readings[0]
         return [
             FoundDate(
                 (
                     Date(
-                        *(mine or theirs for mine, theirs in zip(one, two, strict=True))
+                        *(
+                            mine or theirs
+                            for mine, theirs in zip(first, two, strict=True)
+                        )
                     ),
                 ),
-                found[0].start,
-                found[1].end,
+                dates[0].start,
+                dates[1].end,
             )
         ]
-    return found
+    return dates
 
 
 def _possible_dates(match: re.Match[str]) -> tuple[Date, ...]:
@@ -264,14 +269,18 @@ def _possible_dates(match: re.Match[str]) -> tuple[Date, ...]:
         and not days[0][0]
     ):
         return ()
-    dates = (Date(one, *parts) for one in years for parts in days)
-    kept = [
+    dates = (
+        Date(candidate_year, *month_and_day)
+        for candidate_year in years
+        for month_and_day in days
+    )
+    valid_dates = [
         date
         for date in dates
         if date.month <= 12
         and (not date.day or date.day <= DAYS_IN_MONTH[date.month - 1])
     ]
-    return tuple(dict.fromkeys(kept))
+    return tuple(dict.fromkeys(valid_dates))
 
 
 @lru_cache(maxsize=4096)
@@ -284,10 +293,10 @@ def parse_date(text: str) -> tuple[Date, ...]:
         text.strip().removesuffix("."),
         flags=re.IGNORECASE,
     )
-    found = find_dates(Words(text))
+    dates = find_dates(Words(text))
     return (
-        found[0].readings
-        if len(found) == 1 and (found[0].start, found[0].end) == (0, len(text))
+        dates[0].readings
+        if len(dates) == 1 and (dates[0].start, dates[0].end) == (0, len(text))
         else ()
     )
 

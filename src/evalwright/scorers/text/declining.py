@@ -77,8 +77,8 @@ def declining_clause(text: str, language: str = "") -> Declined | None:
     """The first clause of a text that declines, whatever stands beside it."""
     code = language.casefold().replace("_", "-").split("-")[0]
     for _, clause in _clauses(text[:MAX_DECLINING_CHARS]):
-        if (found := _find_phrase(clause, code)) is not None:
-            return found
+        if (declined := _find_phrase(clause, code)) is not None:
+            return declined
     return None
 
 
@@ -89,11 +89,11 @@ def _declines(text: str, code: str, beside: int) -> Declined | None:
     first: Declined | None = None
     others = []
     for _, clause in _clauses(text):
-        found = _find_phrase(clause, code)
-        if found is None:
+        declined = _find_phrase(clause, code)
+        if declined is None:
             others.append(clause)
-        elif first is None or found.kind == REFUSAL:
-            first = found
+        elif first is None or declined.kind == REFUSAL:
+            first = declined
     if first is None:
         return None
     spoken = _phrases_by_language()[first.language]
@@ -119,9 +119,9 @@ def _clauses(text: str) -> Iterator[tuple[int, str]]:
     turning = _turning_words()
     for number, sentence in enumerate(sentences(text)):
         for clause in _SPLIT.split(unicodedata.normalize("NFC", sentence)):
-            for part in turning.split(plain(clause)):
-                if part := plain(part):
-                    yield number, part
+            for piece in turning.split(plain(clause)):
+                if piece := plain(piece):
+                    yield number, piece
 
 
 @lru_cache(maxsize=1024)
@@ -130,14 +130,16 @@ def _find_phrase(clause: str, code: str) -> Declined | None:
     for name, language in _phrases_by_language().items():
         if (latin and language.script) or (code and name not in (code, "en")):
             continue
-        bare = language.without_openers(clause)
+        content = language.without_openers(clause)
         for kind, pattern in (
             (REFUSAL, language.refusal),
             (NO_INFORMATION, language.unknown),
         ):
-            found = pattern.match(bare) if kind == REFUSAL else pattern.search(bare)
+            match = (
+                pattern.match(content) if kind == REFUSAL else pattern.search(content)
+            )
             # "I don't know: Paris" may be an answer.
-            if found is not None and ": " not in bare[found.start() :]:
+            if match is not None and ": " not in content[match.start() :]:
                 return Declined(kind, clause, name)
     return None
 
@@ -153,18 +155,20 @@ class _Phrases:
         }
 
         def pattern(
-            value: str | list[str], edge: str = "", end: str = ""
+            phrases: str | list[str], edge: str = "", end: str = ""
         ) -> re.Pattern[str]:
-            whole = (
+            alternatives = (
                 "|".join(
-                    f"(?:{one})"
-                    for one in ([value] if isinstance(value, str) else value)
+                    f"(?:{phrase})"
+                    for phrase in ([phrases] if isinstance(phrases, str) else phrases)
                 )
                 or r"(?!)"
             )
             for name, inner in names.items():
-                whole = whole.replace(f"{{{name}}}", inner)
-            return re.compile(unicodedata.normalize("NFC", f"{edge}(?:{whole}){end}"))
+                alternatives = alternatives.replace(f"{{{name}}}", inner)
+            return re.compile(
+                unicodedata.normalize("NFC", f"{edge}(?:{alternatives}){end}")
+            )
 
         spaced = code not in _SPACELESS
         start, stop = (r"(?<![^\W_])", r"(?![^\W_])") if spaced else ("", "")
@@ -192,11 +196,13 @@ class _Phrases:
 
     def empty(self, clause: str, kind: str) -> bool:
         """Whether a clause beside one that declines says nothing of its own."""
-        bare = self.without_openers(clause)
-        if not bare or self.aside.search(clause) is not None:
+        content = self.without_openers(clause)
+        if not content or self.aside.search(clause) is not None:
             return True
-        about = self.text.search(bare) is not None or bare.startswith(("it ", "this "))
-        return kind == REFUSAL and about and self.lack.search(bare) is not None
+        about = self.text.search(content) is not None or content.startswith(
+            ("it ", "this ")
+        )
+        return kind == REFUSAL and about and self.lack.search(content) is not None
 
 
 @cache

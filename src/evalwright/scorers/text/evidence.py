@@ -34,9 +34,9 @@ def _find_span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] |
     end = start + len(claim) if claim else len(text)
     folded = text[start:end].lower()
     if len(folded) == end - start:  # a sign that becomes two moves all behind it
-        for one in sorted(filter(None, named), key=len, reverse=True):
-            if (place := _whole_word(folded, one.strip().lower())) >= 0:
-                return start + place, start + place + len(one.strip())
+        for name in sorted(filter(None, named), key=len, reverse=True):
+            if (place := _whole_word(folded, name.strip().lower())) >= 0:
+                return start + place, start + place + len(name.strip())
     return (start, end) if claim and len(claim) < len(text.strip()) else None
 
 

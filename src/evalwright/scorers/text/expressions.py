@@ -137,13 +137,13 @@ FUNCTIONS: Mapping[str, Callable[[complex], complex]] = {
     "tg": cmath.tan,
     "log": cmath.log10,
     "lg": cmath.log10,
-    "lb": lambda x: cmath.log(x, 2),
-    "cot": lambda x: 1 / cmath.tan(x),
-    "ctg": lambda x: 1 / cmath.tan(x),
-    "sec": lambda x: 1 / cmath.cos(x),
-    "csc": lambda x: 1 / cmath.sin(x),
+    "lb": lambda argument: cmath.log(argument, 2),
+    "cot": lambda argument: 1 / cmath.tan(argument),
+    "ctg": lambda argument: 1 / cmath.tan(argument),
+    "sec": lambda argument: 1 / cmath.cos(argument),
+    "csc": lambda argument: 1 / cmath.sin(argument),
     "abs": abs,
-    "cbrt": lambda x: x ** (1 / 3),
+    "cbrt": lambda argument: argument ** (1 / 3),
 }
 _RELATIONS = {
     "=": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "\\le": "<=", "\\leq": "<=", "\\leqslant": "<=", "\\lt": "<", "\\ge": ">=", "\\geq": ">=",
@@ -229,13 +229,13 @@ def readings(text: str, language: str) -> list[str]:
         if not re.search(r"[(\[{]", text)
         else text
     )
-    out = [english]
+    possible_texts = [english]
     if (
         "," in text
         and re.search(r"\d\s?,\d", text)
         and (language in COMMA_LANGUAGES or ";" in text)
     ):
-        out.insert(
+        possible_texts.insert(
             0,
             _DECIMAL_COMMA.sub(
                 ".",
@@ -243,34 +243,34 @@ def readings(text: str, language: str) -> list[str]:
             ),
         )
     elif language in COMMA_LANGUAGES and _DOTTED_THOUSANDS.search(text):
-        out.insert(
+        possible_texts.insert(
             0, _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text)
         )
-    return list(dict.fromkeys(out))
+    return list(dict.fromkeys(possible_texts))
 
 
 def tokens(text: str, joining: frozenset[str]) -> list[Token]:
     """The tokens of a text in signs. joining: words that stand between several answers."""
-    out: list[Token] = []
-    place = 0
-    while place < len(text):
-        match = _TOKEN.match(text, place)
+    tokens_so_far: list[Token] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
         if match is None:
-            place += 1
+            position += 1
             continue
         kind = match.lastgroup or ""
         word = match.group(kind)
-        spaced = match.start(kind) > match.start() or place == 0
-        out.extend(
+        spaced = match.start(kind) > match.start() or position == 0
+        tokens_so_far.extend(
             _named(
                 Token(kind, word, spaced, match.start(kind)),
                 joining,
-                out,
+                tokens_so_far,
                 text[match.end() : match.end() + 4],
             )
         )
-        place = match.end()
-    return out
+        position = match.end()
+    return tokens_so_far
 
 
 def _named(
@@ -294,13 +294,13 @@ def _named(
         return [token._replace(kind="word")]
     if token.kind != "word":
         return [token._replace(text="^") if word == "**" else token]
-    bare = word.rstrip("'").translate(_LOOKALIKES)
-    small = bare.casefold()
+    letters = word.rstrip("'").translate(_LOOKALIKES)
+    small = letters.casefold()
     if small in joining and (
-        len(bare) > 1 or not bare.isascii() or _parts(token, before, behind)
+        len(letters) > 1 or not letters.isascii() or _parts(token, before, behind)
     ):
         return [token._replace(text=AND)]
-    if len(bare) == 1 and _LETTER.match(bare):
+    if len(letters) == 1 and _LETTER.match(letters):
         return [token._replace(kind="name", text=word.translate(_LOOKALIKES))]
     if small in ("sqrt", "cbrt"):
         return [token._replace(kind="command", text=f"\\{small}")]
@@ -308,22 +308,22 @@ def _named(
         return [token._replace(kind="function", text=small)]
     if small in _CONSTANTS:
         return [token._replace(kind="command", text=_CONSTANTS[small])]
-    if len(bare) == 2 and bare[0] == "و" and _LETTER.match(bare[1]):
-        return [token._replace(text=AND), token._replace(kind="name", text=bare[1])]
+    if len(letters) == 2 and letters[0] == "و" and _LETTER.match(letters[1]):
+        return [token._replace(text=AND), token._replace(kind="name", text=letters[1])]
     tied = (
         not token.spaced
         and before
         and (before[-1].kind == "number" or before[-1].text in _BEFORE_NAMES)
     )
     if (
-        bare.isascii()
-        and len(bare) <= 4
-        and bare.islower()
+        letters.isascii()
+        and len(letters) <= 4
+        and letters.islower()
         and (tied or behind[:1] in ("^", "*"))
     ):
         return [
             Token("name", letter, token.spaced and not at, token.start + at)
-            for at, letter in enumerate(bare)
+            for at, letter in enumerate(letters)
         ]
     return [token]
 
@@ -372,15 +372,15 @@ class _Parser:
         if self.take().text != text:
             raise Unreadable
 
-    def whole(self) -> Tree:
+    def parse_all(self) -> Tree:
         """All tokens: an expression, a relation, or several of them."""
-        tree = self.several()
+        tree = self.parse_several()
         if self.place < len(self.read):
             raise Unreadable
         return tree
 
-    def several(self, closing: Sequence[str] = ()) -> Tree:
-        parts = [self.relation()]
+    def parse_several(self, closing: Sequence[str] = ()) -> Tree:
+        relations = [self.relation()]
         while self.peek() in SEPARATORS:
             while self.peek() in SEPARATORS:
                 self.take()
@@ -388,8 +388,8 @@ class _Parser:
                 self.peek() in closing and self.peek() != "["
             ):
                 break
-            parts.append(self.relation())
-        return parts[0] if len(parts) == 1 else ("several", parts)
+            relations.append(self.relation())
+        return relations[0] if len(relations) == 1 else ("several", relations)
 
     def relation(self) -> Tree:
         sides = [self.sum()]
@@ -536,7 +536,7 @@ class _Parser:
         return tree
 
     def group(self, closing: str) -> Tree:
-        tree = self.several((closing,))
+        tree = self.parse_several((closing,))
         self.expect(closing)
         return tree
 
@@ -548,10 +548,14 @@ class _Parser:
         token = self.take()
         if token.kind == "number" and len(token.text) > 1 and token.text.isdigit():
             # "\frac12": the tokens are put back digit by digit.
-            rest = [
+            later_digits = [
                 Token("number", digit, False, token.start) for digit in token.text[1:]
             ]
-            self.read = [*self.read[: self.place], *rest, *self.read[self.place :]]
+            self.read = [
+                *self.read[: self.place],
+                *later_digits,
+                *self.read[self.place :],
+            ]
             token = Token("number", token.text[0], False, token.start)
         if token.kind == "number":
             return ("number", Fraction(token.text))
@@ -705,10 +709,10 @@ class _Parser:
         if self.peek() in ends and self.peek() != "[":
             return ("list", opening, self.take().text, [])
         self.brackets += 1
-        inside = self.several(ends)
+        inside = self.parse_several(ends)
         if self.peek() in ("|", ":", "\\mid") and opening == "{":
             self.take()
-            inside = self.several(ends)
+            inside = self.parse_several(ends)
         self.brackets -= 1
         last = self.take().text
         if last not in ends:
@@ -760,7 +764,7 @@ def parse_tokens(read: Sequence[Token]) -> Tree:
     if not read or len(read) > MAX_CHARS:
         raise Unreadable
     try:
-        return _Parser(read).whole()
+        return _Parser(read).parse_all()
     except (RecursionError, ZeroDivisionError, ValueError):
         raise Unreadable from None
 
@@ -777,8 +781,8 @@ def _matrix(inside: str, joining: frozenset[str]) -> Tree:
 
 _POINTS = tuple(
     tuple(
-        Fraction(17 + 7 * place * turn + 3 * turn, 13 + 2 * place + turn)
-        for place in range(12)
+        Fraction(17 + 7 * index * turn + 3 * turn, 13 + 2 * index + turn)
+        for index in range(12)
     )
     for turn in (1, 2, 3)
 )
@@ -790,9 +794,9 @@ def names_in(tree: Any) -> set[str]:
     if isinstance(tree, tuple):
         if tree and tree[0] == "name":
             return set() if tree[1] == "i" else {tree[1]}
-        return {name for part in tree[1:] for name in names_in(part)}
+        return {name for branch in tree[1:] for name in names_in(branch)}
     if isinstance(tree, list):
-        return {name for part in tree for name in names_in(part)}
+        return {name for branch in tree for name in names_in(branch)}
     return set()
 
 
@@ -920,15 +924,15 @@ def _chosen(above: Number, below: Number) -> Number:
     raise Unreadable
 
 
-def alike(one: Number, two: Number) -> bool:
+def alike(first: Number, two: Number) -> bool:
     """Whether two numbers are the same, fractions exactly."""
-    if isinstance(one, Fraction) and isinstance(two, Fraction):
-        return one == two
-    one = complex(one)
+    if isinstance(first, Fraction) and isinstance(two, Fraction):
+        return first == two
+    first = complex(first)
     two = complex(two)
-    if not (cmath.isfinite(one) and cmath.isfinite(two)):
+    if not (cmath.isfinite(first) and cmath.isfinite(two)):
         return False
-    return abs(one - two) <= TOLERANCE * max(1e-3, abs(one), abs(two))
+    return abs(first - two) <= TOLERANCE * max(1e-3, abs(first), abs(two))
 
 
 def points(*trees: Any) -> list[dict[str, Fraction]]:
@@ -942,18 +946,18 @@ def points(*trees: Any) -> list[dict[str, Fraction]]:
     ]
 
 
-def same_value(one: Tree, two: Tree) -> bool:
+def same_value(left: Tree, two: Tree) -> bool:
     """Whether two expressions have one value at all points. Raises Unreadable where one has none."""
-    if one == two:
+    if left == two:
         return True
-    if "infinity" in (one[0], two[0]) or ("negative", ("infinity",)) in (one, two):
+    if "infinity" in (left[0], two[0]) or ("negative", ("infinity",)) in (left, two):
         return False
-    at = points(one, two)
-    if not all(alike(worth(one, values), worth(two, values)) for values in at):
+    at = points(left, two)
+    if not all(alike(worth(left, values), worth(two, values)) for values in at):
         return False
     return (
-        _same_below_zero(one, two, at[0])
-        if _MAY_LOSE_A_SIGN.search(repr((one, two)))
+        _same_below_zero(left, two, at[0])
+        if _MAY_LOSE_A_SIGN.search(repr((left, two)))
         else True
     )
 
@@ -961,15 +965,15 @@ def same_value(one: Tree, two: Tree) -> bool:
 _MAY_LOSE_A_SIGN = re.compile("'(?:root|abs)'")
 
 
-def _same_below_zero(one: Tree, two: Tree, values: Mapping[str, Fraction]) -> bool:
+def _same_below_zero(left: Tree, two: Tree, values: Mapping[str, Fraction]) -> bool:
     """Whether two expressions agree where one variable is below zero, unless a root or function of
     them has no real value there.
     """
     for name, number in values.items():
         negative = {**values, name: -abs(number)}
-        if not (_is_real_in(one, negative) and _is_real_in(two, negative)):
+        if not (_is_real_in(left, negative) and _is_real_in(two, negative)):
             continue
-        if not alike(worth(one, negative), worth(two, negative)):
+        if not alike(worth(left, negative), worth(two, negative)):
             return False
     return True
 
@@ -977,7 +981,7 @@ def _same_below_zero(one: Tree, two: Tree, values: Mapping[str, Fraction]) -> bo
 def _is_real_in(tree: Any, values: Mapping[str, Fraction]) -> bool:
     """Whether an expression and all its operands are real."""
     if isinstance(tree, list):
-        return all(_is_real_in(part, values) for part in tree)
+        return all(_is_real_in(branch, values) for branch in tree)
     if not isinstance(tree, tuple) or tree[:1] in (
         ("number",),
         ("name",),
@@ -991,5 +995,7 @@ def _is_real_in(tree: Any, values: Mapping[str, Fraction]) -> bool:
     if abs(number.imag) > TOLERANCE * max(1.0, abs(number)):
         return False
     return all(
-        _is_real_in(part, values) for part in tree[1:] if isinstance(part, tuple | list)
+        _is_real_in(branch, values)
+        for branch in tree[1:]
+        if isinstance(branch, tuple | list)
     )

@@ -111,14 +111,14 @@ def _fold_text(text: str) -> FoldedText:
         .replace("'", " ")
         .replace("’", " ")
     )
-    found = Words(text)
+    words_of_text = Words(text)
     tokens = [
         _without_ending(token) if "가" <= token[-1:] <= "힣" else token
-        for token in found.folded_tokens
+        for token in words_of_text.folded_tokens
     ]
-    edges = [0, *(edge for span in found.spans for edge in span), len(text)]
-    gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
-    return FoldedText(text, found.cased, tokens, f" {' '.join(tokens)} ", gaps)
+    edges = [0, *(edge for span in words_of_text.spans for edge in span), len(text)]
+    gaps = [text[edges[index] : edges[index + 1]] for index in range(0, len(edges), 2)]
+    return FoldedText(text, words_of_text.cased, tokens, f" {' '.join(tokens)} ", gaps)
 
 
 @lru_cache(maxsize=4096)

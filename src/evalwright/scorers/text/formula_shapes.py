@@ -73,7 +73,7 @@ def shape_of(tree: Tree) -> Shape:
     if operation == "group":
         return shape_of(tree[1])
     if operation == "several":
-        return _several(tree[1])
+        return _shape_of_several(tree[1])
     if operation == "relation":
         return _relation(tree[1], tree[2])
     if operation == "list":
@@ -84,7 +84,12 @@ def shape_of(tree: Tree) -> Shape:
         sides = [as_intervals(left), as_intervals(right)]
         if None not in sides:
             return Intervals(
-                tuple(part for side in sides if side is not None for part in side.parts)
+                tuple(
+                    interval
+                    for side in sides
+                    if side is not None
+                    for interval in side.parts
+                )
             )
         if isinstance(left, Values) and isinstance(right, Values):
             return Values((*left.trees, *right.trees), ordered=False)
@@ -110,8 +115,12 @@ def _has_sign(tree: Any) -> bool:
 def _with_sign(tree: Any, sign: str) -> Any:
     if isinstance(tree, tuple):
         head = sign if tree[0] == "plus or minus" else tree[0]
-        return (head, *(_with_sign(part, sign) for part in tree[1:]))
-    return [_with_sign(part, sign) for part in tree] if isinstance(tree, list) else tree
+        return (head, *(_with_sign(branch, sign) for branch in tree[1:]))
+    return (
+        [_with_sign(branch, sign) for branch in tree]
+        if isinstance(tree, list)
+        else tree
+    )
 
 
 def _both_signs(tree: Tree) -> Shape:
@@ -123,11 +132,11 @@ def _both_signs(tree: Tree) -> Shape:
 
 
 def _distinct(trees: Sequence[Tree]) -> tuple[Tree, ...]:
-    kept: list[Tree] = []
+    distinct: list[Tree] = []
     for tree in trees[:MAX_VALUES]:
-        if not any(_same(tree, other) for other in kept):
-            kept.append(tree)
-    return tuple(kept)
+        if not any(_same(tree, earlier) for earlier in distinct):
+            distinct.append(tree)
+    return tuple(distinct)
 
 
 def _is_name(tree: Tree) -> bool:
@@ -137,7 +146,9 @@ def _is_name(tree: Tree) -> bool:
     if tree[0] in ("union", "intersection"):
         return _is_name(tree[1]) and _is_name(tree[2])
     if tree[0] == "/":
-        return all(part[0] == "*" and part[1] == ("name", "d") for part in tree[1:])
+        return all(
+            factor[0] == "*" and factor[1] == ("name", "d") for factor in tree[1:]
+        )
     return (
         tree[0] == "*"
         and tree[1][0] == "name"
@@ -221,35 +232,35 @@ def _is_variable(tree: Tree) -> bool:
     return tree[0] == "name" or (tree[0] == "*" and _is_name(tree))
 
 
-def _several(parts: Sequence[Tree]) -> Shape:
-    if len(parts) > MAX_VALUES:
+def _shape_of_several(trees: Sequence[Tree]) -> Shape:
+    if len(trees) > MAX_VALUES:
         raise Unreadable
-    relations = [part for part in parts if part[0] == "relation"]
+    relations = [tree for tree in trees if tree[0] == "relation"]
     if not relations:
-        shapes = [shape_of(part) for part in parts]
+        shapes = [shape_of(tree) for tree in trees]
         if all(
             isinstance(shape, Values) and len(shape.trees) == 1 and not shape.brackets
             for shape in shapes
         ):
-            return Values(tuple(parts), ordered=None)
+            return Values(tuple(trees), ordered=None)
         intervals = [as_intervals(shape) for shape in shapes]
         if None not in intervals:
             return Intervals(
                 tuple(
-                    part
+                    tree
                     for shape in intervals
                     if shape is not None
-                    for part in shape.parts
+                    for tree in shape.parts
                 )
             )
-        return Values(tuple(parts), ordered=None)
-    shapes = [shape_of(part) for part in parts]
+        return Values(tuple(trees), ordered=None)
+    shapes = [shape_of(interval) for interval in trees]
     if all(isinstance(shape, Intervals) for shape in shapes):
         return _combined([shape for shape in shapes if isinstance(shape, Intervals)])
     shapes = [
         shape
-        for part, shape in zip(parts, shapes, strict=True)
-        if not _is_condition(part)
+        for tree, shape in zip(trees, shapes, strict=True)
+        if not _is_condition(tree)
     ] or shapes
     shapes = [shape for shape in shapes if not isinstance(shape, Equation)] or shapes
     valued = [shape for shape in shapes if isinstance(shape, Values)]
@@ -258,7 +269,7 @@ def _several(parts: Sequence[Tree]) -> Shape:
     if len(shapes) == 1:
         return shapes[0]
     names = [shape.name for shape in valued if shape.name is not None]
-    if names and all(part[0] == "relation" for part in parts):
+    if names and all(tree[0] == "relation" for tree in trees):
         valued = [
             shape for shape in valued if shape.name is not None
         ]  # "h² = 169, h = 13"
@@ -270,10 +281,10 @@ def _several(parts: Sequence[Tree]) -> Shape:
         )
     )
     if len(different) == 1:
-        kept = [
+        shapes_of_name = [
             shape for shape in valued if shape.name is None or shape.name == names[0]
         ]
-        worked_out = [tree for shape in kept for tree in shape.trees]
+        worked_out = [tree for shape in shapes_of_name for tree in shape.trees]
         return Values(_distinct(worked_out), names[0], ordered=False)
     pairs = [
         (
@@ -286,19 +297,19 @@ def _several(parts: Sequence[Tree]) -> Shape:
     return Assigned(tuple(dict(pairs).items()))
 
 
-def _is_condition(part: Tree) -> bool:
+def _is_condition(tree: Tree) -> bool:
     """Whether a relation only says what a letter may be: "x ≠ 0", "C ∈ ℝ"."""
-    if part[0] != "relation":
+    if tree[0] != "relation":
         return False
-    return bool(part[1] == ["!="] or (part[1] == ["in"] and part[2][1][0] == "name"))
+    return bool(tree[1] == ["!="] or (tree[1] == ["in"] and tree[2][1][0] == "name"))
 
 
 def _combined(shapes: Sequence[Intervals]) -> Shape:
     """Several inequalities: what both of them allow, else what any does."""
-    parts = [part for shape in shapes for part in shape.parts]
-    if len(parts) == 2:
-        lows = [part for part in parts if part[0] != LOWEST]
-        highs = [part for part in parts if part[1] != INFINITY]
+    intervals = [interval for shape in shapes for interval in shape.parts]
+    if len(intervals) == 2:
+        lows = [interval for interval in intervals if interval[0] != LOWEST]
+        highs = [interval for interval in intervals if interval[1] != INFINITY]
         if len(lows) == len(highs) == 1 and lows[0] is not highs[0]:
             low = lows[0]
             high = highs[0]
@@ -310,30 +321,34 @@ def _combined(shapes: Sequence[Intervals]) -> Shape:
                 and lower_end < upper_end
             ):
                 return Intervals(((low[0], high[1], low[2], high[3]),))
-    return Intervals(tuple(parts))
+    return Intervals(tuple(intervals))
 
 
 def _listed(tree: Tree) -> Shape:
-    _, opening, closing, parts = tree
-    if len(parts) > MAX_VALUES:
+    _, opening, closing, elements = tree
+    if len(elements) > MAX_VALUES:
         raise Unreadable
-    if parts and all(part[0] == "list" for part in parts) and opening in "[(":
-        rows = tuple(tuple(part[3]) for part in parts)
+    if (
+        elements
+        and all(element[0] == "list" for element in elements)
+        and opening in "[("
+    ):
+        rows = tuple(tuple(element[3]) for element in elements)
         if len({len(row) for row in rows}) == 1:
             return Matrix(rows)
     if (
         opening == "{"
-        and len(parts) > 1
-        and any(part[0] == "relation" for part in parts)
+        and len(elements) > 1
+        and any(element[0] == "relation" for element in elements)
     ):
-        return _several(parts)
-    if parts and all(part[0] == "relation" for part in parts):
-        return _several(parts)
+        return _shape_of_several(elements)
+    if elements and all(element[0] == "relation" for element in elements):
+        return _shape_of_several(elements)
     if opening == "{":
-        if len(parts) == 1 and isinstance(shape := shape_of(parts[0]), Intervals):
+        if len(elements) == 1 and isinstance(shape := shape_of(elements[0]), Intervals):
             return shape
-        return Values(_distinct(parts), ordered=False, brackets="{}")
-    return Values(tuple(parts), ordered=True, brackets=opening + closing)
+        return Values(_distinct(elements), ordered=False, brackets="{}")
+    return Values(tuple(elements), ordered=True, brackets=opening + closing)
 
 
 def as_intervals(shape: Shape) -> Intervals | None:
@@ -356,11 +371,11 @@ def as_intervals(shape: Shape) -> Intervals | None:
 # -- comparison ------------------------------------------------------------------------
 
 
-def _same(one: Tree, two: Tree) -> bool:
+def _same(left: Tree, two: Tree) -> bool:
     try:
-        return same_value(one, two)
+        return same_value(left, two)
     except Unreadable:
-        return one == two
+        return left == two
 
 
 def real(tree: Tree) -> float | None:
@@ -409,14 +424,14 @@ def _same_values(target: Values, answer: Values) -> bool:
             target.trees[0], answer.trees[0]
         ):
             return True
-        one, two = (
+        target_list, two = (
             shape.trees[0] if shape.trees[0][0] == "list" else None
             for shape in (target, answer)
         )
         return (
-            one is not None
+            target_list is not None
             and two is not None
-            and same_shape(shape_of(one), shape_of(two))
+            and same_shape(shape_of(target_list), shape_of(two))
         )
     if len(target.trees) != len(answer.trees):
         return False
@@ -437,68 +452,75 @@ def _same_values(target: Values, answer: Values) -> bool:
         return all(map(_same_part, target.trees, answer.trees))
     left = list(answer.trees)
     for tree in target.trees:
-        place = next(
-            (place for place, other in enumerate(left) if _same_part(tree, other)), None
+        match_index = next(
+            (
+                index
+                for index, answer_tree in enumerate(left)
+                if _same_part(tree, answer_tree)
+            ),
+            None,
         )
-        if place is None:
+        if match_index is None:
             return False
-        del left[place]
+        del left[match_index]
     return True
 
 
-def _without_percent(one: Tree, two: Tree) -> bool:
+def _without_percent(left: Tree, two: Tree) -> bool:
     """Whether one is a percentage and the other its number, the sign left out."""
-    if (one[0] == "percent") is (two[0] == "percent"):
+    if (left[0] == "percent") is (two[0] == "percent"):
         return False
-    return _same(*(tree[1] if tree[0] == "percent" else tree for tree in (one, two)))
+    return _same(*(tree[1] if tree[0] == "percent" else tree for tree in (left, two)))
 
 
-def _same_part(one: Tree, two: Tree) -> bool:
-    if one[0] == "list" or two[0] == "list":
+def _same_part(left: Tree, two: Tree) -> bool:
+    if left[0] == "list" or two[0] == "list":
         try:
-            return same_shape(shape_of(one), shape_of(two))
+            return same_shape(shape_of(left), shape_of(two))
         except Unreadable:
             return False
-    return _same(one, two)
+    return _same(left, two)
 
 
 def _same_intervals(target: Intervals | None, answer: Intervals | None) -> bool:
     if target is None or answer is None or len(target.parts) != len(answer.parts):
         return False
 
-    def place(part: tuple[Tree, Tree, bool, bool]) -> float:
-        low = real(part[0])
+    def lower_end(interval: tuple[Tree, Tree, bool, bool]) -> float:
+        low = real(interval[0])
         return low if low is not None else 0.0
 
     ordered = zip(
-        sorted(target.parts, key=place), sorted(answer.parts, key=place), strict=True
+        sorted(target.parts, key=lower_end),
+        sorted(answer.parts, key=lower_end),
+        strict=True,
     )
     return all(
-        _same_end(one[0], two[0], one[2], two[2])
-        and _same_end(one[1], two[1], one[3], two[3])
-        for one, two in ordered
+        _same_end(target_interval[0], two[0], target_interval[2], two[2])
+        and _same_end(target_interval[1], two[1], target_interval[3], two[3])
+        for target_interval, two in ordered
     )
 
 
-def _same_end(one: Tree, two: Tree, closed: bool, other_closed: bool) -> bool:
-    if one in (INFINITY, LOWEST) or two in (INFINITY, LOWEST):
-        return one == two
-    return closed is other_closed and _same(one, two)
+def _same_end(left: Tree, two: Tree, closed: bool, other_closed: bool) -> bool:
+    if left in (INFINITY, LOWEST) or two in (INFINITY, LOWEST):
+        return left == two
+    return closed is other_closed and _same(left, two)
 
 
 def _same_matrices(target: Shape, answer: Shape) -> bool:
-    one, two = (_rows(shape) for shape in (target, answer))
-    if one is None or two is None:
+    target_rows, two = (_rows(shape) for shape in (target, answer))
+    if target_rows is None or two is None:
         return False
-    if len(one) != len(two) and (
-        len(one) == len(two[0]) == 1 or len(two) == len(one[0]) == 1
+    if len(target_rows) != len(two) and (
+        len(target_rows) == len(two[0]) == 1 or len(two) == len(target_rows[0]) == 1
     ):
         flat_one, flat_two = (
-            [tree for row in rows for tree in row] for rows in (one, two)
+            [tree for row in rows for tree in row] for rows in (target_rows, two)
         )
         return len(flat_one) == len(flat_two) and all(map(_same, flat_one, flat_two))
-    return [len(row) for row in one] == [len(row) for row in two] and all(
-        all(map(_same, *rows)) for rows in zip(one, two, strict=True)
+    return [len(row) for row in target_rows] == [len(row) for row in two] and all(
+        all(map(_same, *rows)) for rows in zip(target_rows, two, strict=True)
     )
 
 
@@ -514,13 +536,15 @@ def _same_equations(target: Shape, answer: Shape) -> bool:
     """Whether two equations have the same solutions: one side minus the other is the same but for a
     factor.
     """
-    one, two = (_as_equation(shape) for shape in (target, answer))
-    if one is None or two is None or one.sign != two.sign:
+    target_equation, two = (_as_equation(shape) for shape in (target, answer))
+    if target_equation is None or two is None or target_equation.sign != two.sign:
         return False
     ratios = []
     try:
-        for values in points(one.left, one.right, two.left, two.right):
-            first = worth(("-", one.left, one.right), values)
+        for values in points(
+            target_equation.left, target_equation.right, two.left, two.right
+        ):
+            first = worth(("-", target_equation.left, target_equation.right), values)
             second = worth(("-", two.left, two.right), values)
             if alike(second, Fraction(0)):
                 return False

@@ -107,11 +107,11 @@ def is_formula(text: str) -> bool:
             all(word.casefold() in _KNOWN for word in words)
             and any(map(str.isalnum, text))
         )
-    several = len(re.findall(r"\d+", text)) > 1 and not re.fullmatch(
+    has_several_numbers = len(re.findall(r"\d+", text)) > 1 and not re.fullmatch(
         r"\D{0,3}\d+(?:[.,' ]\d+)*(?:\s?/\s?\d+)?\D*", text
     )
     # "3:4", "2, 3 and 5"
-    return several and not re.search(
+    return has_several_numbers and not re.search(
         r"[^\W\d_]{2,}", re.sub(r"\b(?:and|or)\b", "", text)
     )
 
@@ -177,16 +177,16 @@ _UNITS = frozenset(
 )
 
 
-def _without_units(shape: Shape, other: Shape) -> Shape:
+def _without_units(shape: Shape, other_shape: Shape) -> Shape:
     """A number times letters that are units ("20 m/s") as the number, where the other has none."""
     if not (
         isinstance(shape, Values)
-        and isinstance(other, Values)
-        and len(shape.trees) == len(other.trees) == 1
+        and isinstance(other_shape, Values)
+        and len(shape.trees) == len(other_shape.trees) == 1
     ):
         return shape
     names = names_in(shape.trees[0])
-    if names and names <= _UNITS and not names_in(other.trees[0]):
+    if names and names <= _UNITS and not names_in(other_shape.trees[0]):
         return shape._replace(trees=(_unitless(shape.trees[0]),))
     return shape
 
@@ -221,10 +221,10 @@ def _trimmed(text: str, language: str) -> Tree:
     with suppress(Unreadable):
         return expressions.parse(text.replace("$", " "), joining)
     read = expressions.tokens(expressions.without_wording(text), joining)
-    parts = list(_chunks(read))
-    if len(parts) != 1:
+    chunks = list(_chunks(read))
+    if len(chunks) != 1:
         raise Unreadable
-    return expressions.parse_tokens(parts[0])
+    return expressions.parse_tokens(chunks[0])
 
 
 @lru_cache(maxsize=64)
@@ -243,13 +243,15 @@ def joining_words(language: str) -> frozenset[str]:
 def find_formulas(text: str, language: str) -> list[FoundFormula]:
     """The formulas that stand in a stretch of text, in order."""
     text = text[-MAX_REGION_CHARS:].replace("$", " ")
-    out: list[FoundFormula] = []
-    place = 0
+    formulas: list[FoundFormula] = []
+    copied_to = 0
     for bold in _BOLD.finditer(text):
-        out += _plain_candidates(text[place : bold.start()], language, bold=False)
-        out += _plain_candidates(bold[1], language, bold=True)
-        place = bold.end()
-    return out + _plain_candidates(text[place:], language, bold=False)
+        formulas += _plain_candidates(
+            text[copied_to : bold.start()], language, bold=False
+        )
+        formulas += _plain_candidates(bold[1], language, bold=True)
+        copied_to = bold.end()
+    return formulas + _plain_candidates(text[copied_to:], language, bold=False)
 
 
 def _plain_candidates(text: str, language: str, *, bold: bool) -> list[FoundFormula]:
@@ -279,11 +281,15 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[FoundForm
         )
         end = 0
         for chunk in list(_chunks(read))[-MAX_CHUNKS:]:
-            for part in _parsed(chunk):
-                between = reading[end : part[0].start]
-                near = reading[max(0, part[0].start - _CONTEXT_CHARS) : part[0].start]
-                end = part[-1].start + len(part[-1].text)
-                written = reading[part[0].start : end]
+            for formula_tokens in _parsed(chunk):
+                between = reading[end : formula_tokens[0].start]
+                near = reading[
+                    max(0, formula_tokens[0].start - _CONTEXT_CHARS) : formula_tokens[
+                        0
+                    ].start
+                ]
+                end = formula_tokens[-1].start + len(formula_tokens[-1].text)
+                written = reading[formula_tokens[0].start : end]
                 around[written] = near, between, reading[end : end + _CONTEXT_CHARS]
                 with suppress(
                     Unreadable,
@@ -292,9 +298,9 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[FoundForm
                     ZeroDivisionError,
                     ValueError,
                 ):
-                    shape = shape_of(expressions.parse_tokens(part))
+                    shape = shape_of(expressions.parse_tokens(formula_tokens))
                     by_text.setdefault(written, []).append(shape)
-                    places[written] = part[0].start
+                    places[written] = formula_tokens[0].start
     in_order = sorted(by_text, key=lambda written: places[written])
     return [
         _in_context(
@@ -387,12 +393,12 @@ def _parsed(chunk: list[Token]) -> Iterator[list[Token]]:
         expressions.parse_tokens(chunk)
         yield chunk
         return
-    for part in _split(chunk, expressions.SEPARATORS):
+    for section in _split(chunk, expressions.SEPARATORS):
         with suppress(Unreadable):
-            expressions.parse_tokens(part)
-            yield part
+            expressions.parse_tokens(section)
+            yield section
             continue
-        last = list(_split(part, {"=", "=>", "\\approx"}))[-1:]
+        last = list(_split(section, {"=", "=>", "\\approx"}))[-1:]
         for tail in last:
             with suppress(Unreadable):
                 expressions.parse_tokens(tail)
@@ -400,13 +406,13 @@ def _parsed(chunk: list[Token]) -> Iterator[list[Token]]:
 
 
 def _split(chunk: Sequence[Token], separators: set[str]) -> Iterator[list[Token]]:
-    part: list[Token] = []
+    section: list[Token] = []
     for token in [*chunk, Token("sign", next(iter(separators)), True, 0)]:
         if token.text in separators:
-            yield from _bare_chunk(part)
-            part = []
+            yield from _bare_chunk(section)
+            section = []
         else:
-            part.append(token)
+            section.append(token)
 
 
 # -- what a reply says -----------------------------------------------------------------
@@ -424,7 +430,7 @@ def plain_formula(text: str) -> str:
 
 
 def compare_with_math_verify(
-    said: str, reference: str, latex: bool = True, expression: bool = True
+    response: str, reference: str, latex: bool = True, expression: bool = True
 ) -> tuple[Any, ...]:
     """What math-verify, as it is, reads in two texts, None where it raises, and whether they are
     equal. Run in the process with limits.
@@ -436,8 +442,10 @@ def compare_with_math_verify(
     read: list[Any] = [None, None]
     right = False
     with suppress(Exception):
-        read[0] = parse(said, extraction_config=configs)
+        read[0] = parse(response, extraction_config=configs)
     with suppress(Exception):
         read[1] = parse(reference, extraction_config=configs)
         right = read[0] is not None and bool(verify(read[1], read[0]))
-    return *(one and [str(value) for value in one] for one in read), right
+    return *(
+        parsed and [str(expression) for expression in parsed] for parsed in read
+    ), right

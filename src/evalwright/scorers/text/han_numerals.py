@@ -5,8 +5,8 @@ from __future__ import annotations
 from evalwright.scorers.text.tokens import word_list
 
 DIGITS = {
-    char: value
-    for value, chars in enumerate(
+    char: digit
+    for digit, chars in enumerate(
         word_list(
             "零〇영공 一壹일 二贰兩两이 三叁삼 四肆사 五伍오 六陆륙육 七柒칠 八捌팔 九玖구"
         )
@@ -31,15 +31,15 @@ def read_numerals(run: str) -> int:
     """The number that Chinese, Japanese or Korean characters spell, digit by digit or with places."""
     if len(run) > 1 and all(char in DIGITS for char in run):
         return int("".join(str(DIGITS[char]) for char in run))  # "一九四七"
-    total = part = digit = 0
+    total = below_myriad = digit = 0
     for char in run.replace(" ", ""):
         if char in DIGITS:
             digit = DIGITS[char]
         elif char in PLACES:
-            part = part + (digit or 1) * PLACES[char]
+            below_myriad = below_myriad + (digit or 1) * PLACES[char]
             digit = 0
         else:
-            total = total + (part + digit or 1) * MYRIADS[char]
-            part = 0
+            total = total + (below_myriad + digit or 1) * MYRIADS[char]
+            below_myriad = 0
             digit = 0
-    return total + part + digit
+    return total + below_myriad + digit

@@ -44,11 +44,11 @@ def identify(text: str) -> tuple[str, float]:
     """The likeliest language (ISO 639-1), and its share of what speaks for any; "" and 0 for a text
     that says nothing of it.
     """
-    found = _score_languages(text[:_MOST_CHARACTERS])
-    if not found:
+    scores = _score_languages(text[:_MOST_CHARACTERS])
+    if not scores:
         return "", 0.0
-    best = max(found, key=lambda code: found[code])
-    return best, found[best] / sum(found.values())
+    best = max(scores, key=lambda code: scores[code])
+    return best, scores[best] / sum(scores.values())
 
 
 def speaks(text: str, code: str) -> bool:
@@ -58,16 +58,16 @@ def speaks(text: str, code: str) -> bool:
     """
     code = short_code(code)
     if code not in {*_SCRIPTS, *_COMMON, *_detected_languages()}:
-        more = (
+        advice = (
             ""
             if _detector()
             else "; more languages can be with pip install 'evalwright[languages]'"
         )
         raise ScoringError(
-            f"Whether a text is in the language '{code}' cannot be told here{more}."
+            f"Whether a text is in the language '{code}' cannot be told here{advice}."
         )
-    found = _score_languages(text[:_MOST_CHARACTERS])
-    return found.get(code, 0.0) > 0 and found[code] == max(found.values())
+    scores = _score_languages(text[:_MOST_CHARACTERS])
+    return scores.get(code, 0.0) > 0 and scores[code] == max(scores.values())
 
 
 def script_share(text: str, code: str) -> float:
@@ -106,11 +106,11 @@ def _score_languages(text: str) -> dict[str, float]:
         for code, words in _COMMON.items()
         if _SCRIPTS.get(code, "LATIN") == script
     }
-    out: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for word, often in Counter(_WORD.findall(text.casefold())).items():
         having = [code for code, words in rivals.items() if word in words]
         for code in having:
-            out[code] = out.get(code, 0.0) + often / len(having)
+            scores[code] = scores.get(code, 0.0) + often / len(having)
     if (model := _detector()) is not None:
         written = " ".join(text.encode("utf-8", "replace").decode().split())
         for row in model.detect(written, model="lite", k=8):
@@ -120,11 +120,11 @@ def _score_languages(text: str) -> dict[str, float]:
                 *_COMMON,
             ):
                 alike = _ALIKE if code in _ALIKE else (code,)
-                for one in alike:
-                    out[one] = out.get(one, 0.0) + _MODEL_WEIGHT * row["score"] / len(
-                        alike
-                    )
-    return out
+                for language in alike:
+                    scores[language] = scores.get(language, 0.0) + _MODEL_WEIGHT * row[
+                        "score"
+                    ] / len(alike)
+    return scores
 
 
 def model_language(text: str) -> str:

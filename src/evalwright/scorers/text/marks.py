@@ -21,17 +21,17 @@ def alternatives(table: str, spaced: bool | None = None) -> str:
     """The entries of a table in all languages, the longest first. spaced: those of scripts with, or
     without, spaces alone.
     """
-    found = {
-        one
+    entries = {
+        entry
         for row in _TABLES[table].values()
-        for one in re.split(r"\|(?![^()]*\))", row)
+        for entry in re.split(r"\|(?![^()]*\))", row)
     }
-    kept = (
-        one
-        for one in found
-        if spaced is None or spaced is (re.match(f"[{SPACELESS}]", one) is None)
+    chosen_entries = (
+        entry
+        for entry in entries
+        if spaced is None or spaced is (re.match(f"[{SPACELESS}]", entry) is None)
     )
-    return "|".join(sorted(kept, key=lambda one: (-len(one), one)))
+    return "|".join(sorted(chosen_entries, key=lambda entry: (-len(entry), entry)))
 
 
 def alphabets() -> dict[str, str]:
@@ -73,10 +73,10 @@ def _placed(table: str) -> str:
     """The entries of a table of places, in groups named `place1` to `place5`."""
     rows = [row.split("/") for row in _TABLES[table].values()]
     return "|".join(
-        f"(?P<place{place}>"
-        + "|".join(row[place - 1] for row in rows if len(row) >= place)
+        f"(?P<place{number}>"
+        + "|".join(row[number - 1] for row in rows if len(row) >= number)
         + ")"
-        for place in range(1, 6)
+        for number in range(1, 6)
     )
 
 
@@ -86,8 +86,8 @@ def ordinals() -> re.Pattern[str]:
     words = "|".join(row.replace("/", "|") for row in _TABLES["ordinal"].values())
     # Without spaces a word is one for a place only before an option's noun: 第一个选项, but 第一次.
     ends = rf"(?:(?!\w{{3}})|(?:{alternatives('ending')})(?!\w))"
-    place = rf"(?:(?<![^\W_])(?=(?:{words}){ends})|(?<=[{SPACELESS}])(?=(?:{words})\w{{0,2}}(?:{_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}(?:{_nouns()})))"
-    return re.compile(rf"{place}(?:{_placed('ordinal')})", re.IGNORECASE)
+    place_word = rf"(?:(?<![^\W_])(?=(?:{words}){ends})|(?<=[{SPACELESS}])(?=(?:{words})\w{{0,2}}(?:{_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}(?:{_nouns()})))"
+    return re.compile(rf"{place_word}(?:{_placed('ordinal')})", re.IGNORECASE)
 
 
 @cache

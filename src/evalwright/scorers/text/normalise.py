@@ -58,9 +58,9 @@ def answer_place(text: str, paragraphs: bool = False) -> tuple[int, int]:
         limit = first + len(text[first : first + MOST_CHARACTERS].rsplit(None, 1)[0])
         text = text[:limit]
     start = first
-    if (asked := _LEADING_QUESTION.match(text, first)) is not None:
-        label = _ANSWER_LABEL.search(text, asked.end())
-        start = label.end() if label else asked.end()
+    if (question_label := _LEADING_QUESTION.match(text, first)) is not None:
+        label = _ANSWER_LABEL.search(text, question_label.end())
+        start = label.end() if label else question_label.end()
         start += len(text[start:]) - len(text[start:].lstrip())
     elif (label := _OPENING_LABEL.match(text, first)) is not None:
         start = label.end()
@@ -128,8 +128,8 @@ def plain(text: str) -> str:
         text = _one_spelling(text)
     if "\n" in text:
         # The items of a list are set apart as in "one; two".
-        text, items = _NEXT_ITEM.subn(";\n", text)
-        text = _LINE_MARK.sub("", text) if items else text
+        text, n_items = _NEXT_ITEM.subn(";\n", text)
+        text = _LINE_MARK.sub("", text) if n_items else text
     if _ODD_ASCII.search(text) is not None:
         text = _without_markup(text)
     if "0's" in text:
@@ -248,7 +248,7 @@ def _without_latex(text: str) -> str:
         if changed == text:
             break
         text = changed
-    text = _COMMAND.sub(lambda found: _MATH_SIGNS.get(found.group(1), " "), text)
+    text = _COMMAND.sub(lambda command: _MATH_SIGNS.get(command.group(1), " "), text)
     return (
         re.sub(r"\\[()\[\]]|[{}$]", " ", text)
         if "\\" in text
@@ -256,8 +256,8 @@ def _without_latex(text: str) -> str:
     )
 
 
-def _script(found: re.Match[str]) -> str:
-    return ("^" if found.group(1) == "^" else "") + found.group(2)
+def _script(script: re.Match[str]) -> str:
+    return ("^" if script.group(1) == "^" else "") + script.group(2)
 
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
@@ -267,8 +267,8 @@ _BRACE = re.compile(r"(?<!\\)[{}]")
 
 def last_box(text: str) -> str | None:
     """The content of the last `\\boxed{...}` that is closed, or None."""
-    found = placed_box(text)
-    return found[1] if found else None
+    box = placed_box(text)
+    return box[1] if box else None
 
 
 def placed_box(text: str) -> tuple[int, str] | None:

@@ -162,35 +162,36 @@ class Number:
 @lru_cache(maxsize=256)
 def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
     """All numbers of a plain text in order, at most 200 in digits."""
-    found: list[Number] = []
+    numbers: list[Number] = []
     text = _CURRENCY.sub(lambda match: " " * len(match.group()), text)
     for match in _DIGITS.finditer(text):
-        if found and match.start() < found[-1].end:
+        if numbers and match.start() < numbers[-1].end:
             continue
         if (number := _read_digits(match, text, language)) is not None:
-            found.append(number)
-        if len(found) == 200:
+            numbers.append(number)
+        if len(numbers) == 200:
             break
-    taken = [(one.start, one.end) for one in found]
+    spans_in_digits = [(number.start, number.end) for number in numbers]
     for value, start, end, cut in find_number_words(text, language):
-        if any(first < end and start < last for first, last in taken) or (
+        if any(first < end and start < last for first, last in spans_in_digits) or (
             value == 1 and re.match(r" (?:of|or|another)\b", text[end:])
         ):
             continue
         if value == 0 and text[end:].startswith(" phải"):  # "không phải" is "not"
             continue
         figures = len(str(value.normalize().as_tuple().digits)) // 3
-        found.append(
+        numbers.append(
             _with_unit(
                 Number((value,), start, end, figures=figures, word=True, bound=cut),
                 text,
                 language,
             )
         )
-    found += _days_in_words(text)
+    numbers += _days_in_words(text)
     return tuple(
         _with_context(
-            _join_neighbours(sorted(found, key=lambda one: one.start), text), text
+            _join_neighbours(sorted(numbers, key=lambda number: number.start), text),
+            text,
         )
     )
 
@@ -327,70 +328,74 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
 def _with_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]:
     """The values times the characters that follow, and what is added: the "億2500万" of "1億2500万"."""
     total = Decimal(0)
-    part = Decimal(0)
+    below_myriad = Decimal(0)
     number = values[0]
     for digits, places, myriad in _MYRIAD_STEP.findall(text):
         if digits or places or myriad:
             number = Decimal(digits.replace(",", "")) if digits else number
-            part = part + number * prod(_PLACES[char] for char in places)
-            number = Decimal(0)
-            total, part = (
-                (total + part * _PLACES[myriad], Decimal(0))
-                if myriad
-                else (total, part)
+            below_myriad = below_myriad + number * prod(
+                _PLACES[char] for char in places
             )
-    return (total + part,)
+            number = Decimal(0)
+            total, below_myriad = (
+                (total + below_myriad * _PLACES[myriad], Decimal(0))
+                if myriad
+                else (total, below_myriad)
+            )
+    return (total + below_myriad,)
 
 
-def _join_neighbours(found: Sequence[Number], text: str) -> list[Number]:
+def _join_neighbours(numbers: Sequence[Number], text: str) -> list[Number]:
     """With "1 h 30 min" as one number, and digits right after a unit ("1m75") as one that cannot be
     read.
     """
-    out: list[Number] = []
-    for one in found:
-        last = out[-1] if out else None
+    joined: list[Number] = []
+    for number in numbers:
+        last = joined[-1] if joined else None
         if (
             last is not None
             and last.unit == parse_unit("h")
-            and text[: one.end].endswith("m")
-            and one.unit == parse_unit("m")
+            and text[: number.end].endswith("m")
+            and number.unit == parse_unit("m")
         ):
-            one = replace(one, unit=parse_unit("min"))  # "2h 22m"
+            number = replace(number, unit=parse_unit("min"))  # "2h 22m"
         if (
             last is not None
             and last.unit is not None
-            and _JOINS.fullmatch(text[last.end : one.start])
+            and _JOINS.fullmatch(text[last.end : number.start])
         ):
             small = (
-                one.unit is not None
-                and one.unit.dimensions == last.unit.dimensions
-                and one.unit.factor < last.unit.factor
+                number.unit is not None
+                and number.unit.dimensions == last.unit.dimensions
+                and number.unit.factor < last.unit.factor
             )
-            if small and one.unit is not None:
-                added = one.unit.of(one.value, last.unit) or Decimal(0)
+            if small and number.unit is not None:
+                added = number.unit.of(number.value, last.unit) or Decimal(0)
                 values = tuple(value + added for value in last.values)
-                out[-1] = replace(
-                    last, values=values, end=one.end, figures=9, step=Decimal(0)
+                joined[-1] = replace(
+                    last, values=values, end=number.end, figures=9, step=Decimal(0)
                 )
                 continue
-            if one.start == last.end:
-                out[-1] = replace(last, end=one.end, bound=True)
+            if number.start == last.end:
+                joined[-1] = replace(last, end=number.end, bound=True)
                 continue
-        out.append(one)
-    return out
+        joined.append(number)
+    return joined
 
 
-def _with_context(found: Sequence[Number], text: str) -> Iterator[Number]:
+def _with_context(numbers: Sequence[Number], text: str) -> Iterator[Number]:
     """With what the words around say: a minus, "about", "at least", a range."""
     counters = [
-        counter_after(text, one.end) if one.unit is None else None for one in found
+        counter_after(text, number.end) if number.unit is None else None
+        for number in numbers
     ]
     ends = [
-        counter[1] if counter else one.end
-        for one, counter in zip(found, counters, strict=True)
+        counter[1] if counter else number.end
+        for number, counter in zip(numbers, counters, strict=True)
     ]
     gaps = [
-        text[end : other.start] for end, other in zip(ends, found[1:], strict=False)
+        text[end : following.start]
+        for end, following in zip(ends, numbers[1:], strict=False)
     ]
     ranges = [
         bool(gap.strip())
@@ -398,10 +403,10 @@ def _with_context(found: Sequence[Number], text: str) -> Iterator[Number]:
         and (_COUNTED_RANGE if counter else _RANGE).fullmatch(gap.strip()) is not None
         for gap, counter in zip(gaps, counters, strict=False)
     ]
-    for place, one in enumerate(found):
-        before = text[max(0, one.start - 32) : one.start]
-        behind = text[ends[place] : ends[place] + 24]
-        bound = one.bound or any(ranges[max(0, place - 1) : place + 1])
+    for index, number in enumerate(numbers):
+        before = text[max(0, number.start - 32) : number.start]
+        behind = text[ends[index] : ends[index] + 24]
+        bound = number.bound or any(ranges[max(0, index - 1) : index + 1])
         bound = (
             bound
             or _BOUND.search(before) is not None
@@ -412,12 +417,14 @@ def _with_context(found: Sequence[Number], text: str) -> Iterator[Number]:
             _MINUS.search(before[-12:]) is not None
             or _BELOW_ZERO.match(behind) is not None
         )
-        values = tuple(-abs(value) for value in one.values) if minus else one.values
+        values = (
+            tuple(-abs(value) for value in number.values) if minus else number.values
+        )
         about = ABOUT.search(before) or _ABOUT_AFTER.match(behind)
-        counter = counters[place]
-        ordinal = one.ordinal or (counter is not None and counter[0] in ORDINALS)
+        counter = counters[index]
+        ordinal = number.ordinal or (counter is not None and counter[0] in ORDINALS)
         yield replace(
-            one, values=values, bound=bound, about=about is not None, ordinal=ordinal
+            number, values=values, bound=bound, about=about is not None, ordinal=ordinal
         )
 
 
@@ -441,11 +448,13 @@ def _possible_values(written: str, spaced: bool, language: str) -> tuple[Decimal
     last = marks[-1]
     others = set(marks[:-1])
     if len(set(marks)) == 2:
-        whole, _, rest = text.rpartition(last)
-        other = next(iter(others)) if len(others) == 1 and last not in others else ""
+        integer, _, decimals = text.rpartition(last)
+        group_mark = (
+            next(iter(others)) if len(others) == 1 and last not in others else ""
+        )
         return (
-            (Decimal(f"{whole.replace(other, '')}.{rest}"),)
-            if other and _is_grouped(whole, other)
+            (Decimal(f"{integer.replace(group_mark, '')}.{decimals}"),)
+            if group_mark and _is_grouped(integer, group_mark)
             else ()
         )
     grouped = _is_grouped(text, last)
@@ -468,6 +477,6 @@ def _is_grouped(text: str, mark: str) -> bool:
     first, *middle, last = text.split(mark)
     if not 1 <= len(first) <= 3 or len(last) != 3:
         return False
-    return all(len(part) == 3 for part in middle) or (
-        mark == "," and len(first) <= 2 and all(len(part) == 2 for part in middle)
+    return all(len(group) == 3 for group in middle) or (
+        mark == "," and len(first) <= 2 and all(len(group) == 2 for group in middle)
     )

@@ -94,9 +94,11 @@ def spoken(text: str, code: str) -> Spoken:
     text = text if _is_brief(unquoted) else unquoted
     if _is_latin_reply(text, code):
         return Spoken(0.0, _letters(text), (identify(text)[0] or _UNDETERMINED,))
-    found: Counter[str] = Counter()
+    letters_by_language: Counter[str] = Counter()
     brief = ""
-    for sentence in (part for line in text.splitlines() for part in sentences(line)):
+    for sentence in (
+        sentence_text for line in text.splitlines() for sentence_text in sentences(line)
+    ):
         sentence = _without_names(sentence, code)
         tells = (
             unique_script(code) and in_script(sentence, code)
@@ -104,15 +106,15 @@ def spoken(text: str, code: str) -> Spoken:
         if _is_brief(sentence) and not tells:
             brief = f"{brief} {sentence}"
         else:
-            found[_language(sentence, code)] += _letters(sentence)
+            letters_by_language[_language(sentence, code)] += _letters(sentence)
     if not _is_brief(brief):
-        found[_language(brief, code)] += _letters(brief)
-    del found[""]
-    total = found.total()
+        letters_by_language[_language(brief, code)] += _letters(brief)
+    del letters_by_language[""]
+    total = letters_by_language.total()
     return Spoken(
-        found[code] / total if total else 1.0,
+        letters_by_language[code] / total if total else 1.0,
         total,
-        tuple(sorted(found.keys() - {code})),
+        tuple(sorted(letters_by_language.keys() - {code})),
     )
 
 
@@ -128,8 +130,8 @@ def _is_latin_reply(text: str, code: str) -> bool:
     words = [word for word in _LATIN_WORD.findall(text) if len(word) > 1]
     if sum(not _ABBREVIATION.fullmatch(word) for word in words) < LATIN_REPLY_WORDS:
         return False
-    parts = [part.strip(" .*:") for part in _BETWEEN_NAMES.split(text)]
-    are_names = all(_NAME.fullmatch(part) for part in parts if part)
+    segments = [segment.strip(" .*:") for segment in _BETWEEN_NAMES.split(text)]
+    are_names = all(_NAME.fullmatch(segment) for segment in segments if segment)
     return not are_names or _ENGLISH_IN_NAMES.search(text) is not None
 
 
@@ -144,8 +146,8 @@ def _has_foreign_terms(sentence: str, code: str) -> bool:
     """Whether a sentence of a script of its own only takes terms from a language in Latin letters:
     no small words bind them.
     """
-    own = in_script(sentence, code)
-    if in_script("a", code) or own < max(
+    own_letters = in_script(sentence, code)
+    if in_script("a", code) or own_letters < max(
         FEWEST_OWN_LETTERS, LEAST_OWN_SHARE * _letters(sentence)
     ):
         return False
@@ -179,17 +181,17 @@ def _without_names(sentence: str, code: str) -> str:
     """
     latin = in_script("a", code) > 0
     if not latin and in_script(sentence, code):
-        bare = _NAME.sub(" ", _BRACKET.sub(" ", sentence))
+        remaining = _NAME.sub(" ", _BRACKET.sub(" ", sentence))
     else:
-        bare = _BRACKET.sub(
-            lambda found: (
-                found.group()
-                if 2 * in_script(found.group(), code) >= _letters(found.group())
+        remaining = _BRACKET.sub(
+            lambda bracket: (
+                bracket.group()
+                if 2 * in_script(bracket.group(), code) >= _letters(bracket.group())
                 else " "
             ),
             sentence,
         )
-    return bare if _letters(bare) else sentence
+    return remaining if _letters(remaining) else sentence
 
 
 def _is_brief(text: str) -> bool:

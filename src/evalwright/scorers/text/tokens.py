@@ -73,8 +73,8 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text
-    parts = unicodedata.normalize("NFD", text).translate(_FOLDS)
-    return unicodedata.normalize("NFC", parts)
+    decomposed = unicodedata.normalize("NFD", text).translate(_FOLDS)
+    return unicodedata.normalize("NFC", decomposed)
 
 
 _FOLDS: dict[int, str | None] = {
@@ -91,7 +91,10 @@ _FOLDS: dict[int, str | None] = {
             0x93C,
         ]
     ),
-    **{ord(char): other for char, other in zip("øłđðıħŧŋĸ", "olddihtnk", strict=True)},
+    **{
+        ord(char): replacement
+        for char, replacement in zip("øłđðıħŧŋĸ", "olddihtnk", strict=True)
+    },
     ord("æ"): "ae",
     ord("œ"): "oe",
     ord("þ"): "th",

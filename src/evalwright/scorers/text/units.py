@@ -60,12 +60,12 @@ class Unit(NamedTuple):
     factor: Decimal
     dimensions: Dimensions
 
-    def of(self, value: Decimal, other: Unit) -> Decimal | None:
+    def of(self, value: Decimal, unit: Unit) -> Decimal | None:
         """`value` of this unit in another; None where they do not measure the same."""
         mine = self.dimensions
-        theirs = other.dimensions
+        theirs = unit.dimensions
         if mine == theirs:
-            return value * self.factor / other.factor
+            return value * self.factor / unit.factor
         if {mine, theirs} <= _SCALES.keys():
             (ratio, offset), (other_ratio, other_offset) = (
                 _SCALES[mine],
@@ -86,10 +86,10 @@ class Unit(NamedTuple):
 @cache
 def number_table(name: str) -> dict[str, Any]:
     """A part of `numbers.toml`."""
-    found: dict[str, Any] = tomllib.loads(
+    section: dict[str, Any] = tomllib.loads(
         Path(__file__).with_name("numbers.toml").read_text(encoding="utf-8")
     )[name]
-    return found
+    return section
 
 
 def sentence_pattern(name: str) -> re.Pattern[str]:
@@ -99,7 +99,7 @@ def sentence_pattern(name: str) -> re.Pattern[str]:
 
 @cache
 def _unit_names() -> dict[str, tuple[Decimal, str]]:
-    out: dict[str, tuple[Decimal, str]] = {}
+    factor_by_name: dict[str, tuple[Decimal, str]] = {}
     rows = [
         (dimension, *row)
         for dimension, factors in number_table("units").items()
@@ -107,34 +107,34 @@ def _unit_names() -> dict[str, tuple[Decimal, str]]:
     ]
     for dimension, factor, names in rows:
         for name in names.split():
-            bare = name.lstrip("~")
+            stem = name.lstrip("~")
             prefixes = (
-                {} if name == bare else _LONG_PREFIXES if len(bare) > 3 else _PREFIXES
+                {} if name == stem else _LONG_PREFIXES if len(stem) > 3 else _PREFIXES
             )
             for form in (
-                {bare, bare + "s"} if len(bare) > 3 and bare.isascii() else {bare}
+                {stem, stem + "s"} if len(stem) > 3 and stem.isascii() else {stem}
             ):
-                out.setdefault(form, (Decimal(factor), dimension))
+                factor_by_name.setdefault(form, (Decimal(factor), dimension))
                 for prefix, power in prefixes.items():
-                    out.setdefault(
+                    factor_by_name.setdefault(
                         prefix + form, (Decimal(factor).scaleb(power), dimension)
                     )
-    return out
+    return factor_by_name
 
 
 def unit_after(text: str, start: int) -> tuple[Unit, int] | None:
     """The unit that begins at a place of a text, and where it ends."""
-    found = _parse_simple_unit(text, start)
-    if found is None:
+    parsed = _parse_simple_unit(text, start)
+    if parsed is None:
         return None
-    factor, powers, end = found
+    factor, powers, end = parsed
     while (joint := _PER.match(text, end)) is not None and (
-        other := _parse_simple_unit(text, joint.end())
+        divisor := _parse_simple_unit(text, joint.end())
     ) is not None:
-        factor /= other[0]
-        for name, power in other[1].items():
+        factor /= divisor[0]
+        for name, power in divisor[1].items():
             powers[name] = powers.get(name, 0) - power
-        end = other[2]
+        end = divisor[2]
     dimensions = tuple(sorted((name, power) for name, power in powers.items() if power))
     return (
         Unit(
@@ -194,8 +194,8 @@ def _power(word: str) -> int:
 
 def parse_unit(text: str) -> Unit | None:
     """The unit that a text such as "km/h" names; None where the table does not have it."""
-    found = unit_after(text.strip(), 0)
-    return found[0] if found and not text.strip()[found[1] :].strip(" .") else None
+    parsed = unit_after(text.strip(), 0)
+    return parsed[0] if parsed and not text.strip()[parsed[1] :].strip(" .") else None
 
 
 ORDINALS = frozenset(("번째", "番目"))
@@ -204,8 +204,8 @@ ORDINALS = frozenset(("번째", "番目"))
 
 def counter_after(text: str, start: int) -> tuple[str, int] | None:
     """The counter that begins at a place of a text, as its group is called, and where it ends."""
-    found = None if text.isascii() else _counters().match(text, start)
-    return (_groups()[found[1]], found.end()) if found else None
+    match = None if text.isascii() else _counters().match(text, start)
+    return (_groups()[match[1]], match.end()) if match else None
 
 
 @cache

@@ -64,7 +64,7 @@ def extract_final_answer(raw_output: str, *, published: bool | None = None) -> s
     if settings.scoring() == "published" if published is None else published:
         return arithmetic.final_answer(raw_output)
     found = parse_reply(raw_output)
-    return found.raw if found.marked else raw_output
+    return found.as_written if found.marked else raw_output
 
 
 def default_cot_parser(
