@@ -2,9 +2,10 @@
 
 And of classes with a probability: is the most probable one?
 
-The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read out
-of that text (`chosen.py`). Every reply has a score: where it names several options the one that it
-claims most strongly counts, and the score is unsure; where it names none it is wrong.
+The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read
+out of that text (`answers/option_reader.py`). Every reply has a score: where it names several
+options the one that it claims most strongly counts, and the score is unsure; where it names none
+it is wrong.
 """
 
 from __future__ import annotations

@@ -26,13 +26,13 @@ _QUOTES = "\"'`*“”‘’ \t"
 def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score:
     """1.0 where what the reply concludes with is a target, else 0.0.
 
-    Read is what the last claim of the reply says (`scorers/answers/reply.py`); without any the last
-    line (for a number: the last number). kind: "number" compares rational numbers exactly; "math"
-    short formulas (`scorers/answers/formula_reader.py`), a target with a `\\boxed{}` standing for its
-    content; "choice" reads an option's letter or text; "text" compares words, case and white space
-    aside. Labels "correct", "incorrect", UNREADABLE (nothing of that kind stands there),
-    "not_attempted" (empty); Undecided where a formula cannot be compared. Raises ScoringError where
-    the sample has no target of that kind.
+    Read is what the last claim of the reply says (`scorers/answers/reply.py`); without any the
+    last line (for a number: the last number). kind: "number" compares rational numbers exactly;
+    "math" short formulas (`scorers/answers/formula_reader.py`), a target with a `\\boxed{}`
+    standing for its content; "choice" reads an option's letter or text; "text" compares words,
+    case and white space aside. Labels "correct", "incorrect", UNREADABLE (nothing of that kind
+    stands there), "not_attempted" (empty); Undecided where a formula cannot be compared. Raises
+    ScoringError where the sample has no target of that kind.
     """
     check_known("kind of final answer", [kind], ("choice", "math", "number", "text"))
     if not answer.text.strip():

@@ -23,7 +23,8 @@ NULL = "null"
 _AROUND = " \t\r\n*_`\"'“”‘’「」『』()[]【】<>《》{}$\\.:;。、-~#"
 _COMMANDS = re.compile(r"\\(?:boxed|fbox|text\w*|math\w+)\s*\{")
 _ALSO = re.compile(
-    r"\W*(?:(?:or|and|atau|dan|o|at|hoặc|và|utawa|lan|sareng|หรือ|และ|或|和|သို့မဟုတ်|நாம்|அல்லது)(?!\w))?\W*",
+    r"\W*(?:(?:or|and|atau|dan|o|at|hoặc|và|utawa|lan|sareng|หรือ|และ|或|和|သို့မဟုတ်|நாம்"
+    r"|அல்லது)(?!\w))?\W*",
     re.IGNORECASE,
 )
 _NEAR = 400
@@ -127,8 +128,8 @@ def last_label(
     """The place of the label that a response gives as its answer, how it was found, and why a
     reader might argue; NOT_EXTRACTED for none.
 
-    The last answer tag counts, then any other claim in the response (`scorers/choice.py`), by the
-    label or the text of its option.
+    The last answer tag counts, then any other claim in the response (`answers/option_reader.py`),
+    by the label or the text of its option.
     """
     tail = behind_tag(tag, text)
     head = unicodedata.normalize("NFKC", tail[:_NEAR])

@@ -387,8 +387,8 @@ UNREADABLE_TABLE = "a table that cannot be read"
 def table(
     reference: str, table_text: str | None, published: bool
 ) -> tuple[float, float, float, str]:
-    """Precision, recall and F1 of the rows of a table, in any order, and why there are none; "" where
-    there are.
+    """Precision, recall and F1 of the rows of a table, in any order, and why there are none (""
+    where there are).
 
     The two must have as many columns. Corrected: a row that lacks cells, or has too many, is no row
     of both.

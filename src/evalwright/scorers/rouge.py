@@ -247,8 +247,8 @@ def _places(words: Sequence[str]) -> dict[str, int]:
 def _rows(
     size: int, bits: Mapping[str, int], other_words: Sequence[str]
 ) -> Iterator[int]:
-    """After none, one, two, ... words of `other_words`: a number whose bit i is 0 where the subsequence
-    grows at word i of `size` words.
+    """After none, one, two, ... words of `other_words`: a number whose bit i is 0 where the
+    subsequence grows at word i of `size` words.
     """
     full = (1 << size) - 1
     row = full

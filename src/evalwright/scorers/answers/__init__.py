@@ -2,7 +2,7 @@
 
     scorers/short_answer.py     sorts out empty replies and ones that decline
     reply.py                    a `ParsedReply`: what of the reply is the answer, and what marks it
-      claims.py                 a `Claim`: what stands behind "Answer:", in \\boxed{}, in a JSON field
+      claims.py                 a `Claim`: what a mark such as "Answer:" sets apart
       further_question.py       where a model goes on to ask itself the next question
     readers.py                  the kind of a sample's targets, and so the reader for it
     *_reader.py                 whether the answer is a target: a reader has one method, `judge`
@@ -10,7 +10,7 @@
 
 | targets | a target is | read in a text by | judged by |
 |---|---|---|---|
-| names | `NameTarget`, where it stands a `Mention` (name_targets.py) | text/folded.py | name_reader.py |
+| names | `NameTarget`; in a text a `Mention` (name_targets.py) | text/folded.py | name_reader.py |
 | numbers | `NumberTarget`, `Tolerance` (number_targets.py) | text/numbers.py | number_reader.py |
 | dates | `Date` (text/dates.py) | text/dates.py | date_reader.py |
 | times | a text such as "14:30" | time_reader.py | time_reader.py |
@@ -19,9 +19,11 @@
 | no answer | a phrase | text/declining.py | phrase_reader.py |
 | options | the sample's choices | option_letters.py, option_texts.py | option_reader.py |
 
-To change how a date is written: text/dates.py, with tests/scorers/test_dates.py. To change which of a
-reply's dates counts: date_reader.py. A new rule for aliases: name_targets.py (`forms`). Words of a
-language are in the tables of text/: cues.toml, marks.toml, declining.toml, numbers.toml.
+Where to change what:
+- which forms of a date are read: text/dates.py, with tests/scorers/test_dates.py;
+- which of a reply's dates counts: date_reader.py;
+- what counts as an alias of a name: `forms` in name_targets.py;
+- words of a language: the tables of text/ (cues.toml, marks.toml, declining.toml, numbers.toml).
 
 The scorers `numeric`, `choice` and `final-answer` use the same parts: number_reader.py,
 option_reader.py and the readers for numbers and formulas.

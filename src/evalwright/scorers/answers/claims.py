@@ -24,7 +24,8 @@ _TAG = re.compile(
 )
 
 _PAIR = re.compile(
-    rf"[\"'](?:{FIELD_NAMES})[\"']\s*[:：]\s*(?:\"([^\"\n]{{1,400}})\"|'([^'\n]{{1,400}})'|([^\s,}}\]\"']{{1,80}}))",
+    rf"[\"'](?:{FIELD_NAMES})[\"']\s*[:：]\s*(?:\"([^\"\n]{{1,400}})\"|'([^'\n]{{1,400}})'|"
+    rf"([^\s,}}\]\"']{{1,80}}))",
     re.IGNORECASE,
 )
 
@@ -41,7 +42,8 @@ _COLON = r"\s?[:：៖]|\s?(?:->|=>|→|⇒|=)"
 
 _IS = (
     rf"[ \t](?:{alternatives('is', True)})(?:"
-    r" that)?(?=[\s:：*(\[\"'“«$\\])\s?[:：]?|(?:은|는)(?=[\s:：*(\[\"'‘“$\\])\s?[:：]?|\s[—–-](?=\s)"
+    r" that)?(?=[\s:：*(\[\"'“«$\\])\s?[:：]?|(?:은|는)(?=[\s:：*(\[\"'‘“$\\])\s?[:：]?|\s[—–-]"
+    r"(?=\s)"
 )
 
 
@@ -62,12 +64,14 @@ ANSWER_MARKS = (
     re.compile(
         r"(?:(?:(?<=[\n.!?;:।。！？,，،*])|^)[\s#*>_|-]{0,8}(?:[^\s:：,.;()]{1,20}["
         r" \t]){0,2}?"
-        r"|(?<![\w\"“'«])(?:final|correct|right|my|our|the|la|le|el|il|die|das|het)\s(?:[^\s:：,.;()]{1,20}["
+        r"|(?<![\w\"“'«])(?:final|correct|right|my|our|the|la|le|el|il|die|das|het)\s"
+        r"(?:[^\s:：,.;()]{1,20}["
         r" \t]){0,2}?)" + _spaced("weak"),
         re.IGNORECASE,
     ),
     re.compile(
-        rf"(?:{alternatives('label', False)}|{alternatives('weak', False)}){_END}(?:(?P<mid>(?![A-J](?![^\W_]))[^\s:：៖,.;()。"
+        rf"(?:{alternatives('label', False)}|{alternatives('weak', False)}){_END}(?:(?P<mid>"
+        rf"(?![A-J](?![^\W_]))[^\s:：៖,.;()。"
         rf"，、*=\n]{{0,14}}?\s?){_END}"
         rf"(?P<link>{_COLON}|[】」]|\s?(?:{alternatives('is', False)})\s?[:：]?|["
         rf" \t]{{0,4}}\n)|{_TOKEN})"
@@ -82,7 +86,8 @@ ANSWER_INITIAL = re.compile(r"(?:^|(?<=\n))[ \t]{0,4}A[:：](?!.*\n[ \t]{0,4}B[:
 _SKIPPED = " \t\r\n:：*_=>→"
 
 _JUDGED = re.compile(
-    rf"[\"'“(*]{{0,3}}(?!(?:true|false)(?![^\W_]))(?:(?:{alternatives('right')}|{'|'.join(sorted(words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
+    rf"[\"'“(*]{{0,3}}(?!(?:true|false)(?![^\W_]))(?:(?:{alternatives('right')}"
+    rf"|{'|'.join(sorted(words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
     re.IGNORECASE,
 )
 """What a sentence about an answer goes on with, where it does not give it: "the answer is correct".

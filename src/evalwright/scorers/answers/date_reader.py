@@ -1,6 +1,6 @@
 """Which of a reply's dates is its answer, and whether that is a target.
 
-How a date is written is read in `scorers/text/dates.py`.
+The forms of a date are read in `scorers/text/dates.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _OFFSET = re.compile(
 )
 
 BOUND_BEFORE = re.compile(
-    r"(?:before|after|since|until|by|between|from|early|late|not|vor|nach|avant|apr[eè]s|antes|despu[eé]s|до|после)\s+(?:the\s+)?$"
+    r"(?:before|after|since|until|by|between|from|early|late|not|vor|nach|avant|apr[eè]s|antes"
+    r"|despu[eé]s|до|после)\s+(?:the\s+)?$"
 )
 
 _BEFORE_CHRIST = re.compile(

@@ -56,9 +56,13 @@ MAX_WORDS_CHARS = 200
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?])\s+(?!\d+\s*$)|(?<=[。！？])")
 
 _FORM_ASKED = re.compile(
-    r"irr[eé]duc|irredut|irridu|既约|最簡|有理化|factori|因式分解|素因数|소인수|인수분해|scientific|científica|scientifique|ausmultipl|développ|desarroll|desenvolv|展開|展开|전개|разлож|rahisisha|phân"
+    r"irr[eé]duc|irredut|irridu|既约|最簡|有理化|factori|因式分解|素因数|소인수|인수분해"
+    r"|scientific|científica"
+    r"|scientifique|ausmultipl|développ|desarroll|desenvolv|展開|展开|전개|разлож|rahisisha|phân"
     r" tích|khai triển|mixed|mixto|misto|gemischt|partial frac|"
-    r"simplif|reduce\b|lowest|rationali|vereinfach|kürze|factor|expand|约分|化简|簡約|簡単に|약분|간단|сократ|упрост|sederhanakan|rút"
+    r"simplif|reduce\b|lowest|rationali|vereinfach|kürze|factor|expand|约分|化简|簡約|簡単に"
+    r"|약분|간단"
+    r"|сократ|упрост|sederhanakan|rút"
     r" gọn|uprość|sadeleştir|बसरल|सरल|اختصر|بسط",
     re.IGNORECASE,
 )
@@ -80,12 +84,16 @@ that.
 """
 
 _CHECKING = re.compile(
-    r"(?<![^\W_])(?:check(?:ing)?|verif\w*|prob(?:e|ando)\b|überprüf\w*|kontroll\w*|vérif\w*|comprob\w*|comprueb\w*|prueba|conferindo|prova|провер\w*|periksa|pemeriksaan|cek\b|thử"
+    r"(?<![^\W_])(?:check(?:ing)?|verif\w*|prob(?:e|ando)\b|überprüf\w*|kontroll\w*|vérif\w*"
+    r"|comprob\w*|comprueb\w*|prueba|conferindo|prova|провер\w*|periksa|pemeriksaan|cek\b|thử"
     r" lại|kiểm"
-    r" tra|sprawdz\w*|sağlama|substitut\w*|einsetzen|explanation|erklärung|explication|explicación|explicação|объяснение|penjelasan|giải"
+    r" tra|sprawdz\w*|sağlama|substitut\w*|einsetzen|explanation|erklärung|explication"
+    r"|explicación|explicação|объяснение|penjelasan|giải"
     r" thích"
-    r"|because|since|when|as|weil|denn|da|wenn|parce|car|puisque|porque|pues|cuando|pois|perché|karena|sebab|vì|если|так"
-    r" как|потому|ponieważ|bo)(?![^\W_])|检验|檢驗|验算|驗算|验证|因为|因為|検算|確認|なぜなら|검산|확인|왜냐|जाँच|التحقق",
+    r"|because|since|when|as|weil|denn|da|wenn|parce|car|puisque|porque|pues|cuando|pois|perché"
+    r"|karena|sebab|vì|если|так"
+    r" как|потому|ponieważ|bo)(?![^\W_])|检验|檢驗|验算|驗算|验证|因为|因為|検算|確認|なぜなら"
+    r"|검산|확인|왜냐|जाँच|التحقق",
     re.IGNORECASE,
 )
 
@@ -94,14 +102,16 @@ _CONCLUDING = re.compile(
     r" gives|also|daher|somit|folglich|dann|donc|alors|puis|luego|entonces|por (?:lo"
     r" )?tanto|así que|portanto|logo|então|quindi|dunque|jadi|maka|nên|vậy|suy"
     r" ra|значит|следовательно|поэтому|итого|więc|zatem|kwa"
-    r" hiyo)(?![^\W_])|所以|因此|故|于是|よって|したがって|ゆえに|따라서|그러므로|그래서|इसलिए|لذلك|إذن|ดังนั้น",
+    r" hiyo)(?![^\W_])|所以|因此|故|于是|よって|したがって|ゆえに|따라서|그러므로|그래서|इसलिए"
+    r"|لذلك|إذن|ดังนั้น",
     re.IGNORECASE,
 )
 
 _NUMBER_ASKED = re.compile(
     r"(?<![^\W_])(?:how many|how much money|wie ?viele|combien"
     r" d|cuánt[oa]s|quant[oa]s|quant[ie]|berapa (?:banyak|jumlah)|bao"
-    r" nhiêu|сколько|ile|kaç|ngapi|ilan)|几个|几|幾|多少|いくつ|何(?:個|人|本|枚|匹|円)|몇|कितने|كم",
+    r" nhiêu|сколько|ile|kaç|ngapi|ilan)|几个|几|幾|多少|いくつ|何(?:個|人|本|枚|匹|円)|몇"
+    r"|कितने|كم",
     re.IGNORECASE,
 )
 
@@ -109,7 +119,8 @@ _SAME_AGAIN = re.compile(
     r"(?<![^\W_])(?:or|that is|that['’]s|i\.?e|equivalently|in other words|which"
     r" is|remainder|oder|das (?:sind|ist)|also etwa|soit|c['’]est-à-dire|ou|o sea|es"
     r" decir|ou seja|cioè|ovvero|atau|yaitu|hay|tức là|то"
-    r" есть|или|czyli|lub|yani|veya)(?![^\W_])|也就是|即|或|つまり|すなわち|または|즉|또는|या|أي|أو|หรือ",
+    r" есть|или|czyli|lub|yani|veya)(?![^\W_])|也就是|即|或|つまり|すなわち|または|즉|또는|या"
+    r"|أي|أو|หรือ",
     re.IGNORECASE,
 )
 """What says the same once more, in other units or rounded."""
@@ -117,7 +128,9 @@ _SAME_AGAIN = re.compile(
 _PERCENT_ASKED = re.compile(
     r"%|％|percent|per cent|prozent|pour ?cent|por ?ciento|porcentaje|por"
     r" ?cento|porcentagem|percentuale|persen|phần"
-    r" trăm|процент|procent|yüzde|asilimia|百分|パーセント|割合|퍼센트|백분|प्रतिशत|بالمئة|نسبة|เปอร์เซ็นต์|ร้อยละ",
+    r" trăm|процент|procent|yüzde|asilimia|百分|パーセント|割合|퍼센트|백분|प्रतिशत|بالمئة|نسبة"
+    r"|เปอร์เซ็นต์"
+    r"|ร้อยละ",
     re.IGNORECASE,
 )
 

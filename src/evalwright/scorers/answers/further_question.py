@@ -25,7 +25,10 @@ SHORT_ANSWER_CHARS = 60
 MAX_EARLY_LINES = 4
 _QUESTION = re.compile(r".{8}[?？؟]|(?:[かな]。|까\.)\s*$")
 _LABEL = re.compile(
-    rf"[\s#*>_-]{{0,6}}(?:(?:{label_alternatives('question')}|câu|bài|задача|задание|zadanie|übung|ejemplo|exemple|esempio|exemplo|contoh|пример|例题|例|練習|习题|예제|예시|ข้อ|ตัวอย่าง|उदाहरण|مثال|mfano)"
+    rf"[\s#*>_-]{{0,6}}(?:(?:{label_alternatives('question')}|câu|bài|задача|задание|zadanie"
+    rf"|übung|ejemplo|exemple|esempio|exemplo|contoh|пример|例题|例|練習|习题|예제|예시|ข้อ"
+    rf"|ตัวอย่าง"
+    rf"|उदाहरण|مثال|mfano)"
     rf"\s?(?:№|n[º°.]|#)?\s?\d{{0,3}}\s?[).:：、"
     rf"．*]+|第\s?[\d一二三四五六七八九十]+\s?[题問问])(?=\s|\S)",
     re.IGNORECASE,

@@ -1,5 +1,6 @@
-"""Whether a name that is no target resembles one, so that a careful reader might argue: a misspelling,
-an ending, a part of it, an abbreviation, another number in it.
+"""Whether a name that is no target resembles one, so that a careful reader might argue.
+
+It does where it is a misspelling, another ending, a part or an abbreviation, or has another number.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def _describe_likeness(content: Sequence[str], target: NameTarget) -> str:
 
 
 _NUMERAL = re.compile(
-    r"\d[\d.]*(?:st|nd|rd|th)?|[ivx]{1,5}|one|two|three|four|five|six|seven|eight|nine|ten|first|second|third|fourth|fifth"
+    r"\d[\d.]*(?:st|nd|rd|th)?|[ivx]{1,5}|one|two|three|four|five|six|seven|eight|nine|ten"
+    r"|first|second|third|fourth|fifth"
     r"|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth"
 )
 """A number as a part of a name: "World War II", "Gemini 2", "Frederik the Tenth"."""

@@ -1,8 +1,7 @@
-"""What one sentence of a reply does with the question: it gives a target name, or something else, or
-neither.
+"""What one sentence of a reply does: it gives a target name, another answer, or none.
 
-A sentence answers with the target where it names it plainly: not denied, not only to explain another
-name ("Picasso's friend Dalí"), not as one of several alternatives, and with no other answer in an
+A sentence gives the target where it names it plainly: not denied, not only to explain another name
+("Picasso's friend Dalí"), not as one of several alternatives, and without another answer in an
 earlier clause.
 """
 
@@ -103,7 +102,8 @@ _DENIED_TWICE = re.compile(
     simplify_characters(
         r"(?:오답|틀린|틀렸|잘못|과언|빼고|제외|말고)[^.?!]{0,12}(?:아니|아닙|없|않)|以外[^。"
         r"]{0,8}(?:ない|ありません|没有)|間違いありません"
-        r"|\b(?:not|never|n't)\b[^.?!]{0,16}\b(?:wrong|false|incorrect)\b|\bnicht[^.?!]{0,16}\bfalsch"
+        r"|\b(?:not|never|n't)\b[^.?!]{0,16}\b(?:wrong|false|incorrect)\b"
+        r"|\bnicht[^.?!]{0,16}\bfalsch"
     ),
     re.IGNORECASE,
 )
@@ -481,8 +481,9 @@ class SentenceReader:
         ) or self.cues.denies([], behind)
 
     def _is_aside(self, reading: FoldedText, mention: Mention) -> bool:
-        """Whether a mention only explains another name: "the rival of ...", "after ...", "세종의 아들
-        ...".
+        """Whether a mention only explains another name.
+
+        Examples: "the rival of ...", "after ...", "세종의 아들 ...".
         """
         start = max(
             self.cues.turn_in(reading.tokens[: mention.start]),

@@ -1,8 +1,8 @@
-"""Where a target's name stands in a text: at word boundaries in any script, after one spelling of
-case, accents, articles and punctuation.
+"""Target names: which spellings count as one name, and where it stands in a text.
 
 What is the same name is decided here (a letter doubled or left out, a surname with fitting given
-names, parts in another order); whether the text gives it as its answer is decided in `names.py`.
+names, parts in another order); whether the text gives it as its answer is decided in
+`name_sentences.py`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Whether a reply gives a target number: value, unit, tolerance, and which of its numbers is the
-answer.
+"""Which of a reply's numbers is its answer, and whether that is a target.
+
+Value, unit and tolerance count. Numbers in a text are read in `scorers/text/numbers.py`.
 """
 
 from __future__ import annotations
@@ -56,8 +57,10 @@ _CONCLUDING_WORD = re.compile(
     re.IGNORECASE,
 )
 _CHANGE = re.compile(
-    r"\b(?:cut|cuts|reduced|reduces|lowered|dropped|drops|fell|falls|rose|rises|grew|grows|increased|increases|decreased|decreases"
-    r"|went|goes|changed|changes|shrank|shrinks|raised|raises|expanded|expands|declined|declines|brought|brings|bringing"
+    r"\b(?:cut|cuts|reduced|reduces|lowered|dropped|drops|fell|falls|rose|rises|grew|grows"
+    r"|increased|increases|decreased|decreases"
+    r"|went|goes|changed|changes|shrank|shrinks|raised|raises|expanded|expands|declined"
+    r"|declines|brought|brings|bringing"
     r"|cutting|reducing|raising|lowering|dropping|falling|rising)\b[^.;\d]{0,60}\bfrom\s$",
     re.IGNORECASE,
 )
@@ -401,7 +404,7 @@ class NumberReader:
     # -----------------------------------------------------------------------------------
 
     def _state(self, number: Number) -> State:
-        """ "unsure": a number with several readings, or one that may be rounded or in another form."""
+        """Whether a number is a target; "unsure" where it may be, rounded or in another form."""
         with localcontext() as context:
             context.prec = 40
             readings = [
@@ -477,7 +480,7 @@ class NumberReader:
         *,
         converted: bool,
     ) -> State:
-        """Whether a number may be the right one (`target_value`, in the number's unit) rounded, less
+        """Whether a number may be the target (`target_value`, in the number's unit) rounded, less
         rounded, or meant as about it.
         """
         if goal.year or not target_value:

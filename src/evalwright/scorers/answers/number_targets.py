@@ -1,6 +1,4 @@
-"""Target numbers: their value, their unit, how exactly they are written, and how far off an answer may
-be.
-"""
+"""Target numbers: their value and unit, and how far off an answer may be."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Which options a text names by letter or number: `(B)`, `B.`, "option B", `②`, `2번`, `ข`, `ㄴ`, "B
-is correct", in the forms of `marks.toml`.
+"""Which options a text names by letter or number.
+
+Examples: `(B)`, `B.`, "option B", `②`, `2번`, `ข`, `ㄴ`, "B is correct". The words are in
+`marks.toml`.
 
 A letter counts where it opens the text, stands behind a word such as "option" or "answer", before
 one such as "correct", or in brackets; elsewhere "A" is a word. A letter that is denied ("not B", "B
@@ -60,7 +62,8 @@ _NATIVE = "|".join(
     if (letters := "".join(re.findall(f"[{block}]", "".join(_ROWS) + "абвгджзСاإآ")))
 )
 _ITEM = re.compile(
-    r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll|ve|t|est)\b)"
+    r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll"
+    r"|ve|t|est)\b)"
     rf"|(?<![\d.,:/^+*=×-])(?P<number>[1-9])(?![\d/:^+*=×]|[.,]\d|\s?%)|(?P<native>{_NATIVE})"
 )
 _LOWER = re.compile(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
@@ -92,26 +95,34 @@ _ENDLESS = re.compile(f"[{SPACELESS}가-힣]")
 
 
 _IS = rf"(?:{alternatives('is')})"
-_SMALL = rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
+_SMALL = (
+    rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('article')}"
+    rf"|{alternatives('suffix')}|(?:은|는|の))"
+)
 _FILLED = rf"(?:{_SMALL}|{alternatives('option')}){{0,8}}$"
 _BEFORE, _CLAIMED = (
     re.compile(
-        rf"(?:(?<![^\W_])(?:{_option_nouns(tables, True)})|{_option_nouns(tables, False)}){_FILLED}",
+        rf"(?:(?<![^\W_])(?:{_option_nouns(tables, True)})"
+        rf"|{_option_nouns(tables, False)}){_FILLED}",
         re.IGNORECASE,
     )
     for tables in (("option",), ("label", "right", "choose"))
 )
 _BEHIND = re.compile(
-    rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
-    rf"(?:(?:{_option_nouns(('label', 'right', 'chosen'), True)})(?![^\W_])|{_option_nouns(('label', 'right', 'chosen'), False)})",
+    rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:"
+    rf"(?:{alternatives('article')}) )?"
+    rf"(?:(?:{_option_nouns(('label', 'right', 'chosen'), True)})(?![^\W_])"
+    rf"|{_option_nouns(('label', 'right', 'chosen'), False)})",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
-    rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}|틀[렸린]|아(?:니(?!면)|[닌닙])",
+    rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}"
+    rf"|틀[렸린]|아(?:니(?!면)|[닌닙])",
     re.IGNORECASE,
 )
 _WRONG_LABEL = re.compile(
-    rf"(?<![^\W_])(?:{alternatives('wrong_label')})(?:\s?(?:은|는|は|是|is|are|ist|sind|est|sont|es|son|é|è|adalah|là))?[\s:：(（\[\"'*]*$",
+    rf"(?<![^\W_])(?:{alternatives('wrong_label')})(?:\s?(?:은|는|は|是|is|are|ist|sind|est|sont|es"
+    rf"|son|é|è|adalah|là))?[\s:：(（\[\"'*]*$",
     re.IGNORECASE,
 )
 """What calls the option behind it a wrong one: "오답: (A)", "Wrong answer: A"."""
@@ -198,7 +209,8 @@ _AMBIGUOUS = frozenset(
 )
 """Denials that in another language are no denial."""
 _CONTRASTED = re.compile(
-    rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|not|nicht|pas|no|non|não|bukan|không"
+    rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|not|nicht|pas|no|non"
+    rf"|não|bukan|không"
     r" phải|rather than|instead"
     rf" of|{alternatives('is', True)})|{alternatives('is', False)}|แต่|而|选|選)\W{{0,3}}$",
     re.IGNORECASE,

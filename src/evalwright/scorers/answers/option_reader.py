@@ -1,10 +1,10 @@
-"""Which option of a question a reply chooses: by its letter (`options.py`) or in words that only
-that option has (`option_texts.py`).
+"""Which option of a question a reply chooses.
 
-What the reply claims (`text/locate.py`) decides, the last claim of several. Without one each
-mention of an option has a weight: called right, opening the reply, a line or bold words of its own,
-in the concluding sentence, in passing; the heaviest counts, of several the last. A choice is unsure
-where another option has a claim nearly as good.
+An option is named by its letter (`option_letters.py`) or in words that only that option has
+(`option_texts.py`). What the reply claims (`reply.py`) decides, the last claim of several. Without
+one each mention of an option has a weight: called right, opening the reply, a line or bold words of
+its own, in the concluding sentence, in passing; the heaviest counts, of several the last. A choice
+is unsure where another option has a claim nearly as good.
 """
 
 from __future__ import annotations

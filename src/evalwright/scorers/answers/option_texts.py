@@ -276,7 +276,7 @@ def _folded_in_place(text: str) -> str:
 
 
 def _pieces_of(text: str) -> set[str]:
-    """The words of a folded text, and in scripts without spaces all runs of half a word's length."""
+    """The words of a folded text; in scripts without spaces all runs of half a word's length."""
     pieces = set()
     for word in text.split():
         if _SPACELESS.match(word):

@@ -1,10 +1,8 @@
-"""Where a reply says its answer: the one place that looks for it.
+"""What of a reply is its answer: the one place that looks for it.
 
-Claims are a field of JSON, a tag, `\\boxed{}`, `[[B]]`, what follows `####`, "Answer:", "the answer
-is" in the languages of `marks.toml`, and a last line in bold. The last claim counts; what follows a
-change of mind overrules what stands before it. A reply without a claim is its own answer; `last` is
-its concluding sentence. Nothing is judged here. What a model goes on to invent (a new "Question:")
-is left out.
+The last claim counts (`claims.py`); what follows a change of mind overrules what stands before
+it. A reply without a claim is its own answer; `conclusion` is its last sentence. Nothing is
+judged here. What a model goes on to invent (a new "Question:") is left out.
 """
 
 from __future__ import annotations
@@ -222,7 +220,7 @@ def strip_questions(reply: str, question: str = "") -> str:
 
 
 def _may_be_answer(text: str) -> bool:
-    """Whether a beginning of a reply says something, and does more than to announce it or to ask."""
+    """Whether the beginning of a reply says something, beyond an announcement or a question."""
     return any(map(str.isalnum, text)) and text.rstrip()[-1:] not in ":：!！?？"
 
 

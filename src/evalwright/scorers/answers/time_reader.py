@@ -23,8 +23,10 @@ _TARGET = re.compile(
     rf"(?:{_H})(?::{_M}(?:\s?[ap]\.?m\.?)?|\s?[ap]\.?m\.?)", re.IGNORECASE
 )
 _TIME = re.compile(
-    r"(?<![\d:.,])(?:(?P<hh>[01]\d|2[0-4])(?P<mm>[0-5]\d)\s?(?:hours|hrs|h)\b|(?P<first>午前|午後|上午|下午|오전|오후)?\s?(?<![\d:.,])"
-    rf"(?P<h>{_H})(?:[:.](?P<m>{_M}(?!\d))(?::{_M}(?!\d))?|\s?(?:h|uhr|時|时|点|點|시)(?:\s?(?P<n>{_M}(?!\d)))?)?(?:\s?(?P<last>[ap])\.?m\b)?)",
+    r"(?<![\d:.,])(?:(?P<hh>[01]\d|2[0-4])(?P<mm>[0-5]\d)\s?(?:hours|hrs|h)\b|(?P<first>午前|午後"
+    r"|上午|下午|오전|오후)?\s?(?<![\d:.,])"
+    rf"(?P<h>{_H})(?:[:.](?P<m>{_M}(?!\d))(?::{_M}(?!\d))?|\s?(?:h|uhr|時|时|点|點|시)(?:\s?"
+    rf"(?P<n>{_M}(?!\d)))?)?(?:\s?(?P<last>[ap])\.?m\b)?)",
     re.IGNORECASE,
 )
 _HOURS = (
@@ -100,9 +102,7 @@ class TimeReader:
 
 
 def _write_in_digits(text: str) -> str:
-    """A text with the hours of a Korean time in digits, and half an hour as thirty minutes: "두 시 반"
-    is "2시 30".
-    """
+    """A text with Korean times in digits, half an hour as 30 minutes: "두 시 반" is "2시 30"."""
     if text.isascii():
         return text
     hours = _HOUR_IN_WORDS.sub(lambda hour: f"{_HOURS.index(hour[1]) + 1}시", text)

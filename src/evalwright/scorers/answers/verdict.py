@@ -1,4 +1,4 @@
-"""What a deterministic rule reads in an answer, and why."""
+"""What a rule reads in an answer: the label, why, and what a careful reader might argue."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ _VALUE = (
     r" cent\b|/\s?100?(?!\d)|out of 100?\b)?"
 )
 _AFTER = re.compile(
-    rf"\bconfiden(?:ce|t)\b(?:\s+(?:level|score|is|of|about|around|that|in|this|my|answer)\b){{0,5}}[\s:=*_~`\"'(\[≈]{{0,8}}{_VALUE}",
+    rf"\bconfiden(?:ce|t)\b(?:\s+(?:level|score|is|of|about|around|that|in|this|my"
+    rf"|answer)\b){{0,5}}[\s:=*_~`\"'(\[≈]{{0,8}}{_VALUE}",
     re.IGNORECASE,
 )
 _BEFORE = re.compile(

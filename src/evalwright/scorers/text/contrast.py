@@ -1,4 +1,7 @@
-"""Numbers and dates that a text sets against others: "not 3 but 5", "3개가 아니라 5개", "3ではなく5"."""
+"""Numbers and dates that a text sets against others.
+
+Examples: "not 3 but 5", "3개가 아니라 5개", "3ではなく5".
+"""
 
 from __future__ import annotations
 

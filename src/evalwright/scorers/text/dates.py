@@ -1,8 +1,8 @@
-"""Dates in their common forms, in digits and with month names in many languages, and which of a
-reply's dates answers.
+"""Dates in a text: which forms are read, and what each may mean.
 
 "2024-10-09", "9 October 2024", "the 9th of October, 2024", "Oct. 9, 2024", "October 2024", "9
-October", "2024年10月9日". "09/10/2024" has two readings, and either may match.
+October", "2024年10月9日". "09/10/2024" has two readings, and either may match. Which date of a
+reply counts is decided in `scorers/answers/date_reader.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ _DAY_WORDS = {
 _DAY_IN_WORDS = frozenset(word.split("-")[-1] for word in _DAY_WORDS)
 _NAME = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
 _D = r"(?:0?[1-9]|[12]\d|3[01])"
-_DAY = rf"(?:{_D}|{'|'.join(sorted((word.replace('-', '[ -]') for word in _DAY_WORDS), key=len, reverse=True))})"
+_DAY_WORD_FORMS = sorted(
+    (word.replace("-", "[ -]") for word in _DAY_WORDS), key=len, reverse=True
+)
+_DAY = rf"(?:{_D}|{'|'.join(_DAY_WORD_FORMS)})"
 _M = r"(?:1[0-2]|0?[1-9])"
 _Y = r"[12]\d{3}"
 _LINK = r"(?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?"
@@ -48,8 +51,10 @@ _LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
 _FORMS = tuple(
     re.compile(rf"(?<![{_LETTERS}\d_.,/-]){form}", re.IGNORECASE)
     for form in (
-        rf"(?P<y>{_Y})\s?(?P<s>[-/.])\s?(?P<m>{_M})(?:\s?(?P=s)\s?(?P<d>{_D}))?(?!(?!T\d\d:)[\w/-]|\.\d)",
-        rf"(?P<a>{_D})\s?(?P<s>[-/.])\s?(?P<b>{_D})\s?(?P=s)\s?(?:(?P<y>{_Y})|'?(?P<short>\d\d))(?![\w/-]|\.\d)",
+        rf"(?P<y>{_Y})\s?(?P<s>[-/.])\s?(?P<m>{_M})(?:\s?(?P=s)\s?(?P<d>{_D}))?(?!"
+        rf"(?!T\d\d:)[\w/-]|\.\d)",
+        rf"(?P<a>{_D})\s?(?P<s>[-/.])\s?(?P<b>{_D})\s?(?P=s)\s?(?:(?P<y>{_Y})|'?"
+        rf"(?P<short>\d\d))(?![\w/-]|\.\d)",
         (
             rf"(?:ika-)?(?P<d>{_DAY})(?:st|nd|rd|th|er|º|o|\.)?,?[\s-](?:of |de |day of"
             r" |ng |di"
@@ -71,7 +76,8 @@ _FORMS = tuple(
 its century.
 """
 _YEAR = re.compile(
-    rf"(?<![{_LETTERS}\d_.,:/-])(?:(?P<y>[12]\d{{3}})(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d)'(?P<short>\d\d)(?!\w))"
+    rf"(?<![{_LETTERS}\d_.,:/-])(?:(?P<y>[12]\d{{3}})(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d)'"
+    rf"(?P<short>\d\d)(?!\w))"
 )
 _ERA_BEGINS = {
     "明治": 1867,
@@ -89,7 +95,8 @@ _MONTHS_IN_WORDS = {"시": "십", "유": "육"}
 _SPELLED = re.compile(
     rf"(?P<era>{'|'.join(_ERA_BEGINS)})\s?(?P<number>元|\d{{1,3}}|[{_HAN}]{{1,4}})(?=年)"
     rf"|(?P<han>[{_HAN}]{{1,4}})(?=[年月日号])|(?<![가-힣])(?P<month>[시유])(?=월"
-    r" ?(?:\d|[일이삼사오육칠팔구십]))|(?<![가-힣])(?P<hangul>[영공일이삼사오육칠팔구십백천]{1,9})(?="
+    r" ?(?:\d|[일이삼사오육칠팔구십]))|(?<![가-힣])"
+    r"(?P<hangul>[영공일이삼사오육칠팔구십백천]{1,9})(?="
     r" ?[년월일])"
 )
 _ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")

@@ -1,4 +1,4 @@
-"""Which words of an answer a score rests on, for those who look at it: nothing is scored by them."""
+"""Which words of an answer a score rests on: shown to readers, never scored."""
 
 from __future__ import annotations
 

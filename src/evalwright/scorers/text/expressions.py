@@ -45,24 +45,69 @@ _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉ₙ]+")
 _SIGNS = str.maketrans(
     {
-        "−": "-", "–": "-", "—": "-", "×": "*", "⋅": "*", "·": "*", "∙": "*", "÷": "/", "π": "\\pi ", "∞": "\\infty ", "≤": "\\le ", "≥": "\\ge ",
-        "≦": "\\le ", "≧": "\\ge ", "⩽": "\\le ", "⩾": "\\ge ", "±": "\\pm ", "∓": "\\pm ", "∪": "\\cup ", "∈": "\\in ", "°": " ", "≠": "\\ne ", "≈": "\\approx ",
-        "、": ",", "；": ";", "√": "\\sqrt ", "∛": "\\cbrt ", "′": "'", "’": "'", "∶": ":", "θ": "\\theta ", "α": "\\alpha ", "β": "\\beta ", "⟨": "(", "⟩": ")",
-        "⇒": "=>", "→": "=>", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u3000": " ", "⁄": "/", "∕": "/", "ℝ": "R", "，": ",", "。": ".", "◦": " ",
+        "−": "-",
+        "–": "-",
+        "—": "-",
+        "×": "*",
+        "⋅": "*",
+        "·": "*",
+        "∙": "*",
+        "÷": "/",
+        "π": "\\pi ",
+        "∞": "\\infty ",
+        "≤": "\\le ",
+        "≥": "\\ge ",
+        "≦": "\\le ",
+        "≧": "\\ge ",
+        "⩽": "\\le ",
+        "⩾": "\\ge ",
+        "±": "\\pm ",
+        "∓": "\\pm ",
+        "∪": "\\cup ",
+        "∈": "\\in ",
+        "°": " ",
+        "≠": "\\ne ",
+        "≈": "\\approx ",
+        "、": ",",
+        "；": ";",
+        "√": "\\sqrt ",
+        "∛": "\\cbrt ",
+        "′": "'",
+        "’": "'",
+        "∶": ":",
+        "θ": "\\theta ",
+        "α": "\\alpha ",
+        "β": "\\beta ",
+        "⟨": "(",
+        "⟩": ")",
+        "⇒": "=>",
+        "→": "=>",
+        "\u00a0": " ",
+        "\u202f": " ",
+        "\u2009": " ",
+        "\u3000": " ",
+        "⁄": "/",
+        "∕": "/",
+        "ℝ": "R",
+        "，": ",",
+        "。": ".",
+        "◦": " ",
     }
-)  # fmt: skip
+)
 _FRACTIONS = {
     sign: unicodedata.normalize("NFKD", sign).replace("⁄", "/")
     for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 }
 _DROPPED = re.compile(
-    r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big|limits|quad|qquad|hline|mathstrut|textstyle|degree)(?![a-zA-Z])|(?<!\\)\\[,;!:>"
+    r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big|limits|quad|qquad|hline"
+    r"|mathstrut|textstyle|degree)(?![a-zA-Z])|(?<!\\)\\[,;!:>"
     r" ]|~|\^\s*\{?\s*\\circ\s*\}?"
     r"|&(?=\s*(?:=|\\le|\\ge))"
 )
 _TIMES = re.compile(r"(?<=[\d)])\s[xX]\s(?=[\d(])")
 _UNIT_POWER = re.compile(
-    r"(?<![a-zA-Z])((?:\\text\s?\{\s?)?(?:[ckmd]?m|ft|in|yd|mi|см|мм|км|м|дм)\s?\}?)\s?\^\s?[({]?\s?[23]\s?[)}]?"
+    r"(?<![a-zA-Z])((?:\\text\s?\{\s?)?(?:[ckmd]?m|ft|in|yd|mi|см|мм|км|м"
+    r"|дм)\s?\}?)\s?\^\s?[({]?\s?[23]\s?[)}]?"
 )
 _WORDING = re.compile(
     r"\\(?:text|mathrm|mathbf|textbf|mathbb|mathit|textit|operatorname|mbox|rm|bf)\s*\{([^{}]*)\}"
@@ -74,7 +119,9 @@ _CASES = re.compile(
     r"\\(?:begin|end)\s*\{(?:cases|aligned|align\*?|array|gathered|equation\*?)\}(?:\{[lcr|]*\})?"
 )
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}(?!\w|\.\d))?)|(?P<command>\\[a-zA-Z]+|\\[{}|])|(?P<word>[^\W\d_]+'*)|(?P<sign><=|>=|!=|=>|\*\*|\|\||[-+*/^_=<>!%(){}\[\]|,;:&'?$€£¥₹#~\"·.]))"
+    r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}(?!\w|\.\d))?)|"
+    r"(?P<command>\\[a-zA-Z]+|\\[{}|])|(?P<word>[^\W\d_]+'*)|(?P<sign><=|>=|!=|=>|\*\*|\|\|"
+    r"|[-+*/^_=<>!%(){}\[\]|,;:&'?$€£¥₹#~\"·.]))"
 )
 _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
 _DOTTED_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:\.\d{3})+)(?![\d.])")
@@ -146,10 +193,34 @@ FUNCTIONS: Mapping[str, Callable[[complex], complex]] = {
     "cbrt": lambda argument: argument ** (1 / 3),
 }
 _RELATIONS = {
-    "=": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "\\le": "<=", "\\leq": "<=", "\\leqslant": "<=", "\\lt": "<", "\\ge": ">=", "\\geq": ">=",
-    "\\geqslant": ">=", "\\gt": ">", "\\ne": "!=", "\\neq": "!=", "!=": "!=", "\\in": "in", "\\approx": "~", "\\simeq": "~", "\\equiv": "=", "=>": "=>",
-    "\\Rightarrow": "=>", "\\implies": "=>", "\\to": "=>", "\\rightarrow": "=>", "\\iff": "=>", "\\Leftrightarrow": "=>",
-}  # fmt: skip
+    "=": "=",
+    "<": "<",
+    ">": ">",
+    "<=": "<=",
+    ">=": ">=",
+    "\\le": "<=",
+    "\\leq": "<=",
+    "\\leqslant": "<=",
+    "\\lt": "<",
+    "\\ge": ">=",
+    "\\geq": ">=",
+    "\\geqslant": ">=",
+    "\\gt": ">",
+    "\\ne": "!=",
+    "\\neq": "!=",
+    "!=": "!=",
+    "\\in": "in",
+    "\\approx": "~",
+    "\\simeq": "~",
+    "\\equiv": "=",
+    "=>": "=>",
+    "\\Rightarrow": "=>",
+    "\\implies": "=>",
+    "\\to": "=>",
+    "\\rightarrow": "=>",
+    "\\iff": "=>",
+    "\\Leftrightarrow": "=>",
+}
 _VARIABLES = {
     "\\theta",
     "\\alpha",
@@ -448,7 +519,7 @@ class _Parser:
                 return tree
 
     def _beside(self, tree: Tree) -> Tree:
-        """A product without a sign; a whole number before a fraction of numbers is a sum ("1 1/2")."""
+        """A product without a sign; a number before a fraction of numbers is a sum ("1 1/2")."""
         mixed = tree[0] == "number" and tree[1].denominator == 1
         if self.kind() == "number":
             ahead = [token.text for token in self.read[self.place : self.place + 3]]
@@ -947,7 +1018,7 @@ def points(*trees: Any) -> list[dict[str, Fraction]]:
 
 
 def same_value(left: Tree, two: Tree) -> bool:
-    """Whether two expressions have one value at all points. Raises Unreadable where one has none."""
+    """Whether two expressions are equal at all points. Raises Unreadable where one has no value."""
     if left == two:
         return True
     if "infinity" in (left[0], two[0]) or ("negative", ("infinity",)) in (left, two):

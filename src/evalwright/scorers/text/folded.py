@@ -1,5 +1,7 @@
-"""Text as it is compared: its words in lower case, without accents, in simplified characters, and what
-stands around each.
+"""Text as it is compared with other text.
+
+Its words are in lower case, without accents and endings, in simplified characters; what stands
+between them is kept.
 """
 
 from __future__ import annotations

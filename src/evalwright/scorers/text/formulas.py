@@ -1,8 +1,6 @@
-"""Whether a reply gives a target formula: what in it is the answer, and whether that is the same
-(`expressions.py`, `formula_shapes.py`).
+"""Formulas in a text: where they stand, and whether two of them are the same.
 
-What the reply claims decides, else its last sentences with a formula. Plain numbers with
-units and in words are read by `scorers/quantity.py`. Nothing of a text is run.
+What a formula says is read in `expressions.py` and `formula_shapes.py`. Nothing of a text is run.
 """
 
 from __future__ import annotations
@@ -44,7 +42,8 @@ _KNOWN = word_set(
     " text left right circ cdot times pm le ge leq geq in"
 )
 _FORMULA = re.compile(
-    r"[=^√π±∞\\<>≤≥]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]|^[(\[{].*,|\d[xyzabn]\b|\b(?:sin|cos|tan|ln|log)\b"
+    r"[=^√π±∞\\<>≤≥]|[A-Za-z0-9)]\s?[*+]\s?[A-Za-z0-9(]|^[-−][A-Za-z0-9]|^[(\[{].*,"
+    r"|\d[xyzabn]\b|\b(?:sin|cos|tan|ln|log)\b"
 )
 _JOINING = frozenset(
     word for word in alternatives("or").split("|") if len(word) > 1 and word != "na"
@@ -85,12 +84,16 @@ _DENIED_BEHIND = re.compile(
     r"|[-–—]?\s?(?:не\b|неверн\w*|неправильн\w*|это неверно)|(?:adalah |itu"
     r" )?(?:bukan|salah)\b|(?:là )?(?:không phải|sai\b|không đúng)|(?:jest błędn\w*|nie"
     r" jest)|değil|(?:yanlış)|नहीं|गलत"
-    r"|(?:并)?不(?:是|对|對|正确|正確)|是错|是錯|是错误|(?:では|じゃ)(?:な|あり)|でなく|は(?:間違|違|誤|正しく)|(?:은|는|이|가)?\s?(?:아니|아닙|아닌|틀|오답|답이 아))",
+    r"|(?:并)?不(?:是|对|對|正确|正確)|是错|是錯|是错误|(?:では|じゃ)(?:な|あり)|でなく|は"
+    r"(?:間違|違|誤|正しく)|(?:은|는|이|가)?\s?"
+    r"(?:아니|아닙|아닌|틀|오답|답이 아))",
     re.IGNORECASE,
 )
 _ABOUT = re.compile(
-    r"(?<![^\W_])(?:about|around|roughly|approximately|circa|etwa|ungefähr|rund|environ|aproximadamente|unos|cerca"
-    r" de|sekitar|kira-kira|khoảng|примерно|около|yaklaşık|około|ongeveer)\s?[$*]*$|(?:约|約|大约|大約|およそ|약|대략)\s?[$*]*$",
+    r"(?<![^\W_])(?:about|around|roughly|approximately|circa|etwa|ungefähr|rund|environ"
+    r"|aproximadamente|unos|cerca"
+    r" de|sekitar|kira-kira|khoảng|примерно|около|yaklaşık|około|ongeveer)\s?[$*]*$|(?:约|約|大约"
+    r"|大約|およそ|약|대략)\s?[$*]*$",
     re.IGNORECASE,
 )
 _TWO_SETS = re.compile(r"(\{[^{}]*,[^{}]*\}\s*)[,，;]\s*(?=[A-Za-z][^,{}=]{0,12}=)")

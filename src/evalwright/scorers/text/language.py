@@ -83,7 +83,7 @@ def in_script(text: str, code: str) -> int:
 
 
 def is_small_word(word: str) -> bool:
-    """Whether a word in lower case is one of the commonest of a language that Latin letters write."""
+    """Whether a word in lower case is among the commonest of a language in Latin letters."""
     return word in _LATIN_SMALL_WORDS
 
 

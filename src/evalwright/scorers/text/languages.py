@@ -10,11 +10,47 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Sample
 
 _SHORT = {
-    "ara": "ar", "bur": "my", "cmn": "zh", "cn": "zh", "deu": "de", "eng": "en", "fil": "tl", "fra": "fr", "hin": "hi", "in": "id",
-    "ind": "id", "ita": "it", "jav": "jv", "jp": "ja", "jpn": "ja", "jw": "jv", "khm": "km", "kor": "ko", "kr": "ko", "lao": "lo",
-    "msa": "ms", "mya": "my", "nb": "no", "nld": "nl", "nn": "no", "por": "pt", "rus": "ru", "spa": "es", "sun": "su", "swa": "sw",
-    "swh": "sw", "tam": "ta", "tgl": "tl", "tha": "th", "tur": "tr", "vie": "vi", "wuu": "zh", "yue": "zh", "zho": "zh", "zsm": "ms",
-}  # fmt: skip
+    "ara": "ar",
+    "bur": "my",
+    "cmn": "zh",
+    "cn": "zh",
+    "deu": "de",
+    "eng": "en",
+    "fil": "tl",
+    "fra": "fr",
+    "hin": "hi",
+    "in": "id",
+    "ind": "id",
+    "ita": "it",
+    "jav": "jv",
+    "jp": "ja",
+    "jpn": "ja",
+    "jw": "jv",
+    "khm": "km",
+    "kor": "ko",
+    "kr": "ko",
+    "lao": "lo",
+    "msa": "ms",
+    "mya": "my",
+    "nb": "no",
+    "nld": "nl",
+    "nn": "no",
+    "por": "pt",
+    "rus": "ru",
+    "spa": "es",
+    "sun": "su",
+    "swa": "sw",
+    "swh": "sw",
+    "tam": "ta",
+    "tgl": "tl",
+    "tha": "th",
+    "tur": "tr",
+    "vie": "vi",
+    "wuu": "zh",
+    "yue": "zh",
+    "zho": "zh",
+    "zsm": "ms",
+}
 """Longer and older codes that data sets use, by the code that is used here."""
 
 _ARTICLES = {
@@ -39,7 +75,7 @@ _PATTERNS = {
 
 
 def without_articles(text: str, language: str) -> str:
-    """A text with its articles as spaces; the same text in a language that has none. "" is English."""
+    """A text with its articles replaced by spaces. "" is English."""
     pattern = _PATTERNS.get(language or "en")
     return text if pattern is None else pattern.sub(" ", text)
 

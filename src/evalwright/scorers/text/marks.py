@@ -86,7 +86,11 @@ def ordinals() -> re.Pattern[str]:
     words = "|".join(row.replace("/", "|") for row in _TABLES["ordinal"].values())
     # Without spaces a word is one for a place only before an option's noun: 第一个选项, but 第一次.
     ends = rf"(?:(?!\w{{3}})|(?:{alternatives('ending')})(?!\w))"
-    place_word = rf"(?:(?<![^\W_])(?=(?:{words}){ends})|(?<=[{SPACELESS}])(?=(?:{words})\w{{0,2}}(?:{_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}(?:{_nouns()})))"
+    place_word = (
+        rf"(?:(?<![^\W_])(?=(?:{words}){ends})|(?<=[{SPACELESS}])(?="
+        rf"(?:{words})\w{{0,2}}(?:{_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}"
+        rf"(?:{_nouns()})))"
+    )
     return re.compile(rf"{place_word}(?:{_placed('ordinal')})", re.IGNORECASE)
 
 

@@ -187,11 +187,52 @@ _POWER = re.compile(r"(?<=\d)\*\*(?=[-+]?\d)")
 _STAR = re.compile(r"(?<![\d ])\*|\*(?![\d ])")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 _MATH_SIGNS = {
-    "times": "×", "cdot": "×", "degree": "°", "circ": "°", "approx": "≈", "sim": "≈", "pm": "±", "mu": "μ", "percent": "%",
-    "Omega": "Ω", "pounds": "£", "euro": "€", "neq": "≠", "ne": "≠", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "lt": "<", "gt": ">",
-} | {name: f"{name} " for name in ["log", "ln", "lg", "sin", "cos", "tan", "exp", "max", "min", "pi", "alpha", "beta", "gamma", "delta", "lambda", "sigma", "theta", "phi"]}  # fmt: skip
+    "times": "×",
+    "cdot": "×",
+    "degree": "°",
+    "circ": "°",
+    "approx": "≈",
+    "sim": "≈",
+    "pm": "±",
+    "mu": "μ",
+    "percent": "%",
+    "Omega": "Ω",
+    "pounds": "£",
+    "euro": "€",
+    "neq": "≠",
+    "ne": "≠",
+    "le": "≤",
+    "leq": "≤",
+    "ge": "≥",
+    "geq": "≥",
+    "lt": "<",
+    "gt": ">",
+} | {
+    name: f"{name} "
+    for name in [
+        "log",
+        "ln",
+        "lg",
+        "sin",
+        "cos",
+        "tan",
+        "exp",
+        "max",
+        "min",
+        "pi",
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "lambda",
+        "sigma",
+        "theta",
+        "phi",
+    ]
+}
 _WRAPPER = re.compile(
-    r"\\(?:boxed|fbox|text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mathsf|mbox|emph|operatorname|si|unit)"
+    r"\\(?:boxed|fbox|text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mathsf|mbox|emph"
+    r"|operatorname|si|unit)"
     r"\s{0,2}\{([^{}]{0,400})\}"
 )
 _FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,40})\}\s?\{([^{}]{1,40})\}")

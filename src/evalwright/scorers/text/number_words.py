@@ -65,7 +65,8 @@ _CHARACTERS = re.compile(f"[{_SIGNS}]+(?:(?<=[만억조]) [{_SIGNS}]+)*")
 _RATIO = re.compile(r"分之|分の|분의 ?")
 _COUNTED = "个個年人天月日本次万亿种座米克公厘分斤百篇位名只条で点個つ匹頭冊枚階歳岁歲层張张辆隻台"
 _KOREAN_COUNTED = re.compile(
-    r"\s?(?:개|명|년|원|도|층|회|초|분|시간|일|미터|센|킬|그램|살|번|권|마리|곳|가지|위|점|장|대|입니다|이다|이에요|이며|이고|이지|이요|이라|\W|$)"
+    r"\s?(?:개|명|년|원|도|층|회|초|분|시간|일|미터|센|킬|그램|살|번|권|마리|곳|가지|위|점|장"
+    r"|대|입니다|이다|이에요|이며|이고|이지|이요|이라|\W|$)"
 )
 _NATIVE_ONES = {
     word: digit
@@ -95,7 +96,10 @@ _NATIVE_RUN = re.compile(
     r" ?번째|째)"
 )
 _COPULA_BEHIND = re.compile(r"이(?=다(?![가-힣])|에요|며|고|지|요|라)")
-"""The copula of a number in words, which begins like the word for two: "사십이다" is 40, "사십이이다" 42."""
+"""The copula of a number in words, which begins like the word for two.
+
+"사십이다" is 40, "사십이이다" 42.
+"""
 _KOREAN_POINT = re.compile(
     r"(?<![가-힣])([영공일이삼사오육칠팔구십백천]+)점([영공일이삼사오육칠팔구]+?)"
     r"(?=\s|$|[.,]|이다(?![가-힣])|다(?![가-힣])|입니다|이에요|퍼센트|도|미터|초|배)"

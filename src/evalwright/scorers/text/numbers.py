@@ -2,7 +2,7 @@
 
 Digits of any script, with the separators of every convention ("1,234.5", "1.234,5", "1 234",
 "12,34,567"), signs, fractions, powers of ten, magnitudes ("1.5 million", "3万", "5 lakh"), number
-words (`number_words`) and units (`units`). A number that has two readings has both.
+words (`number_words.py`) and units (`units.py`). A number that has two readings has both.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from evalwright.scorers.text.units import (
 _DIGITS = re.compile(
     r"(?<![A-Za-zÀ-ɏЀ-ӿ\d_.,/^√])(?<!\^[-−])"
     r"(?:(?P<spaced>\d{1,3}(?:["
-    r" '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|\d{1,40}(?:[.,_']\d{1,40}){0,12}|\.\d{1,30})"
+    r" '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|\d{1,40}(?:[.,_']\d{1,40}){0,12}"
+    r"|\.\d{1,30})"
 )
 _CURRENCY = re.compile(r"(?<![^\W_])(?:Rp|RM|Rs|Tsh|Ksh|TSh|KSh)\.? ?(?=\d)")
 """Currencies whose letters are written together with the digits."""
@@ -48,7 +49,8 @@ _UNCERTAINTY = re.compile(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")
 _NO_NUMBER = re.compile(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d|\s?/\s?0(?![\d.])")
 """What after digits makes them a part of something else ("3D5", "KM3NeT", "1/0")."""
 _MINUS = re.compile(
-    r"(?:^|[\s(=:≈~,])[-−]\s?$|(?:\b(?:minus|negative|moins|menos|meno|min|âm|минус)|负|零下|氷点下|マイナス|영하|ลบ)\s?$",
+    r"(?:^|[\s(=:≈~,])[-−]\s?$|(?:\b(?:minus|negative|moins|menos|meno|min|âm|минус)|负|零下|氷点下"
+    r"|マイナス|영하|ลบ)\s?$",
     re.IGNORECASE,
 )
 _BELOW_ZERO = re.compile(
@@ -77,7 +79,8 @@ _PLACES = {
     for char in chars
 }
 _MYRIADS = re.compile(
-    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?:(?![가-힣米克瓦])|(?=원|명|톤|달러))|[천千百백][万萬만亿億억])(?:"
+    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?:(?![가-힣米克瓦])|(?=원|명|톤|달러))"
+    r"|[천千百백][万萬만亿億억])(?:"
     r" ?\d{1,4}(?:,\d{3})? ?[十십百백千천]?[万萬만亿億억]?(?![\d.]))*"
 )
 _MYRIAD_STEP = re.compile(r" ?(\d[\d,]*)? ?([十십百백千천]*)([万萬만亿億억兆조]?)")
@@ -96,8 +99,9 @@ _RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECAS
 _COUNTED_RANGE = re.compile(
     r"[-–~～]|또는|아니면|혹은|이?나|または|もしくは|か|或者?|还是|至|到|から"
 )
-"""What makes a range of two numbers of which the first has its counter; "5개에서 2개" takes two from
-five.
+"""What makes a range of two numbers of which the first has its counter.
+
+"5개에서 2개" is none: it takes two from five.
 """
 _BOUND = re.compile(
     rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['bound']}\s?[$€£~]?$",
@@ -326,7 +330,10 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
 
 
 def _with_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]:
-    """The values times the characters that follow, and what is added: the "億2500万" of "1億2500万"."""
+    """The values times the characters that follow, and what is added.
+
+    Example: the "億2500万" of "1億2500万".
+    """
     total = Decimal(0)
     below_myriad = Decimal(0)
     number = values[0]

@@ -34,7 +34,7 @@ def require(language: str, feature: str) -> None:
 
 
 def segmented(text: str, language: str) -> list[str]:
-    """Words by PyThaiNLP's dictionary, or jieba's; in the process with limits where a text is long."""
+    """Words by PyThaiNLP's dictionary, or jieba's; a long text is read in the limited process."""
     if len(text) > _LONG:
         words: list[str] = bounded.call(_segmented, text, language, seconds=10.0)
         return words

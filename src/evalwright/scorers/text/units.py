@@ -1,6 +1,8 @@
-"""Units: what a unit is called, what it measures and how many base units it is (`numbers.toml`).
+"""Units and counters: what stands behind a number (`numbers.toml`).
 
-"km/h", "kilometres per hour" and "m²" are composed from rows of the table.
+A unit has a name, what it measures, and how many base units it is; "km/h", "kilometres per hour"
+and "m²" are composed from rows of the table. A counter says what a Korean, Japanese or Chinese
+number counts ("3개", "두 마리", "3番目").
 """
 
 from __future__ import annotations
@@ -27,13 +29,26 @@ _PREFIXES = {
     "h": 2,
 }
 _LONG_PREFIXES = {
-    "kilo": 3, "mega": 6, "giga": 9, "tera": 12, "milli": -3, "micro": -6, "nano": -9, "centi": -2, "zenti": -2, "deci": -1, "hecto": 2,
-}  # fmt: skip
+    "kilo": 3,
+    "mega": 6,
+    "giga": 9,
+    "tera": 12,
+    "milli": -3,
+    "micro": -6,
+    "nano": -9,
+    "centi": -2,
+    "zenti": -2,
+    "deci": -1,
+    "hecto": 2,
+}
 _WORD = re.compile(
-    r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方|제곱|세제곱|ตาราง|квадратн\w{2,4}|кубическ\w{2,4}|vierkante|kubieke)["
+    r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方|제곱|세제곱|ตาราง|квадратн\w{2,4}"
+    r"|кубическ\w{2,4}|vierkante|kubieke)["
     r" -]?)?"
-    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹₩])(?:\^?(?P<raised>[23²³])(?!\d)|["
-    r" -](?P<after>carr[ée]e?s?|cuadrad[oa]s?|quadrat[io]|quadrad[oa]s?|vuông|persegi|cubes?|cúbic[oa]s?|cub[io]|khối|kubik)(?!\w))?",
+    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹₩])(?:\^?"
+    r"(?P<raised>[23²³])(?!\d)|["
+    r" -](?P<after>carr[ée]e?s?|cuadrad[oa]s?|quadrat[io]|quadrad[oa]s?|vuông|persegi|cubes?"
+    r"|cúbic[oa]s?|cub[io]|khối|kubik)(?!\w))?",
     re.IGNORECASE,
 )
 _SECOND = re.compile(r"[ -]([^\W\d_]{1,16})")

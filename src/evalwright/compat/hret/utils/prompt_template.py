@@ -1,7 +1,7 @@
 """Markers of answers, prompts of judges, and the text of few-shot examples, under HRET's names.
 
 What reads an answer follows the scoring that is set: published, as HRET does; corrected, by the
-last claim of a reply (`scorers/text/locate.py`).
+last claim of a reply (`scorers/answers/reply.py`).
 """
 
 from __future__ import annotations
