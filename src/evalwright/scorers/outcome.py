@@ -26,7 +26,7 @@ from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.sentences import word_count
 from evalwright.scorers import hhem_validity
 from evalwright.scorers.registry import checked
-from evalwright.scorers.text.declining import REFUSAL, declines, plain
+from evalwright.scorers.text.declining import REFUSAL, declines, plain_clause
 
 ANSWERED = "answered"
 REFUSED = "refused"
@@ -208,9 +208,9 @@ def refusal_in(text: str, more_refusals: Sequence[str] = ()) -> str:
     """The words by which a text refuses and the language they are in, "" where it is no refusal.
     more_refusals: further sentences.
     """
-    plain_text = plain(text)
+    plain_text = plain_clause(text)
     for sentence in more_refusals:
-        if plain_text == plain(sentence):
+        if plain_text == plain_clause(sentence):
             return f"the sentence '{sentence.strip()}'"
     declined = declines(text, beside=LEAST_WORDS - 1)
     return str(declined) if declined is not None and declined.kind == REFUSAL else ""

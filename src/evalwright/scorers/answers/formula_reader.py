@@ -278,7 +278,7 @@ def _judge_formulas(
                     f"'{shortened(there[last].text)}' {_OTHER_FORM}",
                     "the value is the target's",
                 )
-            doubt = _doubt(there, last, is_final=is_final and not seen)
+            doubt = _doubt_about(there, last, is_final=is_final and not seen)
             if unasked:
                 doubt = doubt or "a percentage, which the target is not"
             if there[last].about and all(
@@ -288,7 +288,7 @@ def _judge_formulas(
             return correct(
                 f"'{shortened(there[last].text)}' is the target formula", doubt
             )
-        if any(_part_by_part(there, target) for target in target_shapes):
+        if any(_gives_parts_one_by_one(there, target) for target in target_shapes):
             return correct(
                 "the parts of the target, one by one", "its parts stand apart"
             )
@@ -342,7 +342,7 @@ def _answer_regions(reply: ParsedReply) -> Iterator[tuple[str, bool]]:
         yield sentence, index == 0
 
 
-def _doubt(there: Sequence[FoundFormula], index: int, *, is_final: bool) -> str:
+def _doubt_about(there: Sequence[FoundFormula], index: int, *, is_final: bool) -> str:
     """Why a reader might argue with a formula that is the target."""
     if not is_final:
         return "it is not in the last sentence"
@@ -396,7 +396,7 @@ def _conclusion_behind(
         if not concluding and (stands or not (computed or _is_computed(candidate))):
             continue
         if (
-            _rounds(candidate, here)
+            _is_rounded_form(candidate, here)
             or candidate.about
             or _SAME_AGAIN.search(candidate.before)
         ):
@@ -424,7 +424,7 @@ def _is_of_kind(candidate: FoundFormula, here: FoundFormula) -> bool:
     return type(shape) is type(two) and not isinstance(shape, Values | Equation)
 
 
-def _rounds(candidate: FoundFormula, here: FoundFormula) -> bool:
+def _is_rounded_form(candidate: FoundFormula, here: FoundFormula) -> bool:
     """Whether a number is another one within a hundredth ("9π, that is 28.27")."""
     number = _single_number(candidate)
     target_number = _single_number(here)
@@ -468,7 +468,7 @@ def _equal_in_value(target: Values, shape: Values) -> bool:
     )
 
 
-def _part_by_part(there: Sequence[FoundFormula], target: Shape) -> bool:
+def _gives_parts_one_by_one(there: Sequence[FoundFormula], target: Shape) -> bool:
     """Whether the numbers of a sentence are those of a target of several ("from -4 to 4", "x is 2
     and y is 5"), in its order.
     """
@@ -516,12 +516,14 @@ def _find_rounded_target(
     for candidate in there[-1:]:
         for shape in candidate.shapes:
             for target in target_shapes:
-                if _rounded(shape, candidate.text, target, targets):
+                if _is_rounded_target(shape, candidate.text, target, targets):
                     return candidate.text
     return ""
 
 
-def _rounded(shape: Shape, text: str, target: Shape, targets: Sequence[str]) -> bool:
+def _is_rounded_target(
+    shape: Shape, text: str, target: Shape, targets: Sequence[str]
+) -> bool:
     if not (
         isinstance(shape, Values)
         and isinstance(target, Values)
@@ -598,7 +600,7 @@ def formula_in(reply: ParsedReply, language: str = "en") -> str:
         shape = chosen.shapes[0]
         if isinstance(shape, Values) and len(shape.trees) == 1:
             with suppress(Unreadable):
-                number = expressions.worth(shape.trees[0], {})
+                number = expressions.evaluate(shape.trees[0], {})
                 if isinstance(number, Fraction):
                     return str(number)
         return plain_formula(chosen.text)

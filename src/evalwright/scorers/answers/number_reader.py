@@ -110,30 +110,34 @@ class NumberReader:
         self.question = plain_question
         self.language = language
         self.cues = cues(language)
-        self.year = any(goal.year for goal in goals)
+        self.is_year = any(goal.year for goal in goals)
         self.counters = {goal.counter for goal in goals if goal.counter}
         self.is_ordinal = any(goal.ordinal for goal in goals)
         self.is_asked_roughly = ABOUT.search(question.rstrip(" ?")) is not None or any(
             ABOUT.search(re.split(r"\d", goal.written)[0]) for goal in goals
         )
-        self.rough = self.is_asked_roughly or len({goal.value for goal in goals}) > 1
-        self.asked = {
+        self.accepts_range = (
+            self.is_asked_roughly or len({goal.value for goal in goals}) > 1
+        )
+        self.question_numbers = {
             reading
             for number in find_numbers(plain_question, language)
             for reading in number.values
         }
-        self.words = frozenset(token[:5] for token in fold_text(plain_question).tokens)
+        self.question_stems = frozenset(
+            token[:5] for token in fold_text(plain_question).tokens
+        )
         long = {
             token
-            for token in self.words
+            for token in self.question_stems
             if len(token) > 3 or "\u0900" < token < "\u0e00"
         }
-        self.nouns = long - {token[:5] for token in FUNCTION_WORDS}
+        self.question_nouns = long - {token[:5] for token in FUNCTION_WORDS}
 
     def judge(self, reply: ParsedReply) -> Verdict:
         """What a reply is worth. It is not empty and does not decline."""
         text = self._without_working(reply.text)
-        numbers = self._answers(text)
+        numbers = self._possible_answers(text)
         if not numbers:
             is_unread = self.language != "en" and len(text.split()) <= MAX_SPELLED_WORDS
             return unreadable(
@@ -143,7 +147,7 @@ class NumberReader:
             number for number in numbers if self._is_left_behind(text, number)
         ]
         numbers = [
-            number for number in numbers if not self._refused(text, number)
+            number for number in numbers if not self._is_refused(text, number)
         ] or numbers
         numbers = [
             (
@@ -160,21 +164,21 @@ class NumberReader:
             "=" not in text
             and len(_SUM.findall(text))
             and len(numbers) > 1
-            and self._unknown(text) == 0
+            and self._count_unknown_words(text) == 0
         ):
             return incorrect(
                 f"'{text[:60]}' is not worked out", "a sum that is not worked out"
             )
-        answer, is_firm = self._chosen(text, reply, numbers)
-        state = self._state(answer)
+        answer, is_firm = self._choose_answer(text, reply, numbers)
+        state = self._compare(answer)
         if state == "right" and self._counts_otherwise(text, answer):
             state = "unsure"
         quoted = f"'{_as_written(text, answer)}'"
         is_right = state == "right"
-        if self._denied(text, answer):
+        if self._is_denied(text, answer):
             return incorrect(f"{quoted} is denied")
         if answer.bound and not _BOUND_ASKED.search(self.question):
-            if self.rough and self._in_range(answer, numbers):
+            if self.accepts_range and self._is_in_range(answer, numbers):
                 return correct(
                     f"{quoted} is in a range that holds the target", "a range"
                 )
@@ -184,7 +188,7 @@ class NumberReader:
             is_open = (
                 is_right
                 or is_cut
-                or any(self._state(number) == "right" for number in every_number)
+                or any(self._compare(number) == "right" for number in every_number)
             )
             return incorrect(
                 f"{quoted} is a bound or in a range",
@@ -195,7 +199,7 @@ class NumberReader:
                 f"{quoted} is not the target",
                 f"{quoted} may be the target, rounded or in another form",
             )
-        states = {self._state(number) for number in numbers}
+        states = {self._compare(number) for number in numbers}
         doubt = (
             ""
             if is_firm or states <= {state} or "right" not in states
@@ -225,9 +229,9 @@ class NumberReader:
             text, reason.end()
         ) is None and not _CONCLUDING_WORD.search(text, reason.end())
         before = text[: reason.start()]
-        return before if is_last and self._answers(before) else text
+        return before if is_last and self._possible_answers(before) else text
 
-    def _answers(self, text: str) -> list[Number]:
+    def _possible_answers(self, text: str) -> list[Number]:
         """The numbers of a text that may be its answer: not years beside it, the question's, or
         what an equation starts from.
         """
@@ -241,7 +245,7 @@ class NumberReader:
                 number for number in numbers if not self._counts_otherwise(text, number)
             ]
         years_only = [number for number in numbers if _looks_like_year(number)]
-        if self.year:
+        if self.is_year:
             numbers = years_only or numbers
         else:
             cardinals = [number for number in numbers if number not in years_only]
@@ -250,9 +254,13 @@ class NumberReader:
                 if any(1000 <= goal.value <= 2100 for goal in self.goals)
                 else cardinals or numbers
             )
-        unasked = [number for number in numbers if not set(number.values) & self.asked]
+        unasked = [
+            number
+            for number in numbers
+            if not set(number.values) & self.question_numbers
+        ]
         numbers = unasked or (
-            numbers if self._unknown(text) <= MAX_UNKNOWN_WORDS else []
+            numbers if self._count_unknown_words(text) <= MAX_UNKNOWN_WORDS else []
         )
         return [
             number
@@ -269,7 +277,7 @@ class NumberReader:
             bool(counter) and counter not in self.counters
         )
 
-    def _chosen(
+    def _choose_answer(
         self, text: str, reply: ParsedReply, numbers: Sequence[Number]
     ) -> tuple[Number, bool]:
         """The number that answers, and whether it surely is the one: in bold, in a conclusion,
@@ -324,13 +332,17 @@ class NumberReader:
             return (behind or holding[-1][1])[0], _CONCLUDES.search(
                 text[start:stop]
             ) is not None
-        counting = [number for number in numbers if self._counts(text, number)]
+        counting = [
+            number for number in numbers if self._counts_what_is_asked(text, number)
+        ]
         if counting:
-            is_plain = counting[0] is first and not self._unknown(text[: first.start])
+            is_plain = counting[0] is first and not self._count_unknown_words(
+                text[: first.start]
+            )
             return counting[0], is_plain
         return first, False
 
-    def _denied(self, text: str, number: Number) -> bool:
+    def _is_denied(self, text: str, number: Number) -> bool:
         """Whether a negation stands before a number in its clause, or behind it where the language
         denies so.
         """
@@ -355,14 +367,14 @@ class NumberReader:
             or _WRONG_BEHIND.match(text, number.end) is not None
         )
 
-    def _in_range(self, answer: Number, numbers: Sequence[Number]) -> bool:
+    def _is_in_range(self, answer: Number, numbers: Sequence[Number]) -> bool:
         """Whether a number is an end of a range that holds a target."""
         ends = [number.value for number in numbers if number.bound]
         return len(ends) == 2 and any(
             min(ends) <= goal.value <= max(ends) for goal in self.goals
         )
 
-    def _refused(self, text: str, number: Number) -> bool:
+    def _is_refused(self, text: str, number: Number) -> bool:
         """Whether another number is set against this one: "not 365 but", "instead of 365",
         "365ではなく".
         """
@@ -378,15 +390,15 @@ class NumberReader:
         )
         return change is not None and _TO.match(text, number.end) is not None
 
-    def _counts(self, text: str, number: Number) -> bool:
+    def _counts_what_is_asked(self, text: str, number: Number) -> bool:
         """Whether the word after a number is one of the question's."""
         after = _CLAUSE.split(text[number.end : number.end + 40])[0]
         tokens = [
             token for token in fold_text(after).tokens if token not in FUNCTION_WORDS
         ]
-        return bool(tokens) and tokens[0][:5] in self.nouns
+        return bool(tokens) and tokens[0][:5] in self.question_nouns
 
-    def _unknown(self, text: str) -> int:
+    def _count_unknown_words(self, text: str) -> int:
         """How many words beside the numbers are neither small ones nor the question's."""
         for number in reversed(find_numbers(text, self.language)):
             text = f"{text[: number.start]} {text[number.end :]}"
@@ -396,19 +408,19 @@ class NumberReader:
             if len(token) > 2 and token not in FUNCTION_WORDS | ARTICLES
         ]
         return sum(
-            token[:5] not in self.words and not ABOUT.fullmatch(token)
+            token[:5] not in self.question_stems and not ABOUT.fullmatch(token)
             for token in tokens
         )
 
     # -- whether a number is a target
     # -----------------------------------------------------------------------------------
 
-    def _state(self, number: Number) -> State:
+    def _compare(self, number: Number) -> State:
         """Whether a number is a target; "unsure" where it may be, rounded or in another form."""
         with localcontext() as context:
             context.prec = 40
             readings = [
-                [self._against(reading, number, goal) for goal in self.goals]
+                [self._compare_value(reading, number, goal) for goal in self.goals]
                 for reading in number.values
             ]
         if "right" in readings[0]:
@@ -418,7 +430,9 @@ class NumberReader:
             return "right" if has_decimal_comma(self.language) else "unsure"
         return "unsure" if "unsure" in states else "wrong"
 
-    def _against(self, value: Decimal, number: Number, goal: NumberTarget) -> State:
+    def _compare_value(
+        self, value: Decimal, number: Number, goal: NumberTarget
+    ) -> State:
         unit = number.unit
         kinds = [
             side.dimensions[0][0]
@@ -467,11 +481,11 @@ class NumberReader:
                 for ratio in ratios
             ):
                 return "unsure"
-        return self._near(
+        return self._compare_rounded(
             value, target_value, number, goal, converted=converted_value != value
         )
 
-    def _near(
+    def _compare_rounded(
         self,
         value: Decimal,
         target_value: Decimal,

@@ -234,14 +234,14 @@ LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
 class OptionMention(NamedTuple):
-    """An option named by its letter: which, and where. how: `OPENS` the text, `CLAIMED` as the
+    """An option named by its letter: which, and where. form: `OPENS` the text, `CLAIMED` as the
     answer, `NAMED` by its form, or a `LONE` letter.
     """
 
     option: int
     start: int
     end: int
-    how: int
+    form: int
     letter: bool = True
 
 
@@ -327,7 +327,7 @@ class OptionLetters:
             > 1
         )
         no = [
-            self.denied(text, *row, listing=listing)
+            self.is_denied(text, *row, listing=listing)
             for row in zip(mentions, ends, starts, strict=False)
         ]
         pairs = [
@@ -350,14 +350,14 @@ class OptionLetters:
         two = {match.start(1) for match in _TWO.finditer(text)}
         count = 0
         for match in _ITEM.finditer(text):
-            index = self._index(match)
+            index = self._option_index(match)
             if index is None or index >= self.count:
                 continue
             start, end = match.span()
             line = text.rfind("\n", 0, start) + 1
             before = text[max(line, start - 40) : start]
             behind = text[end : end + 40]
-            how = self._how(match, before, behind, first=not count and not line)
+            how = self._form_of(match, before, behind, first=not count and not line)
             letter = match["latin"] or (
                 match["native"]
                 if match["native"] and not _WORDS.match(match["native"])
@@ -367,14 +367,14 @@ class OptionLetters:
                 how
                 or start in two
                 or letter not in "AI"
-                or self._no_article(letter, before, behind)
+                or self._is_no_article(letter, before, behind)
             ):
                 count += 1
                 yield OptionMention(index, start, end, how)
             if count == MAX_MENTIONS:
                 return
 
-    def _no_article(self, letter: str, before: str, behind: str) -> bool:
+    def _is_no_article(self, letter: str, before: str, behind: str) -> bool:
         """Whether an "A" or "I" without any mark is an option: it ends its clause, behind "but", a
         verb such as "is", or nothing.
         """
@@ -386,7 +386,7 @@ class OptionLetters:
             and _ENDS_CLAUSE.match(behind) is not None
         )
 
-    def _how(
+    def _form_of(
         self, match: re.Match[str], before: str, behind: str, *, first: bool
     ) -> int:
         """By what form a letter or number is an option."""
@@ -424,7 +424,7 @@ class OptionLetters:
             return max(how, NAMED) if _COUNTED.match(behind) is not None else LONE
         return how
 
-    def _index(self, match: re.Match[str]) -> int | None:
+    def _option_index(self, match: re.Match[str]) -> int | None:
         """The place of a letter; None where it has two ("В", the second Latin and the third
         Cyrillic one).
         """
@@ -456,7 +456,7 @@ class OptionLetters:
             (row.index(char.upper()) for row in _ROWS if char.upper() in row), None
         )
 
-    def denied(
+    def is_denied(
         self,
         text: str,
         mention: OptionMention,
@@ -479,7 +479,9 @@ class OptionLetters:
         if own_text and following_text.casefold().startswith(own_text):
             following_text = following_text[len(own_text) :]
         behind = _BECAUSE.split(following_text, maxsplit=1)[0]
-        prefixed = not _POSTFIX.search(before) and self._denies(mention, before)
+        prefixed = not _POSTFIX.search(before) and self._is_denied_before(
+            mention, before
+        )
         near = " ".join(behind.split()[:5])[:24]
         wrong = _WRONG.search(near)
         if wrong is None or prefixed:
@@ -504,7 +506,7 @@ class OptionLetters:
         )
         return not of_next or _POSTFIX.search(wrong.group()) is not None
 
-    def _denies(self, mention: OptionMention, before: str) -> bool:
+    def _is_denied_before(self, mention: OptionMention, before: str) -> bool:
         """Whether what stands before an option in its clause denies it."""
         tokens = fold_text(before).tokens[-4:]
         turned = max(

@@ -73,7 +73,7 @@ def extract_option(
     text: str, choices: tuple[str, ...], language: str = "en", question: str = ""
 ) -> Choice:
     """The option that a reply chooses, as far as can be read; NOT_EXTRACTED where it names none."""
-    return _options_of(choices, language, question).choice(write_plain_letters(text))
+    return _options_of(choices, language, question).choose(write_plain_letters(text))
 
 
 @lru_cache(maxsize=256)
@@ -97,10 +97,10 @@ class OptionReader:
             fold_text(plain_question).tokens, plain_question
         )
 
-    def choice(self, text: str) -> Choice:
+    def choose(self, text: str) -> Choice:
         """The option that a reply chooses, and how it was found."""
-        own_reply = self.letters.with_digits(self._own_reply(text))
-        located = parse_reply(own_reply, self.question, self._holds)
+        own_reply = self.letters.with_digits(self._strip_further_question(text))
+        located = parse_reply(own_reply, self.question, self._names_option)
         stripped = located.text.strip(" .()\"'*。")
         if not any(map(str.isalnum, stripped)):
             return Choice(NOT_EXTRACTED, EMPTY)
@@ -113,42 +113,44 @@ class OptionReader:
         option = None if is_letter else self.texts.option_equal_to(located.text)
         if option is not None:
             return Choice(option, "the option's text", claim=located.as_written)
-        if (outside := self._outside(stripped)) is not None:
+        if (outside := self._reason_for_no_option(stripped)) is not None:
             return Choice(NOT_EXTRACTED, outside, claim=located.as_written)
-        chosen = (self._claimed(located) if located.rule else None) or self._weighed(
-            located
-        )
+        chosen = (
+            self._choose_claimed(located) if located.rule else None
+        ) or self._choose_heaviest(located)
         if not chosen.unsure and self.texts.place_or_text(located.text):
             return chosen._replace(
                 unsure="a number that is one option's place and another's text"
             )
         return chosen
 
-    def _own_reply(self, text: str) -> str:
+    def _strip_further_question(self, text: str) -> str:
         """The reply without a further question that it goes on to ask."""
         return before_next_question(
             strip_questions(text, self.question),
             self.question,
-            self._answered,
+            self._has_chosen,
             self.count,
         )
 
-    def _answered(self, beginning: str) -> bool:
+    def _has_chosen(self, beginning: str) -> bool:
         """Whether the beginning of a reply has chosen an option, rather than listed them."""
-        options = {mention.option for mention in self._mentions(plain(beginning))[0]}
+        options = {
+            mention.option for mention in self._find_mentions(plain(beginning))[0]
+        }
         return len(options) == 1 or (
-            len(options) > 1 and self._holds(beginning.strip().split("\n")[0])
+            len(options) > 1 and self._names_option(beginning.strip().split("\n")[0])
         )
 
-    def _holds(self, text: str) -> bool:
+    def _names_option(self, text: str) -> bool:
         """Whether a text names an option."""
         return (
             bool(self.letters.find(text))
-            or any(self.texts.named(text))
+            or any(self.texts.find_named(text))
             or bool(_NONE.search(text))
         )
 
-    def _outside(self, stripped: str) -> str | None:
+    def _reason_for_no_option(self, stripped: str) -> str | None:
         """Why a short text surely chooses no single option; None where it may."""
         letters = ascii_uppercase[: self.count]
         letter = (
@@ -170,7 +172,9 @@ class OptionReader:
             return SEVERAL
         return None
 
-    def _mentions(self, text: str) -> tuple[list[OptionMention], list[OptionMention]]:
+    def _find_mentions(
+        self, text: str
+    ) -> tuple[list[OptionMention], list[OptionMention]]:
         """The options that a text names by letter or words: undenied and denied, in order."""
         text = text[:MAX_READ_CHARS]
         free = self.letters.find(text)
@@ -180,7 +184,7 @@ class OptionReader:
         ]
         spans: list[tuple[int, int, int]] = []
         for span in sorted(
-            set(self.texts.named(text)), key=lambda span: (span[1], -span[2])
+            set(self.texts.find_named(text)), key=lambda span: (span[1], -span[2])
         )[:MAX_TEXT_MENTIONS]:
             inside = any(
                 start <= span[1] < end
@@ -202,7 +206,9 @@ class OptionReader:
             )
             mention = OptionMention(option, start, end, LONE, letter=False)
             (
-                denied if self.letters.denied(text, mention, last, following) else free
+                denied
+                if self.letters.is_denied(text, mention, last, following)
+                else free
             ).append(mention)
         # "C) Earth is wrong" denies the letter with the text behind it.
         before = {
@@ -220,15 +226,15 @@ class OptionReader:
         free = [mention for mention in free if mention not in with_text]
         return sorted(free, key=lambda mention: mention.start), [*denied, *with_text]
 
-    def _claimed(self, located: ParsedReply) -> Choice | None:
+    def _choose_claimed(self, located: ParsedReply) -> Choice | None:
         """The option that a claim names; None where it names none."""
         first_line = (split_sentences(located.text) or [located.text])[0]
         option = NOT_EXTRACTED
         unsure = ""
         for text in dict.fromkeys((first_line, located.text)):
-            free, _denied = self._mentions(text)
+            free, _denied = self._find_mentions(text)
             if free:
-                option, unsure = self._of_claim(text, free)
+                option, unsure = self._choose_within_claim(text, free)
             if option != NOT_EXTRACTED:
                 break
         if option == NOT_EXTRACTED and not unsure:
@@ -240,28 +246,30 @@ class OptionReader:
         if any(
             mention.option != option
             for mention in self.letters.find(beside)
-            if mention.how == CLAIMED
+            if mention.form == CLAIMED
         ):
             unsure = unsure or "another option is named as the answer too"
         how = f"the option {located.rule}" if option != NOT_EXTRACTED else SEVERAL
         return Choice(option, how, unsure, located.as_written)
 
-    def _of_claim(self, text: str, free: Sequence[OptionMention]) -> tuple[int, str]:
+    def _choose_within_claim(
+        self, text: str, free: Sequence[OptionMention]
+    ) -> tuple[int, str]:
         """The option of a claim's mentions, and what speaks against it."""
         letters = [mention for mention in free if mention.letter]
         named = {mention.option for mention in free if not mention.letter}
         if not letters:
-            offered = self._offered(text, free)
+            offered = self._find_offered_together(text, free)
             single = [mention for mention in free if mention.start not in offered]
             option = single[0].option if single else NOT_EXTRACTED
             return option, "" if len(named) == 1 else SEVERAL
-        offered = self._offered(text, letters)
+        offered = self._find_offered_together(text, letters)
         single = [mention for mention in letters if mention.start not in offered]
         if not single:
             return (
                 (named.pop(), SEVERAL) if len(named) == 1 else (NOT_EXTRACTED, SEVERAL)
             )
-        strong = [mention for mention in single if mention.how >= CLAIMED] or single
+        strong = [mention for mention in single if mention.form >= CLAIMED] or single
         option = strong[0].option
         if offered or len({mention.option for mention in strong}) > 1:
             return option, SEVERAL
@@ -269,7 +277,9 @@ class OptionReader:
             return option, "the letter of one option and the text of another"
         return option, ""
 
-    def _offered(self, text: str, letters: Sequence[OptionMention]) -> set[int]:
+    def _find_offered_together(
+        self, text: str, letters: Sequence[OptionMention]
+    ) -> set[int]:
         """Where letters stand that are offered together ("A or B")."""
         return {
             mention.start
@@ -278,30 +288,30 @@ class OptionReader:
             and pair[0].letter is pair[1].letter
             and are_offered_together(text, *pair)
             and not (
-                pair[1].how == CLAIMED
+                pair[1].form == CLAIMED
                 and text[pair[0].end : pair[1].start].strip() == ","
             )
             for mention in pair
         }
 
-    def _weighed(self, located: ParsedReply) -> Choice:
+    def _choose_heaviest(self, located: ParsedReply) -> Choice:
         """The option that a reply without a claim of it names with the most weight."""
         text = located.text
-        free, denied = self._mentions(text)
+        free, denied = self._find_mentions(text)
         rejected = {mention.option for mention in denied}
         others = {mention.option for mention in free if mention.letter} - rejected
         if (
             self.negated
             and len(rejected) == 1
             and len(others) != 1
-            and not any(mention.how == CLAIMED for mention in free)
+            and not any(mention.form == CLAIMED for mention in free)
         ):
             return Choice(
                 rejected.pop(), "the option of which something is not true", "a denial"
             )
-        offered = self._offered(text, free)
+        offered = self._find_offered_together(text, free)
         if not free:
-            return self._left_over(text, rejected)
+            return self._choose_left_over(text, rejected)
         left = set(range(self.count)) - (
             rejected or {mention.option for mention in free}
         )
@@ -312,7 +322,7 @@ class OptionReader:
             len(left) == 1 and words >= SENTENCE_LETTERS
         ):
             return Choice(NOT_EXTRACTED, SEVERAL, SEVERAL)
-        listing = self._listing(text, free)
+        listing = self._find_listing(text, free)
         if (
             len(listing) == len(free)
             and len({mention.option for mention in free}) == self.count
@@ -328,7 +338,7 @@ class OptionReader:
                 else weight
             )
             for mention, weight in zip(
-                free, self._weights(located, free, listing), strict=True
+                free, self._weigh_mentions(located, free, listing), strict=True
             )
         ]
         top = max(weights)
@@ -375,7 +385,7 @@ class OptionReader:
         )
         return Choice(option, _HOW[top], unsure)
 
-    def _weights(
+    def _weigh_mentions(
         self, located: ParsedReply, free: Sequence[OptionMention], listing: set[int]
     ) -> list[int]:
         """How much each mention speaks for its option."""
@@ -384,11 +394,11 @@ class OptionReader:
         bold = {
             option
             for words in located.bold
-            if (option := self._alone(words)) is not None
+            if (option := self._single_option_in(words)) is not None
         }
         concluding = len(sentence_spans) > 1 and bool(located.conclusion)
         echoes = {
-            mention.start: self.texts.echo(_clause_of(text, mention))
+            mention.start: self.texts.count_echoed_words(_clause_of(text, mention))
             for mention in free
             if not mention.letter and not self.texts.values
         }
@@ -397,17 +407,17 @@ class OptionReader:
         weights = []
         for mention in free:
             line = _line_of(text, mention)
-            if mention.letter and mention.how == CLAIMED:
+            if mention.letter and mention.form == CLAIMED:
                 weight = CALLED_RIGHT
             elif mention.start in listing:
                 weight = PASSING
             elif (
                 self._stands_alone(line, mention)
-                or (mention.letter and mention.how == OPENS)
+                or (mention.letter and mention.form == OPENS)
                 or (
                     not mention.letter
                     and sentence_spans
-                    and self._opens(text, mention, sentence_spans[0], free)
+                    and self._opens_reply(text, mention, sentence_spans[0], free)
                 )
             ):
                 weight = ALONE
@@ -433,7 +443,7 @@ class OptionReader:
             mention.letter and len(letters) <= max(2, mention.end - mention.start)
         )
 
-    def _opens(
+    def _opens_reply(
         self,
         text: str,
         mention: OptionMention,
@@ -453,7 +463,7 @@ class OptionReader:
             and 2 * (mention.end - mention.start) >= end - start - ENDING_CHARS
         )
 
-    def _listing(self, text: str, free: Sequence[OptionMention]) -> set[int]:
+    def _find_listing(self, text: str, free: Sequence[OptionMention]) -> set[int]:
         """Where mentions stand in lines that go through the options, each beginning with its letter
         or text.
         """
@@ -477,12 +487,12 @@ class OptionReader:
             if text.rfind("\n", 0, mention.start) in lines_of
         }
 
-    def _alone(self, words: str) -> int | None:
+    def _single_option_in(self, words: str) -> int | None:
         """The single option that bold words name."""
-        options = {mention.option for mention in self._mentions(words)[0]}
+        options = {mention.option for mention in self._find_mentions(words)[0]}
         return options.pop() if len(options) == 1 else None
 
-    def _left_over(self, text: str, ruled_out: set[int]) -> Choice:
+    def _choose_left_over(self, text: str, ruled_out: set[int]) -> Choice:
         """The option that is left where all others are ruled out, or that is named by its place."""
         left = set(range(self.count)) - ruled_out
         if ruled_out and len(left) == 1:
@@ -495,7 +505,7 @@ class OptionReader:
             int(match.lastgroup[-1]) - 1
             for pattern in (ordinals(), option_numbers())
             for match in pattern.finditer(text[:MAX_READ_CHARS])
-            if match.lastgroup and not self._denied_place(text, match.start())
+            if match.lastgroup and not self._is_place_denied(text, match.start())
         }
         if len(places) == 1 and max(places) < self.count:
             return Choice(
@@ -505,7 +515,7 @@ class OptionReader:
             NOT_EXTRACTED, NO_OPTION, "options are only denied" if ruled_out else ""
         )
 
-    def _denied_place(self, text: str, start: int) -> bool:
+    def _is_place_denied(self, text: str, start: int) -> bool:
         """Whether a place in words is denied: "not the third option"."""
         before = _CLAUSE.split(text[max(0, start - 30) : start])[-1]
         return self.letters.cues.denies(fold_text(before).tokens[-3:], before[-6:])

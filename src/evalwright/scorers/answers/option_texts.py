@@ -71,18 +71,20 @@ class OptionTexts:
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.language = language
         self.folded_options = [_folded(choice) for choice in choices]
-        self.own = _find_own_pieces(self.folded_options, question)
+        self.own_pieces = _find_own_pieces(self.folded_options, question)
         question_pieces = _pieces_of(
             _without_options(
                 _folded(plain(question[-MAX_QUESTION_CHARS:])), self.folded_options
             )
         )
-        self.asked = question_pieces - {
+        self.question_pieces = question_pieces - {
             piece for folded in self.folded_options for piece in _pieces_of(folded)
         }
         for option, text in enumerate(choices):
-            if _has_digit(text) and not any(map(_has_digit, self.own[option])):
-                self.own[option] = set()  # "9 cm" and "12 cm" differ by their numbers
+            if _has_digit(text) and not any(map(_has_digit, self.own_pieces[option])):
+                self.own_pieces[option] = (
+                    set()
+                )  # "9 cm" and "12 cm" differ by their numbers
         numbers = [find_numbers(plain(choice), language) for choice in choices]
         values = [
             choice_numbers[0].value if len(choice_numbers) == 1 else None
@@ -94,7 +96,7 @@ class OptionTexts:
         self.has_places = any(_PLACE_BEHIND.search(choice) for choice in choices)
         joined = {
             piece: option
-            for option, own_pieces in enumerate(self.own)
+            for option, own_pieces in enumerate(self.own_pieces)
             for piece in own_pieces
             if _within_words(piece)
         }
@@ -110,7 +112,7 @@ class OptionTexts:
             )
         )
         self._stems: dict[str, list[tuple[str, int]]] = {}
-        for option, own_pieces in enumerate(self.own):
+        for option, own_pieces in enumerate(self.own_pieces):
             for word in own_pieces:
                 if not _within_words(word):
                     self._stems.setdefault(word[:STEM_CHARS], []).append((word, option))
@@ -125,7 +127,7 @@ class OptionTexts:
         ]
         return matching[0] if len(matching) == 1 else None
 
-    def named(self, text: str) -> Iterator[tuple[int, int, int]]:
+    def find_named(self, text: str) -> Iterator[tuple[int, int, int]]:
         """The options whose words stand in a text, with their places."""
         text = text[:MAX_SEARCHED_CHARS]
         folded = _folded_in_place(text)
@@ -137,7 +139,9 @@ class OptionTexts:
             range(len(self.folded_options)),
             key=lambda option: -len(self.folded_options[option]),
         ):
-            for start, end in self._whole_places(folded, self.folded_options[option]):
+            for start, end in self._find_option_text(
+                folded, self.folded_options[option]
+            ):
                 yield option, start, end
                 folded = folded[:start] + " " * (end - start) + folded[end:]
         if self.values:
@@ -173,16 +177,18 @@ class OptionTexts:
             and named != [place_index]
         )
 
-    def echo(self, text: str) -> int:
+    def count_echoed_words(self, text: str) -> int:
         """How many words of the question a stretch of text takes up."""
         folded = _folded(text)
         words = set(folded.split())
         return sum(
             piece in folded if _within_words(piece) else piece in words
-            for piece in self.asked
+            for piece in self.question_pieces
         )
 
-    def _whole_places(self, folded: str, option_text: str) -> Iterator[tuple[int, int]]:
+    def _find_option_text(
+        self, folded: str, option_text: str
+    ) -> Iterator[tuple[int, int]]:
         if not option_text:
             return
         after = "" if _within_words(option_text[-1]) else r"(?!\w)"

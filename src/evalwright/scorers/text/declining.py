@@ -103,7 +103,7 @@ def _declines(text: str, code: str, beside: int) -> Declined | None:
     return first if content <= beside else None
 
 
-def plain(text: str) -> str:
+def plain_clause(text: str) -> str:
     """A text in lower case and one line, with straight apostrophes and without marks around it."""
     folded = unicodedata.normalize("NFC", text).translate(
         {0x2019: "'", 0x2018: "'", 0x60: "'"}
@@ -119,8 +119,8 @@ def _clauses(text: str) -> Iterator[tuple[int, str]]:
     turning = _turning_words()
     for number, sentence in enumerate(sentences(text)):
         for clause in _SPLIT.split(unicodedata.normalize("NFC", sentence)):
-            for piece in turning.split(plain(clause)):
-                if piece := plain(piece):
+            for piece in turning.split(plain_clause(clause)):
+                if piece := plain_clause(piece):
                     yield number, piece
 
 

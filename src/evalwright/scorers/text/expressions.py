@@ -257,7 +257,7 @@ class Token(NamedTuple):
     start: int
 
 
-def in_signs(text: str) -> str:
+def write_with_signs(text: str) -> str:
     """A text with one writing for each sign: ASCII digits and operators, `^` for raised digits, no
     spacing commands.
     """
@@ -290,7 +290,7 @@ def _plain_sign(char: str) -> str:
     return unicodedata.normalize("NFKC", char) if wide else char
 
 
-def readings(text: str, language: str) -> list[str]:
+def possible_readings(text: str, language: str) -> list[str]:
     """A text as it can be read: its commas and points in numbers as the language has them, and as
     English has them.
     """
@@ -333,7 +333,7 @@ def tokens(text: str, joining: frozenset[str]) -> list[Token]:
         word = match.group(kind)
         spaced = match.start(kind) > match.start() or position == 0
         tokens_so_far.extend(
-            _named(
+            _classify_word(
                 Token(kind, word, spaced, match.start(kind)),
                 joining,
                 tokens_so_far,
@@ -344,7 +344,7 @@ def tokens(text: str, joining: frozenset[str]) -> list[Token]:
     return tokens_so_far
 
 
-def _named(
+def _classify_word(
     token: Token, joining: frozenset[str], before: list[Token], behind: str
 ) -> list[Token]:
     """What a match is: letters in a row are a function, words, or, beside digits and signs,
@@ -871,15 +871,15 @@ def names_in(tree: Any) -> set[str]:
     return set()
 
 
-def worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
+def evaluate(tree: Tree, values: Mapping[str, Fraction]) -> Number:
     """The value of an expression. Raises Unreadable for what has none."""
     try:
-        return _worth(tree, values)
+        return _evaluate(tree, values)
     except (OverflowError, ZeroDivisionError, ValueError, RecursionError):
         raise Unreadable from None
 
 
-def _worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
+def _evaluate(tree: Tree, values: Mapping[str, Fraction]) -> Number:
     operation = tree[0]
     if operation == "number":
         return tree[1]  # type: ignore[no-any-return]
@@ -892,17 +892,17 @@ def _worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
     if operation == "group":
         return _no_value()
     if operation == "function":
-        return _applied(tree[1], _worth(tree[2], values))
+        return _applied(tree[1], _evaluate(tree[2], values))
     if operation == "negative":
-        return -_worth(tree[1], values)
+        return -_evaluate(tree[1], values)
     if operation == "percent":
-        return _worth(tree[1], values) / 100
+        return _evaluate(tree[1], values) / 100
     if operation == "factorial":
-        return _factorial(_worth(tree[1], values))
+        return _factorial(_evaluate(tree[1], values))
     if operation not in ("+", "-", "*", "/", "ratio", "^", "root", "choose"):
         return _no_value()
-    left = _worth(tree[1], values)
-    right = _worth(tree[2], values)
+    left = _evaluate(tree[1], values)
+    right = _evaluate(tree[2], values)
     if operation == "+":
         return left + right
     if operation == "-":
@@ -915,7 +915,7 @@ def _worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
         return _raised(left, right)
     if operation == "root":
         return _root(left, right)
-    return _chosen(left, right)
+    return _binomial(left, right)
 
 
 def _no_value() -> Number:
@@ -984,7 +984,7 @@ def _root(under: Number, degree: Number) -> Number:
     return complex(under) ** (1 / complex(degree))
 
 
-def _chosen(above: Number, below: Number) -> Number:
+def _binomial(above: Number, below: Number) -> Number:
     if (
         isinstance(above, Fraction)
         and isinstance(below, Fraction)
@@ -995,7 +995,7 @@ def _chosen(above: Number, below: Number) -> Number:
     raise Unreadable
 
 
-def alike(first: Number, two: Number) -> bool:
+def equal_numbers(first: Number, two: Number) -> bool:
     """Whether two numbers are the same, fractions exactly."""
     if isinstance(first, Fraction) and isinstance(two, Fraction):
         return first == two
@@ -1006,7 +1006,7 @@ def alike(first: Number, two: Number) -> bool:
     return abs(first - two) <= TOLERANCE * max(1e-3, abs(first), abs(two))
 
 
-def points(*trees: Any) -> list[dict[str, Fraction]]:
+def sample_points(*trees: Any) -> list[dict[str, Fraction]]:
     """Values of all variables of some trees, several times."""
     names = sorted({name for tree in trees for name in names_in(tree)})
     if len(names) > len(_POINTS[0]):
@@ -1023,8 +1023,10 @@ def same_value(left: Tree, two: Tree) -> bool:
         return True
     if "infinity" in (left[0], two[0]) or ("negative", ("infinity",)) in (left, two):
         return False
-    at = points(left, two)
-    if not all(alike(worth(left, values), worth(two, values)) for values in at):
+    at = sample_points(left, two)
+    if not all(
+        equal_numbers(evaluate(left, values), evaluate(two, values)) for values in at
+    ):
         return False
     return (
         _same_below_zero(left, two, at[0])
@@ -1044,7 +1046,7 @@ def _same_below_zero(left: Tree, two: Tree, values: Mapping[str, Fraction]) -> b
         negative = {**values, name: -abs(number)}
         if not (_is_real_in(left, negative) and _is_real_in(two, negative)):
             continue
-        if not alike(worth(left, negative), worth(two, negative)):
+        if not equal_numbers(evaluate(left, negative), evaluate(two, negative)):
             return False
     return True
 
@@ -1060,7 +1062,7 @@ def _is_real_in(tree: Any, values: Mapping[str, Fraction]) -> bool:
     ):
         return True
     try:
-        number = complex(worth(tree, values))
+        number = complex(evaluate(tree, values))
     except (Unreadable, OverflowError, ZeroDivisionError, ValueError):
         return False
     if abs(number.imag) > TOLERANCE * max(1.0, abs(number)):

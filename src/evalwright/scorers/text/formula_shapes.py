@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from evalwright.scorers.text.expressions import (
     Tree,
     Unreadable,
-    alike,
+    equal_numbers,
+    evaluate,
     names_in,
-    points,
     same_value,
-    worth,
+    sample_points,
 )
 
 MAX_VALUES = 24
@@ -383,7 +383,7 @@ def real(tree: Tree) -> float | None:
     if tree in (INFINITY, LOWEST):
         return float("inf") if tree == INFINITY else float("-inf")
     try:
-        number = worth(tree, {})
+        number = evaluate(tree, {})
     except Unreadable:
         return None
     if isinstance(number, Fraction):
@@ -541,20 +541,20 @@ def _same_equations(target: Shape, answer: Shape) -> bool:
         return False
     ratios = []
     try:
-        for values in points(
+        for values in sample_points(
             target_equation.left, target_equation.right, two.left, two.right
         ):
-            first = worth(("-", target_equation.left, target_equation.right), values)
-            second = worth(("-", two.left, two.right), values)
-            if alike(second, Fraction(0)):
+            first = evaluate(("-", target_equation.left, target_equation.right), values)
+            second = evaluate(("-", two.left, two.right), values)
+            if equal_numbers(second, Fraction(0)):
                 return False
             ratios.append(first / second)
     except (Unreadable, OverflowError, ZeroDivisionError):
         return False
     return (
         len(ratios) > 1
-        and all(alike(ratio, ratios[0]) for ratio in ratios)
-        and not alike(ratios[0], Fraction(0))
+        and all(equal_numbers(ratio, ratios[0]) for ratio in ratios)
+        and not equal_numbers(ratios[0], Fraction(0))
     )
 
 

@@ -18,9 +18,9 @@ from evalwright.scorers.text.expressions import (
     Token,
     Tree,
     Unreadable,
-    in_signs,
     names_in,
-    readings,
+    possible_readings,
+    write_with_signs,
 )
 from evalwright.scorers.text.formula_shapes import (
     Equation,
@@ -208,8 +208,8 @@ def _unitless(tree: Any) -> Any:
 def parse_shapes(text: str, language: str) -> tuple[Shape, ...]:
     """What a whole text says, in each reading of its commas; () where it is no formula."""
     shapes = []
-    for reading in readings(
-        in_signs(text.strip().strip("$").rstrip(" .")), short_code(language)
+    for reading in possible_readings(
+        write_with_signs(text.strip().strip("$").rstrip(" .")), short_code(language)
     ):
         with suppress(
             Unreadable, RecursionError, OverflowError, ZeroDivisionError, ValueError
@@ -278,7 +278,7 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[FoundForm
         text,
         flags=re.DOTALL,
     )
-    for reading in readings(in_signs(text), short_code(language)):
+    for reading in possible_readings(write_with_signs(text), short_code(language)):
         read = expressions.tokens(
             expressions.without_wording(reading), joining_words(language)
         )
@@ -425,7 +425,7 @@ def plain_formula(text: str) -> str:
     """A text without spaces, brackets that group, the name of a variable and other ways to write
     the same.
     """
-    text = in_signs(last_box(text) or text)
+    text = write_with_signs(last_box(text) or text)
     text = expressions.without_wording(text).replace("$", "")
     return re.sub(
         r"\s|[.。]+$", "", re.sub(r"^\s*[a-zA-Z]\s*=(?!=)", "", text)
