@@ -23,11 +23,6 @@ _CLAUSE = re.compile(
     r",\s(?=[^\W\d_])|[;(—|\n。]|\.\s|\s(?:and|und|et|y|e|и|та|i|ve|dan|và)\s"
 )
 
-_OFFSET = re.compile(
-    r"\b(?:later|earlier|following|next|previous|tags"
-    r" darauf|später|suivant|siguiente)\b"
-)
-
 BOUND_BEFORE = re.compile(
     r"(?:before|after|since|until|by|between|from|early|late|not|vor|nach|avant|apr[eè]s|antes"
     r"|despu[eé]s|до|после)\s+(?:the\s+)?$"

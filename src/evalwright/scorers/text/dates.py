@@ -37,47 +37,68 @@ _DAY_WORDS = {
     )
 }
 _DAY_IN_WORDS = frozenset(word.split("-")[-1] for word in _DAY_WORDS)
-_NAME = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![^\W\d_])\.?"
-_D = r"(?:0?[1-9]|[12]\d|3[01])"
 _DAY_WORD_FORMS = sorted(
     (word.replace("-", "[ -]") for word in _DAY_WORDS), key=len, reverse=True
 )
-_DAY = rf"(?:{_D}|{'|'.join(_DAY_WORD_FORMS)})"
-_M = r"(?:1[0-2]|0?[1-9])"
-_Y = r"[12]\d{3}"
-_LINK = r"(?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?"
+
+# The parts that the forms below are put together from.
 _LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
 """Letters of scripts with spaces, which make a word of the digits beside them."""
-_FORMS = tuple(
-    re.compile(rf"(?<![{_LETTERS}\d_.,/-]){form}", re.IGNORECASE)
-    for form in (
-        rf"(?P<y>{_Y})\s?(?P<s>[-/.])\s?(?P<m>{_M})(?:\s?(?P=s)\s?(?P<d>{_D}))?(?!"
-        rf"(?!T\d\d:)[\w/-]|\.\d)",
-        rf"(?P<a>{_D})\s?(?P<s>[-/.])\s?(?P<b>{_D})\s?(?P=s)\s?(?:(?P<y>{_Y})|'?"
-        rf"(?P<short>\d\d))(?![\w/-]|\.\d)",
-        (
-            rf"(?:ika-)?(?P<d>{_DAY})(?:st|nd|rd|th|er|º|o|\.)?,?[\s-](?:of |de |day of"
-            r" |ng |di"
-            rf" )?(?P<n>{_NAME})(?:,?[\s-]{_LINK}(?P<y>[12]\d{{3}}|[3-9]\d{{2}})(?!\w|[.,]\d))?"
-        ),
-        (
-            rf"(?P<n>{_NAME})[\s-](?:the"
-            rf" )?(?P<d>{_DAY})(?:st|nd|rd|th)?(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in"
-            r" |of )?(?P<y>[12]\d{3}|[3-9]\d{2})(?!\w|[.,]\d))?"
-        ),
-        rf"(?P<n>{_NAME}),?[\s-](?:of |de )?(?P<y>{_Y})(?!\w|[.,]\d)",
-        rf"(?P<y>{_Y})\s?[年년]\s?(?:(?P<m>{_M})\s?[月월])?\s?(?:(?P<d>{_D})\s?[日일号])?",
-        rf"(?P<m>{_M})\s?[月월]\s?(?P<d>{_D})\s?[日일号]",
-        rf"ngày (?P<d>{_D}) tháng (?P<m>{_M})(?: năm (?P<y>{_Y}))?(?!\w)",
-        rf"(?P<m>{_M})/(?P<y>{_Y})(?![\w/]|[.,]\d)",
-    )
+_DIGITS_OF_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
+_DIGITS_OF_MONTH = r"(?:1[0-2]|0?[1-9])"
+_DIGITS_OF_YEAR = r"[12]\d{3}"
+_DAY = rf"(?P<day>{_DIGITS_OF_DAY})"
+_DAY_OR_WORD = rf"(?P<day>(?:{_DIGITS_OF_DAY}|{'|'.join(_DAY_WORD_FORMS)}))"
+_MONTH = rf"(?P<month>{_DIGITS_OF_MONTH})"
+_MONTH_NAME = (
+    "(?P<name>(?:"
+    + "|".join(sorted(MONTHS, key=len, reverse=True))
+    + r")(?![^\W\d_])\.?)"
 )
-"""y, m, d: numbers; n: a month's name; a, b: day and month in either order; short: a year without
-its century.
+_YEAR = rf"(?P<year>{_DIGITS_OF_YEAR})"
+_YEAR_FROM_300 = r"(?P<year>[12]\d{3}|[3-9]\d{2})(?!\w|[.,]\d)"
+_BEFORE_YEAR = r"(?:of |de |del |in |ng |พ\.ศ\. ?|ค\.ศ\. ?|ปี ?)?"
+_NOT_IN_WORD = r"(?![\w/-]|\.\d)"
+
+_DATE_FORMS = {
+    "2024-10-09": (
+        rf"{_YEAR}\s?(?P<separator>[-/.])\s?{_MONTH}(?:\s?(?P=separator)\s?{_DAY})?"
+        r"(?!(?!T\d\d:)[\w/-]|\.\d)"
+    ),
+    "09/10/2024": (
+        rf"(?P<first>{_DIGITS_OF_DAY})\s?(?P<separator>[-/.])\s?"
+        rf"(?P<second>{_DIGITS_OF_DAY})\s?(?P=separator)\s?"
+        rf"(?:{_YEAR}|'?(?P<short_year>\d\d)){_NOT_IN_WORD}"
+    ),
+    "9th of October, 2024": (
+        rf"(?:ika-)?{_DAY_OR_WORD}(?:st|nd|rd|th|er|º|o|\.)?,?[\s-]"
+        rf"(?:of |de |day of |ng |di )?{_MONTH_NAME}"
+        rf"(?:,?[\s-]{_BEFORE_YEAR}{_YEAR_FROM_300})?"
+    ),
+    "October the 9th, 2024": (
+        rf"{_MONTH_NAME}[\s-](?:the )?{_DAY_OR_WORD}(?:st|nd|rd|th)?"
+        rf"(?!\d|[.,:]\d|\s?%)(?:(?:,|\s|-)\s?(?:in |of )?{_YEAR_FROM_300})?"
+    ),
+    "October 2024": rf"{_MONTH_NAME},?[\s-](?:of |de )?{_YEAR}(?!\w|[.,]\d)",
+    "2024年10月9日": (
+        rf"{_YEAR}\s?[年년]\s?(?:{_MONTH}\s?[月월])?\s?(?:{_DAY}\s?[日일号])?"
+    ),
+    "10月9日": rf"{_MONTH}\s?[月월]\s?{_DAY}\s?[日일号]",
+    "ngày 9 tháng 10 năm 2024": (rf"ngày {_DAY} tháng {_MONTH}(?: năm {_YEAR})?(?!\w)"),
+    "10/2024": rf"{_MONTH}/{_YEAR}(?![\w/]|[.,]\d)",
+}
+"""The forms in which a date is read, by an example; earlier ones go first.
+
+Groups: `first` and `second` are day and month in either order, `name` is a month's, `short_year` a
+year without its century. To read one more form, add a line with its groups.
 """
-_YEAR = re.compile(
-    rf"(?<![{_LETTERS}\d_.,:/-])(?:(?P<y>[12]\d{{3}})(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d)'"
-    rf"(?P<short>\d\d)(?!\w))"
+_PATTERNS = tuple(
+    re.compile(rf"(?<![{_LETTERS}\d_.,/-]){form}", re.IGNORECASE)
+    for form in _DATE_FORMS.values()
+)
+_LONE_YEAR = re.compile(
+    rf"(?<![{_LETTERS}\d_.,:/-])"
+    rf"(?:{_YEAR}(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d)'(?P<short_year>\d\d)(?!\w))"
 )
 _ERA_BEGINS = {
     "明治": 1867,
@@ -101,7 +122,8 @@ _SPELLED = re.compile(
 )
 _ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
 BUDDHIST_YEARS = range(2300, 2700)
-"""Years of the Thai era, which count from 543 BC."""
+BUDDHIST_OFFSET = 543
+"""Years of the Thai era count from 543 BC."""
 _HINT = re.compile(
     r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]|\d/[12]\d"
 )
@@ -112,6 +134,11 @@ _COMMON_WORDS = word_set(
     "may mar march set dis des ago gen out dec mag mai maj mac mart"
 )
 MAX_DATES = 24
+_WEEKDAY_OR_ERA = re.compile(
+    r"^(?:on |in )?(?:the )?"
+    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?|พ\.ศ\. ?|ค\.ศ\. ?",
+    re.IGNORECASE,
+)
 DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -151,28 +178,36 @@ class FoundDate:
     end: int
 
 
-def find_dates(found_words: Words, years: bool = True) -> list[FoundDate]:
-    """All dates of a text in order, at most 24. years: whether a year that stands alone counts."""
-    text, places = _write_in_digits(_ARABIC_ERA.sub(" ", found_words.text))
-    if not any(map(str.isdigit, text)) and _DAY_IN_WORDS.isdisjoint(found_words.tokens):
+def find_dates(text_words: Words, years: bool = True) -> list[FoundDate]:
+    """All dates of a text in order, at most `MAX_DATES`.
+
+    Args:
+        text_words: the text in its words.
+        years: whether a year that stands alone counts.
+    """
+    text, replaced = _write_in_digits(_ARABIC_ERA.sub(" ", text_words.text))
+    has_digits = any(map(str.isdigit, text))
+    if not has_digits and _DAY_IN_WORDS.isdisjoint(text_words.tokens):
         return []
-    dates: list[FoundDate] = []
-    hinted = (
+
+    may_have_day_or_month = (
         not text.isascii()
-        or not MONTHS.keys().isdisjoint(found_words.tokens)
+        or not MONTHS.keys().isdisjoint(text_words.tokens)
         or _HINT.search(text) is not None
     )
-    for form in (*(_FORMS if hinted else ()), *((_YEAR,) if years else ())):
-        for match in form.finditer(text):
+    patterns = [*_PATTERNS] if may_have_day_or_month else []
+    if years:
+        patterns.append(_LONE_YEAR)
+    dates: list[FoundDate] = []
+    for pattern in patterns:
+        for match in pattern.finditer(text):
             if len(dates) >= MAX_DATES:
                 break
             readings = _possible_dates(match)
-            start, end = (
-                _place_in_original(position, places) for position in match.span()
-            )
-            if readings and not any(
-                earlier.start < end and start < earlier.end for earlier in dates
-            ):
+            start = _place_in_original(match.start(), replaced)
+            end = _place_in_original(match.end(), replaced)
+            overlaps = any(date.start < end and start < date.end for date in dates)
+            if readings and not overlaps:
                 dates.append(FoundDate(readings, start, end))
     return _join_year_and_day(sorted(dates, key=lambda date: date.start))
 
@@ -190,16 +225,13 @@ def _write_in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
         era = match["era"]
         number = match["number"] or match["han"] or match["hangul"]
         number = number or _MONTHS_IN_WORDS[match["month"]]
-        if era is None:
-            year_or_day = read_numerals(number)
+        if number == "元":
+            number_read = 1
+        elif number.isdecimal():
+            number_read = int(number)
         else:
-            year_or_day = _ERA_BEGINS[era] + (
-                1
-                if number == "元"
-                else int(number)
-                if number.isdecimal()
-                else read_numerals(number)
-            )
+            number_read = read_numerals(number)
+        year_or_day = _ERA_BEGINS.get(era, 0) + number_read
         pieces += [text[old_end : match.start()], str(year_or_day)]
         length += len(pieces[-2]) + len(pieces[-1])
         old_end = match.end()
@@ -207,105 +239,90 @@ def _write_in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
     return "".join([*pieces, text[old_end:]]), places
 
 
-def _place_in_original(place: int, places: Sequence[tuple[int, int]]) -> int:
-    """A place of the text that `_in_digits` returns, in the text that it was given."""
+def _place_in_original(place: int, replaced: Sequence[tuple[int, int]]) -> int:
+    """The place in a text of a place in what `_write_in_digits` makes of it."""
     shift = 0
-    for end, old_end in places:
+    for end, original_end in replaced:
         if place < end:
             break
-        shift = old_end - end
+        shift = original_end - end
     return place + shift
 
 
 def _join_year_and_day(dates: list[FoundDate]) -> list[FoundDate]:
     """A year and a day that stand apart ("1912, on 15 April") are one date."""
-    if (
-        len(dates) == 2
-        and {date.readings[0].parts for date in dates} <= {1, 2}
-        and not dates[0].readings[0].conflicts(dates[1].readings[0])
-    ):
-        first = dates[0].readings[0]
-        two = dates[1].readings[0]
-        return [
-            FoundDate(
-                (
-                    Date(
-                        *(
-                            mine or theirs
-                            for mine, theirs in zip(first, two, strict=True)
-                        )
-                    ),
-                ),
-                dates[0].start,
-                dates[1].end,
-            )
-        ]
-    return dates
+    if len(dates) != 2:
+        return dates
+    first = dates[0].readings[0]
+    second = dates[1].readings[0]
+    if not {first.parts, second.parts} <= {1, 2} or first.conflicts(second):
+        return dates
+
+    pairs = zip(first, second, strict=True)
+    joined = Date(*(in_first or in_second for in_first, in_second in pairs))
+    return [FoundDate((joined,), dates[0].start, dates[1].end)]
 
 
 def _possible_dates(match: re.Match[str]) -> tuple[Date, ...]:
-    group = match.groupdict()
-    name = (group.get("n") or "").casefold().rstrip(".")
-    year = int(group.get("y") or 0)
-    if group.get("s") == "." and not group.get("d") and "m" in group:
-        return ()  # a decimal number
-    if name and not year and group["n"].rstrip(".") in _COMMON_WORDS:
-        return ()  # "it may 5 times"
-    if year in BUDDHIST_YEARS and ("n" not in group or name[0] > "\u0e00"):
-        year -= 543
-    years = (
-        (
-            2000 + int(group["short"]),
-            1900 + int(group["short"]),
-            1800 + int(group["short"]),
-        )
-        if group.get("short")
-        else (year,)
+    """The dates that a match of a form may mean, the likeliest first; () for what is no date."""
+    groups = match.groupdict()
+    name = (groups.get("name") or "").casefold().rstrip(".")
+    year = int(groups.get("year") or 0)
+    is_decimal = (
+        groups.get("separator") == "." and not groups.get("day") and "month" in groups
     )
-    days: tuple[tuple[int, int], ...]
-    if "a" in group:
-        days = ((int(group["b"]), int(group["a"])), (int(group["a"]), int(group["b"])))
-    else:
-        day = (group.get("d") or "0").casefold().replace(" ", "-")
-        month = MONTHS[name] if name else int(group.get("m") or 0)
-        days = ((month, int(day) if day.isdecimal() else _DAY_WORDS[day]),)
-    if (
-        "short" not in group
-        and "年" in match.re.pattern
-        and days[0][1]
-        and not days[0][0]
-    ):
+    if is_decimal:
         return ()
-    dates = (
-        Date(candidate_year, *month_and_day)
-        for candidate_year in years
+    if name and not year and groups["name"].rstrip(".") in _COMMON_WORDS:
+        return ()  # "it may 5 times"
+
+    is_english = "name" in groups and name[0] <= "\u0e00"
+    if year in BUDDHIST_YEARS and not is_english:
+        year -= BUDDHIST_OFFSET
+    days = _possible_days(groups, name)
+    month, day = days[0]
+    if "short_year" not in groups and "年" in match.re.pattern and day and not month:
+        return ()
+    dates = [
+        Date(possible_year, *month_and_day)
+        for possible_year in _possible_years(groups, year)
         for month_and_day in days
-    )
-    valid_dates = [
-        date
-        for date in dates
-        if date.month <= 12
-        and (not date.day or date.day <= DAYS_IN_MONTH[date.month - 1])
     ]
-    return tuple(dict.fromkeys(valid_dates))
+    return tuple(dict.fromkeys(filter(_is_in_calendar, dates)))
+
+
+def _possible_years(groups: dict[str, str | None], year: int) -> tuple[int, ...]:
+    """The year, or those that one without its century may be."""
+    short_year = groups.get("short_year")
+    if not short_year:
+        return (year,)
+    return tuple(century + int(short_year) for century in (2000, 1900, 1800))
+
+
+def _possible_days(
+    groups: dict[str, str | None], name: str
+) -> tuple[tuple[int, int], ...]:
+    """The month and the day; both orders of two numbers, the American one second."""
+    if "first" in groups:
+        first = int(groups["first"] or 0)
+        second = int(groups["second"] or 0)
+        return ((second, first), (first, second))
+    day = (groups.get("day") or "0").casefold().replace(" ", "-")
+    month = MONTHS[name] if name else int(groups.get("month") or 0)
+    return ((month, int(day) if day.isdecimal() else _DAY_WORDS[day]),)
+
+
+def _is_in_calendar(date: Date) -> bool:
+    if date.month > 12:
+        return False
+    return not date.day or date.day <= DAYS_IN_MONTH[date.month - 1]
 
 
 @lru_cache(maxsize=4096)
 def parse_date(text: str) -> tuple[Date, ...]:
     """The readings of a text that is nothing but a date; empty for any other."""
-    text = re.sub(
-        r"^(?:on |in )?(?:the )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?"
-        r" )?(?:the )?|พ\.ศ\. ?|ค\.ศ\. ?",
-        "",
-        text.strip().removesuffix("."),
-        flags=re.IGNORECASE,
-    )
+    text = _WEEKDAY_OR_ERA.sub("", text.strip().removesuffix("."))
     dates = find_dates(Words(text))
-    return (
-        dates[0].readings
-        if len(dates) == 1 and (dates[0].start, dates[0].end) == (0, len(text))
-        else ()
-    )
-
-
-# -- which date a reply gives ----------------------------------------------------------
+    if len(dates) != 1 or (dates[0].start, dates[0].end) != (0, len(text)):
+        return ()
+    return dates[0].readings
