@@ -213,7 +213,12 @@ def _holds(text: str, target: str) -> bool:
         for char in (target[0], target[-1])
     )
     start = f"(?<!{before})" if before else ""
-    end = _ENDINGS if after == "[가-힣]" else f"(?!{after})" if after else ""
+    if after == "[가-힣]":
+        end = _ENDINGS
+    elif after:
+        end = f"(?!{after})"
+    else:
+        end = ""
     return (
         re.search(
             (

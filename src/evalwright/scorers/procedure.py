@@ -208,13 +208,12 @@ def _line(line: str) -> tuple[int, int, int] | None:
     if sign in "/÷":
         computed = first if second and outcome * second == first else None
         return None if computed is None else (first, second, outcome)
-    computed = (
-        first + second
-        if sign == "+"
-        else first * second
-        if sign in "*×"
-        else first - second
-    )
+    if sign == "+":
+        computed = first + second
+    elif sign in "*×":
+        computed = first * second
+    else:
+        computed = first - second
     return (first, second, outcome) if computed == outcome else None
 
 

@@ -7,7 +7,6 @@ what is right.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -33,10 +32,6 @@ from evalwright.scorers.text.units import parse_unit
 
 Read = Callable[[Sample, Answer], str]
 _MOST_CHARACTERS = 400
-_FRACTION = re.compile(r"\\frac\{([\d.]+)\}\{([\d.]+)\}")
-_PLAIN = re.compile(
-    r"[-+]?(?:\d{1,60}(?:\.\d{0,60})?|\.\d{1,60})|[-+]?\d{1,60}/\d{1,60}"
-)
 _MOST_DIGITS = 400
 _EDGES = " .,;:!?\"'`*“”‘’()[]{}"
 

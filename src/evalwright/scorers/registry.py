@@ -456,13 +456,12 @@ def _roles(
         if option not in parameters:
             continue
         setting = options.get(option, parameters[option].default)
-        judges = (
-            [setting]
-            if isinstance(setting, str)
-            else setting
-            if isinstance(setting, list | tuple)
-            else []
-        )
+        if isinstance(setting, str):
+            judges = [setting]
+        elif isinstance(setting, list | tuple):
+            judges = list(setting)
+        else:
+            judges = []
         names = [
             judge.get("role") if isinstance(judge, Mapping) else judge
             for judge in judges

@@ -73,7 +73,12 @@ def token_f1(
         key=lambda scores: scores[0],
     )
     f1, precision, recall = best
-    label = "correct" if f1 == 1.0 else "partial" if f1 else "incorrect"
+    if f1 == 1.0:
+        label = "correct"
+    elif f1:
+        label = "partial"
+    else:
+        label = "incorrect"
     return Score(
         f1,
         label,

@@ -134,7 +134,6 @@ _PERCENT_ASKED = re.compile(
     re.IGNORECASE,
 )
 
-_UNFINISHED = re.compile(r"(?:[=+×÷/−-]|\\(?:times|cdot|div))\s*$")
 
 _DECIMALS = re.compile(r"(?<![\w.])\d+[.,](\d+)(?![\d.,])")
 

@@ -580,13 +580,12 @@ def _restates(number: Number, earlier: Number) -> bool:
         and earlier.unit is None
     ):
         return number.value == earlier.value * 100
-    converted = (
-        number.unit.of(number.value, earlier.unit)
-        if number.unit and earlier.unit
-        else number.value
-        if number.unit is earlier.unit
-        else None
-    )
+    if number.unit and earlier.unit:
+        converted = number.unit.of(number.value, earlier.unit)
+    elif number.unit is earlier.unit:
+        converted = number.value
+    else:
+        converted = None
     close = (
         converted is not None
         and earlier.value

@@ -445,13 +445,11 @@ class OptionLetters:
             return "ABCDE".index({"С": "C", "Е": "E"}[char])
         if char == "В":
             letter_shown = re.search(r"(?m)^\s*\(?([CDБГ])[).:]", self.question)
-            return (
-                2
-                if letter_shown and letter_shown[1] in "БГ"
-                else 1
-                if letter_shown or self.latin
-                else None
-            )
+            if letter_shown and letter_shown[1] in "БГ":
+                return 2
+            if letter_shown or self.latin:
+                return 1
+            return None
         return next(
             (row.index(char.upper()) for row in _ROWS if char.upper() in row), None
         )

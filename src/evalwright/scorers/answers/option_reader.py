@@ -329,18 +329,12 @@ class OptionReader:
         ):
             return Choice(NOT_EXTRACTED, NO_OPTION, "it goes through the options")
         second = _find_named_second(text, free)
-        weights = [
-            (
-                BEHIND
-                if mention.start in second
-                else PASSING
-                if mention.start in offered
-                else weight
-            )
-            for mention, weight in zip(
-                free, self._weigh_mentions(located, free, listing), strict=True
-            )
-        ]
+        weights = self._weigh_mentions(located, free, listing)
+        for index, mention in enumerate(free):
+            if mention.start in second:
+                weights[index] = BEHIND
+            elif mention.start in offered:
+                weights[index] = PASSING
         top = max(weights)
         if top <= LAST and len(left) == 1 and self.count > 2 and not second:
             return Choice(
@@ -374,15 +368,12 @@ class OptionReader:
             )
         brief = len(text) <= BRIEF_CHARS or top >= LAST
         sure = rivals == {option} and (top >= STRONG or (alone and brief))
-        unsure = (
-            ""
-            if sure
-            else (
-                "it is named, but not as the answer"
-                if alone
-                else "other options are named too"
-            )
-        )
+        if sure:
+            unsure = ""
+        elif alone:
+            unsure = "it is named, but not as the answer"
+        else:
+            unsure = "other options are named too"
         return Choice(option, _HOW[top], unsure)
 
     def _weigh_mentions(

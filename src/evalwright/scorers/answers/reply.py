@@ -168,13 +168,12 @@ def _find_conclusion(text: str) -> str:
     if len(sentences) < 2:
         return ""
     opened = fold(sentences[-1][:80].casefold()).replace(",", " ").split()[:3]
-    opened = (
-        opened[:3]
-        if opened[:1] == ["the"]
-        else opened[:2]
-        if opened[:1] == ["and"]
-        else opened[:1]
-    )
+    if opened[:1] == ["the"]:
+        opened = opened[:3]
+    elif opened[:1] == ["and"]:
+        opened = opened[:2]
+    else:
+        opened = opened[:1]
     if not words("sure").isdisjoint(opened) or find_opening(
         "sure", sentences[-1].lstrip()
     ):
@@ -208,13 +207,12 @@ def strip_questions(reply: str, question: str = "") -> str:
             text[label.end() :].strip() if label is not None and not question else text
         )
     cut = _INVENTED.search(text, 1) or _NEXT_QUESTION.match(text)
-    end = (
-        cut.start("next")
-        if cut and cut.re is _NEXT_QUESTION
-        else cut.start()
-        if cut
-        else 0
-    )
+    if cut and cut.re is _NEXT_QUESTION:
+        end = cut.start("next")
+    elif cut:
+        end = cut.start()
+    else:
+        end = 0
     text = text[:end].rstrip() if text[:end].strip() else text
     return re.sub(r"<\|[a-z_]{2,16}\|>|</s>", " ", text)
 
@@ -260,13 +258,12 @@ def _parse_json_field(text: str) -> ParsedReply | None:
         (name for name in value_by_name if _FIELD.match(name)),
         key=lambda name: _FIELD_ORDER.get(name, 1),
     )
-    name = (
-        order[0]
-        if order
-        else next(iter(value_by_name))
-        if len(value_by_name) == 1
-        else ""
-    )
+    if order:
+        name = order[0]
+    elif len(value_by_name) == 1:
+        name = next(iter(value_by_name))
+    else:
+        name = ""
     value = value_by_name.get(name)
     if name and (value is None or value == ""):
         return ParsedReply("", f"the field '{name}'", True, is_empty_field=True)

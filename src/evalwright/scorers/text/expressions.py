@@ -477,13 +477,12 @@ class _Parser:
         sign = ""
         while self.peek() in ("+", "-") or self.peek() == "\\pm":
             text = self.take().text
-            sign = (
-                "\\pm"
-                if "\\pm" in (text, sign)
-                else "-"
-                if (text == "-") is (sign != "-")
-                else ""
-            )
+            if "\\pm" in (text, sign):
+                sign = "\\pm"
+            elif (text == "-") is (sign != "-"):
+                sign = "-"
+            else:
+                sign = ""
         tree = self.product()
         if sign:
             tree = (

@@ -297,13 +297,12 @@ def _value_of_compound(word: str, table: _NumberWords) -> Decimal | None:
         number = table.values.get(word[:cut])
         if not cut or number is None:
             return None
-        total = (
-            number
-            if total is None
-            else total + number
-            if number < 1
-            else _combine(total, number)
-        )
+        if total is None:
+            total = number
+        elif number < 1:
+            total = total + number
+        else:
+            total = _combine(total, number)
         if total is None:
             return None
         word = word[cut:].removeprefix("und")

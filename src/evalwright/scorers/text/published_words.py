@@ -74,13 +74,12 @@ def rouge_words(text: str, language: str) -> list[str]:
     plain = " ".join(
         "".join(" " if _is_punctuation(char) else char for char in kept_text).split()
     )
-    words = (
-        segmented(plain, "th")
-        if language == "th"
-        else _syllables(plain)
-        if language == "my"
-        else []
-    )
+    if language == "th":
+        words = segmented(plain, "th")
+    elif language == "my":
+        words = _syllables(plain)
+    else:
+        words = []
     return [word for word in words if word] or _pieces(plain)
 
 

@@ -123,9 +123,12 @@ def _unit_names() -> dict[str, tuple[Decimal, str]]:
     for dimension, factor, names in rows:
         for name in names.split():
             stem = name.lstrip("~")
-            prefixes = (
-                {} if name == stem else _LONG_PREFIXES if len(stem) > 3 else _PREFIXES
-            )
+            if name == stem:
+                prefixes = {}
+            elif len(stem) > 3:
+                prefixes = _LONG_PREFIXES
+            else:
+                prefixes = _PREFIXES
             for form in (
                 {stem, stem + "s"} if len(stem) > 3 and stem.isascii() else {stem}
             ):
@@ -198,13 +201,11 @@ def _parse_simple_unit(
 
 def _power(word: str) -> int:
     """2 for "square", 3 for "cubic", in any language of the table, else 1."""
-    return (
-        1
-        if not word
-        else 3
-        if re.match(r"c[uú]b|kub|куб|立|세|khối", word, re.IGNORECASE)
-        else 2
-    )
+    if not word:
+        return 1
+    if re.match(r"c[uú]b|kub|куб|立|세|khối", word, re.IGNORECASE):
+        return 3
+    return 2
 
 
 def parse_unit(text: str) -> Unit | None:
