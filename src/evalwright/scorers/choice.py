@@ -47,10 +47,10 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score:
     )
     _check_options(sample)
     if normalise != "none":
-        predicted = _by_length(sample, answer, normalise)
+        predicted = _choose_by_length(sample, answer, normalise)
         return _score(sample, predicted, f"log-likelihood per {normalise[:-1]}")
     if answer.choice is not None:
-        return _score(sample, answer.choice, _chosen(sample, answer))
+        return _score(sample, answer.choice, _explain_choice(sample, answer))
     return choice_of_text(sample, answer.text)
 
 
@@ -95,11 +95,15 @@ def _score(sample: Sample, predicted: int, how: str) -> Score:
     if len(sample.gold) == 1:
         parts["gold"] = float(sample.gold[0])
     right = predicted in sample.gold
-    why = how if predicted == NOT_EXTRACTED else f"option {_letter(predicted)}: {how}"
+    why = (
+        how
+        if predicted == NOT_EXTRACTED
+        else f"option {_option_letter(predicted)}: {how}"
+    )
     return Score(float(right), "correct" if right else "incorrect", why, parts)
 
 
-def _chosen(sample: Sample, answer: Answer) -> str:
+def _explain_choice(sample: Sample, answer: Answer) -> str:
     """Why the strategy chose the option: its log-likelihood, and the right one's where that is
     another.
     """
@@ -109,18 +113,18 @@ def _chosen(sample: Sample, answer: Answer) -> str:
         return "chosen by the strategy"
     best = max(sample.gold, key=lambda option: values[option])
     beside = (
-        f"; the right option {_letter(best)} has {values[best]:.1f}"
+        f"; the right option {_option_letter(best)} has {values[best]:.1f}"
         if choice not in sample.gold
         else ""
     )
     return f"log-likelihood {values[choice]:.1f}, the highest{beside}"
 
 
-def _letter(index: int) -> str:
+def _option_letter(index: int) -> str:
     return ascii_uppercase[index] if index < 26 else str(index)
 
 
-def _by_length(sample: Sample, answer: Answer, measure: str) -> int:
+def _choose_by_length(sample: Sample, answer: Answer, measure: str) -> int:
     values = answer.log_likelihoods
     if len(values) != len(sample.choices):
         raise ScoringError(

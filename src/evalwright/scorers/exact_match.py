@@ -44,7 +44,7 @@ def _check(options: Mapping[str, Any]) -> None:
         )
     if patterns:
         try:
-            bounded.call(_without, tuple(patterns), "")
+            bounded.call(_remove_patterns, tuple(patterns), "")
         except (bounded.LimitExceeded, bounded.Raised) as error:
             raise ConfigurationError(
                 "The option 'ignore_patterns' holds what is no regular expression:"
@@ -110,7 +110,7 @@ def exact_match(
             continue
         if normalised_answer == normalised_target:
             return Score(1.0, "correct", f"equals the target '{shortened(target)}'")
-        if partial and _holds(normalised_answer, normalised_target):
+        if partial and _contains_target(normalised_answer, normalised_target):
             score = Score(1.0, "correct", f"holds the target '{shortened(target)}'")
             return with_evidence(score, answer.text, named=[target])
     verb = "holds" if partial else "equals"
@@ -172,7 +172,11 @@ def _normalise(text: str, options: _Options) -> str:
     if options.patterns:
         try:
             text = bounded.call(
-                _without, options.patterns, text, seconds=_SECONDS, key=options.patterns
+                _remove_patterns,
+                options.patterns,
+                text,
+                seconds=_SECONDS,
+                key=options.patterns,
             )
         except (bounded.LimitExceeded, bounded.Raised) as error:
             raise ScoringError(
@@ -198,13 +202,13 @@ def _normalise(text: str, options: _Options) -> str:
 _target = lru_cache(maxsize=4096)(_normalise)
 
 
-def _without(patterns: tuple[str, ...], text: str) -> str:
+def _remove_patterns(patterns: tuple[str, ...], text: str) -> str:
     for pattern in patterns:
         text = re.sub(pattern, "", text)
     return text
 
 
-def _holds(text: str, target: str) -> bool:
+def _contains_target(text: str, target: str) -> bool:
     """Whether a target stands in a text as whole words."""
     if not target.strip():
         return False

@@ -58,13 +58,16 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
         return Score(0.0, "not_attempted", f"gives no answer: {declined}")
     if kind == "number":
         return with_evidence(
-            _number(sample, reply, language), answer.text, reply.as_written
+            _score_number(sample, reply, language), answer.text, reply.as_written
         )
     if kind == "math":
         return with_evidence(
-            _formula(sample, reply, language), answer.text, reply.as_written
+            _score_formula(sample, reply, language), answer.text, reply.as_written
         )
-    right = any(_words(reply.as_written) == _words(target) for target in sample.targets)
+    right = any(
+        _normalise_words(reply.as_written) == _normalise_words(target)
+        for target in sample.targets
+    )
     score = Score(
         float(right),
         "correct" if right else "incorrect",
@@ -73,11 +76,11 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     return with_evidence(score, answer.text, reply.as_written)
 
 
-def _number(sample: Sample, reply: ParsedReply, language: str) -> Score:
+def _score_number(sample: Sample, reply: ParsedReply, language: str) -> Score:
     targets = [
         values[-1]
         for target in sample.targets
-        if (values := _numbers(plain(target), language))
+        if (values := _find_fractions(plain(target), language))
     ]
     if not targets:
         raise ScoringError(
@@ -85,9 +88,9 @@ def _number(sample: Sample, reply: ParsedReply, language: str) -> Score:
             f" '{sample.target[:60]}'."
         )
     # "7 * 6 = 42 apples": what an equation comes to.
-    numbers = _numbers(reply.text.rpartition("=")[2], language) or _numbers(
-        reply.text, language
-    )
+    numbers = _find_fractions(
+        reply.text.rpartition("=")[2], language
+    ) or _find_fractions(reply.text, language)
     if not numbers:
         return Score(0.0, UNREADABLE, f"{reply.rule}: no number there")
     number, rule = (
@@ -97,7 +100,7 @@ def _number(sample: Sample, reply: ParsedReply, language: str) -> Score:
     return Score(float(right), "correct" if right else "incorrect", f"{rule}: {number}")
 
 
-def _numbers(text: str, language: str) -> list[Fraction]:
+def _find_fractions(text: str, language: str) -> list[Fraction]:
     return [
         Fraction(number.value)
         for number in find_numbers(text, language)
@@ -113,13 +116,13 @@ _HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bo
 """What a place must have to be a claim, by kind."""
 
 
-def _formula(sample: Sample, reply: ParsedReply, language: str) -> Score:
+def _score_formula(sample: Sample, reply: ParsedReply, language: str) -> Score:
     if not any(map(str.isalnum, plain(reply.as_written))):
         return Score(0.0, UNREADABLE, f"{reply.rule}: nothing there")
     return FormulaReader(sample.targets, sample.input, language).judge(reply).outcome()
 
 
-def _words(text: str) -> str:
+def _normalise_words(text: str) -> str:
     return " ".join(
         text.casefold().strip(_QUOTES).removesuffix(".").strip(_QUOTES).split()
     )

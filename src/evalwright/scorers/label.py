@@ -148,14 +148,14 @@ def last_label(
     if (
         not choices
         and chosen.option != NOT_EXTRACTED
-        and not _stands(labels[chosen.option], text)
+        and not _occurs(labels[chosen.option], text)
     ):
         # Labels have no order that a reply could mean by a letter or a number.
         return NOT_EXTRACTED, "a letter or a number that is no label", ""
     return chosen.option, chosen.why, chosen.unsure
 
 
-def _stands(label: str, text: str) -> bool:
+def _occurs(label: str, text: str) -> bool:
     """Whether a label is in a text, as a word where words are apart."""
     folded_label, text = (
         fold(unicodedata.normalize("NFKC", string).casefold())
@@ -183,13 +183,13 @@ def _label_at(text: str, labels: Sequence[str]) -> tuple[int, str]:
         if (
             folded_label
             and folded.startswith(folded_label)
-            and not _goes_on(folded_label[-1], behind[:1])
+            and not _word_continues(folded_label[-1], behind[:1])
         ):
             return list(labels).index(label), behind
     return NOT_EXTRACTED, text
 
 
-def _goes_on(last: str, following: str) -> bool:
+def _word_continues(last: str, following: str) -> bool:
     """Whether a word goes on behind a label."""
     if not following or re.match(f"[{SPACELESS}]", last + following):
         return unicodedata.category(following or " ")[0] == "M"

@@ -158,12 +158,12 @@ def outcome_of(
     if finish == "length":
         return Outcome(
             TRUNCATED,
-            f"cut off at the limit of its length, after {_count(word_count(text))}",
+            f"cut off at the limit of its length, after {_n_words(word_count(text))}",
         )
     count = word_count(text)
     if count < least_words:
-        return Outcome(SHORT, _count(count))
-    return Outcome(ANSWERED, _count(count))
+        return Outcome(SHORT, _n_words(count))
+    return Outcome(ANSWERED, _n_words(count))
 
 
 def _without_text(answer: Answer, finish: str) -> Outcome:
@@ -193,14 +193,14 @@ def _by_hhem(text: str, refusals: Sequence[str]) -> Outcome:
     if hhem_validity.is_summary(text):
         return Outcome(
             ANSWERED,
-            f"{_count(n_words)}, a summary by the rule of the HHEM leaderboard",
+            f"{_n_words(n_words)}, a summary by the rule of the HHEM leaderboard",
         )
     return Outcome(
-        SHORT if n_words < hhem_validity.MIN_WORDS else EMPTY, _count(n_words)
+        SHORT if n_words < hhem_validity.MIN_WORDS else EMPTY, _n_words(n_words)
     )
 
 
-def _count(n: int) -> str:
+def _n_words(n: int) -> str:
     return f"{n:,} word{'' if n == 1 else 's'}"
 
 

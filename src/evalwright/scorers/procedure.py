@@ -137,7 +137,7 @@ def same_lines(lines: Sequence[str], reference: Sequence[str]) -> int:
     )
 
 
-def _prefix(
+def _share_before_difference(
     lines: Sequence[str],
     reference: Sequence[str],
     same: Callable[[str, str], bool],
@@ -170,14 +170,16 @@ def countdown(
     """Whether the solution is right, and the share of the search before its first wrong step.
     Raises PublishedFailure.
     """
-    if solution is not None and _solves(
+    if solution is not None and _is_solution(
         label["nums"], label["target"], solution, published
     ):
         return 1.0, 1.0
-    return 0.0, _search(text, label["search_procedure"], published)
+    return 0.0, _score_search(text, label["search_procedure"], published)
 
 
-def _solves(nums: Sequence[int], target: int, solution: str, published: bool) -> bool:
+def _is_solution(
+    nums: Sequence[int], target: int, solution: str, published: bool
+) -> bool:
     """Whether three lines "a + b = c" use the numbers, each once, and reach the target."""
     lines = solution.split("\n")
     left = list(nums)
@@ -186,7 +188,9 @@ def _solves(nums: Sequence[int], target: int, solution: str, published: bool) ->
     if len(lines) != 3:
         return False
     for line in lines:
-        numbers = _published_line(line) if published else _line(line)
+        numbers = (
+            _read_equation_as_published(line) if published else _read_equation(line)
+        )
         if numbers is None:
             return False
         for number in numbers[:2]:
@@ -197,7 +201,7 @@ def _solves(nums: Sequence[int], target: int, solution: str, published: bool) ->
     return left[0] == target and (published or len(left) == 1)
 
 
-def _line(line: str) -> tuple[int, int, int] | None:
+def _read_equation(line: str) -> tuple[int, int, int] | None:
     """The numbers of an equation that holds: two that are used and what they make."""
     if (equation := _EQUATION.fullmatch(line)) is None:
         return None
@@ -217,7 +221,7 @@ def _line(line: str) -> tuple[int, int, int] | None:
     return (first, second, outcome) if computed == outcome else None
 
 
-def _published_line(line: str) -> tuple[int, int, int] | None:
+def _read_equation_as_published(line: str) -> tuple[int, int, int] | None:
     """The same as SEA-HELM reads a line: the left side is worked out, then split at its first sign
     of "+-*/".
     """
@@ -291,7 +295,7 @@ def _evaluate_node(node: ast.expr) -> float | None:
     return number if abs(number) < MAX_NUMBER else None
 
 
-def _search(text: str, reference: str, published: bool) -> float:
+def _score_search(text: str, reference: str, published: bool) -> float:
     """The share of the search's steps before the first that differs; of a try all but its result
     may differ.
     """
@@ -305,7 +309,7 @@ def _search(text: str, reference: str, published: bool) -> float:
     )
     if mine[0] != theirs[0]:
         return 0.0
-    return _prefix(mine[1:], theirs[1:], _same_step, published)
+    return _share_before_difference(mine[1:], theirs[1:], _same_step, published)
 
 
 def _same_step(step: str, reference_step: str) -> bool:
@@ -349,8 +353,8 @@ def beliefs(reference: str, text: str, published: bool) -> tuple[float, float]:
     """Whether the bullets are the wanted beliefs, words that say no difference aside, and the share
     before the first other one.
     """
-    mine = _bullets(text)
-    theirs = _bullets(reference)
+    mine = _read_bullets(text)
+    theirs = _read_bullets(reference)
     if not theirs:
         if published:
             raise PublishedFailure("the reference has no beliefs")
@@ -365,7 +369,7 @@ def beliefs(reference: str, text: str, published: bool) -> tuple[float, float]:
     return 0.0, same / len(theirs)
 
 
-def _bullets(text: str) -> list[str]:
+def _read_bullets(text: str) -> list[str]:
     bullets = []
     for line in text.strip().split("\n"):
         if line.startswith("-"):
@@ -392,8 +396,8 @@ def table(
     The two must have as many columns. Corrected: a row that lacks cells, or has too many, is no row
     of both.
     """
-    mine = None if table_text is None else _table(table_text, published)
-    theirs = _table(reference, published)
+    mine = None if table_text is None else _read_table(table_text, published)
+    theirs = _read_table(reference, published)
     if isinstance(mine, str) or isinstance(theirs, str):
         return 0.0, 0.0, 0.0, str(mine if isinstance(mine, str) else theirs)
     if mine is None or theirs is None:
@@ -411,7 +415,7 @@ def table(
     return precision, recall, f1, ""
 
 
-def _table(
+def _read_table(
     text: str, published: bool
 ) -> tuple[int, list[tuple[str, ...]]] | str | None:
     """The number of columns and the rows, cells made plain; None for no table, a text for another
@@ -429,11 +433,12 @@ def _table(
         rows = rows[:-1]
     ragged = ("na",) * len(header) if published else ("",) * (len(header) + 1)
     return len(header), [
-        tuple(map(_cell, row)) if len(row) == len(header) else ragged for row in rows
+        tuple(map(_normalise_cell, row)) if len(row) == len(header) else ragged
+        for row in rows
     ]
 
 
-def _cell(text: str) -> str:
+def _normalise_cell(text: str) -> str:
     return "".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
@@ -456,7 +461,7 @@ def travel(
     """
     cities = [city for city in label["ground_truth_cities"].split("**") if city]
     days = [int(stay) for stay in label["ground_truth_durations"].split("**") if stay]
-    parsed = [] if plan is None else _plan(plan)
+    parsed = [] if plan is None else _read_plan(plan)
     wanted_plan = list(zip(cities, days, strict=False))
     if (parsed[: len(cities)] if published else parsed) == wanted_plan:
         return 1.0, 1.0
@@ -469,15 +474,17 @@ def travel(
         [line.rstrip() for line in steps_text.strip().split("\n") if line.strip()]
         for steps_text in (steps, opening + reference_steps)
     )
-    return 0.0, _prefix(
+    return 0.0, _share_before_difference(
         mine,
         theirs,
-        lambda line, reference_line: _plain_line(reference_line) in _plain_line(line),
+        lambda line, reference_line: (
+            _normalise_line(reference_line) in _normalise_line(line)
+        ),
         published,
     )
 
 
-def _plan(text: str) -> list[tuple[str, int]]:
+def _read_plan(text: str) -> list[tuple[str, int]]:
     """The cities of a plan in their order, each with the days between the flights around it."""
     stays: list[str] = []
     flights: list[tuple[int, str, str]] = []
@@ -490,7 +497,7 @@ def _plan(text: str) -> list[tuple[str, int]]:
                 stays.append(stay[0])
                 if int(stay[0].split("-")[1]) == total:
                     break
-            if flight := _flight(line):
+            if flight := _read_flight(line):
                 flights.append(flight)
         if not stays or not flights:
             return []
@@ -503,7 +510,7 @@ def _plan(text: str) -> list[tuple[str, int]]:
     ]
 
 
-def _flight(line: str) -> tuple[int, str, str] | None:
+def _read_flight(line: str) -> tuple[int, str, str] | None:
     """The last flight that a line names, with the last day before it."""
     way = next(iter(list(_FLIGHT.finditer(line))[-1:]), None)
     if way is None:
@@ -512,5 +519,5 @@ def _flight(line: str) -> tuple[int, str, str] | None:
     return None if day is None else (int(day[1]), way[1], way[2])
 
 
-def _plain_line(line: str) -> str:
+def _normalise_line(line: str) -> str:
     return " ".join(_ARTICLES.sub(" ", line.lower().translate(_PUNCTUATION)).split())

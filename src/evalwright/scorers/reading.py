@@ -19,7 +19,7 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored, Scorer
-from evalwright.scorers.answers.formula_reader import formula_in
+from evalwright.scorers.answers.formula_reader import write_formula
 from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract_option
 from evalwright.scorers.answers.reply import ParsedReply, parse_reply
 from evalwright.scorers.exact_match import normalised
@@ -102,7 +102,7 @@ def score_with_reading(scorer: Scorer, part_name: str) -> Scorer:
     )
 
 
-def _option(sample: Sample, answer: Answer, **_: Any) -> str:
+def _read_option(sample: Sample, answer: Answer, **_: Any) -> str:
     """The letter of the option."""
     option = answer.choice
     if option is None:
@@ -115,7 +115,7 @@ def _option(sample: Sample, answer: Answer, **_: Any) -> str:
     return ascii_uppercase[option] if option < len(ascii_uppercase) else str(option)
 
 
-def _number(sample: Sample, answer: Answer, **_: Any) -> str:
+def _read_number(sample: Sample, answer: Answer, **_: Any) -> str:
     """The number, as a fraction in lowest terms; in the unit of the sample, where the answer has
     another of its kind.
     """
@@ -130,7 +130,7 @@ def _number(sample: Sample, answer: Answer, **_: Any) -> str:
     if not numbers:
         return ""
     number = numbers[0] if reply.marked else numbers[-1]
-    value = _in_unit(number, str(sample.metadata.get("unit") or ""))
+    value = _convert_to_unit(number, str(sample.metadata.get("unit") or ""))
     # A fraction of "1e999999" would have a million digits.
     return (
         str(Fraction(value))
@@ -139,7 +139,7 @@ def _number(sample: Sample, answer: Answer, **_: Any) -> str:
     )
 
 
-def _in_unit(number: Number, unit: str) -> Decimal:
+def _convert_to_unit(number: Number, unit: str) -> Decimal:
     target_unit = parse_unit(unit) if unit else None
     converted = (
         number.unit.of(number.value, target_unit)
@@ -149,33 +149,37 @@ def _in_unit(number: Number, unit: str) -> Decimal:
     return number.value if converted is None else converted
 
 
-def _formula(sample: Sample, answer: Answer, **_: Any) -> str:
+def _read_formula(sample: Sample, answer: Answer, **_: Any) -> str:
     """A number as above, another formula in one spelling."""
     reply = parse_reply(answer.text, sample.input)
-    return formula_in(reply, language_of(sample) or "en")[:_MOST_CHARACTERS]
+    return write_formula(reply, language_of(sample) or "en")[:_MOST_CHARACTERS]
 
 
-def _text(sample: Sample, answer: Answer, **_: Any) -> str:
+def _read_text(sample: Sample, answer: Answer, **_: Any) -> str:
     """The words, without case, marks and the space around them; "" for an answer that declines."""
     reply = parse_reply(answer.text, sample.input)
-    return "" if declines(reply.text) else _words(reply)
+    return "" if declines(reply.text) else _normalise_words(reply)
 
 
-def _words(reply: ParsedReply) -> str:
+def _normalise_words(reply: ParsedReply) -> str:
     return " ".join(
         fold((reply.conclusion or reply.text).casefold()).strip(_EDGES).split()
     )[:_MOST_CHARACTERS]
 
 
-def _short(sample: Sample, answer: Answer, **_: Any) -> str:
+def _read_short_answer(sample: Sample, answer: Answer, **_: Any) -> str:
     """By the kind of answer that the sample wants."""
-    return (_number if sample.metadata.get("answer_type") == "number" else _text)(
-        sample, answer
+    return (
+        _read_number if sample.metadata.get("answer_type") == "number" else _read_text
+    )(sample, answer)
+
+
+def _read_final_answer(
+    sample: Sample, answer: Answer, *, kind: str = "text", **_: Any
+) -> str:
+    read = {"choice": _read_option, "number": _read_number, "math": _read_formula}.get(
+        kind, _read_text
     )
-
-
-def _final(sample: Sample, answer: Answer, *, kind: str = "text", **_: Any) -> str:
-    read = {"choice": _option, "number": _number, "math": _formula}.get(kind, _text)
     return read(sample, answer)
 
 
@@ -184,10 +188,10 @@ def _normalised_text(sample: Sample, answer: Answer, **options: Any) -> str:
 
 
 READERS: Mapping[str, Callable[..., str]] = {
-    "choice": _option,
+    "choice": _read_option,
     "exact-match": _normalised_text,
-    "final-answer": _final,
-    "numeric": _number,
-    "short-answer": _short,
-    "token-f1": _text,
+    "final-answer": _read_final_answer,
+    "numeric": _read_number,
+    "short-answer": _read_short_answer,
+    "token-f1": _read_text,
 }

@@ -76,7 +76,7 @@ def rouge(
     """
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
-    words, how = _words(sample, language_of(sample, language), stem)
+    words, how = _word_splitter(sample, language_of(sample, language), stem)
     scores = [_FUNCTIONS[kind](target, answer.text, words) for target in sample.targets]
     f1, precision, recall = max(scores, key=lambda score_triple: score_triple[0])
     return Score(f1, "", f"{kind} by {how}", {"precision": precision, "recall": recall})
@@ -85,7 +85,7 @@ def rouge(
 vars(rouge)["check_sample"] = check_rouge_sample
 
 
-def _words(
+def _word_splitter(
     sample: Sample, language: str, stem: bool
 ) -> tuple[Callable[[str], Sequence[str]], str]:
     """How texts become words, and that in words."""
@@ -117,7 +117,7 @@ def _stemmer() -> Callable[[str], Sequence[str]]:
     return tokenize
 
 
-def _of_ngrams(
+def _score_ngrams(
     n: int, target: str, text: str, words: Callable[[str], Sequence[str]]
 ) -> Found:
     target_grams, answer_grams = (
@@ -131,7 +131,7 @@ def _of_ngrams(
     )
 
 
-def _of_subsequence(
+def _score_subsequence(
     target: str, text: str, words: Callable[[str], Sequence[str]]
 ) -> Found:
     return f1_of_subsequence(words(target), words(text))
@@ -146,7 +146,9 @@ def f1_of_subsequence(
     )
 
 
-def _of_lines(target: str, text: str, words: Callable[[str], Sequence[str]]) -> Found:
+def _score_lines(
+    target: str, text: str, words: Callable[[str], Sequence[str]]
+) -> Found:
     """Each line of the target with all lines of the answer: the union of what is common in order,
     no word counted twice.
     """
@@ -161,7 +163,7 @@ def _of_lines(target: str, text: str, words: Callable[[str], Sequence[str]]) -> 
     hits = 0
     others = list(dict.fromkeys(map(tuple, answer_lines)))
     for line in target_lines:
-        bits = _places(line)
+        bits = _word_bits(line)
         places = sorted(
             {
                 index
@@ -182,10 +184,10 @@ def _of_lines(target: str, text: str, words: Callable[[str], Sequence[str]]) -> 
 _FUNCTIONS: Mapping[
     str, Callable[[str, str, Callable[[str], Sequence[str]]], Found]
 ] = {
-    "rouge1": lambda *texts: _of_ngrams(1, *texts),
-    "rouge2": lambda *texts: _of_ngrams(2, *texts),
-    "rougeL": _of_subsequence,
-    "rougeLsum": _of_lines,
+    "rouge1": lambda *texts: _score_ngrams(1, *texts),
+    "rouge2": lambda *texts: _score_ngrams(2, *texts),
+    "rougeL": _score_subsequence,
+    "rougeLsum": _score_lines,
 }
 
 
@@ -203,7 +205,7 @@ def common_length(words: Sequence[str], other_words: Sequence[str]) -> int:
     """The length of the longest common subsequence, a row of the table at a time as the bits of one
     number (Hyyrö 2004).
     """
-    *_, last = _rows(len(words), _places(words), other_words)
+    *_, last = _subsequence_rows(len(words), _word_bits(words), other_words)
     return len(words) - last.bit_count()
 
 
@@ -215,7 +217,7 @@ def _common_places(
     """
     if bits.keys().isdisjoint(other_words):
         return []
-    rows = list(_rows(len(words), bits, other_words))
+    rows = list(_subsequence_rows(len(words), bits, other_words))
     places = []
     i = len(words)
     j = len(other_words)
@@ -224,19 +226,19 @@ def _common_places(
             i = i - 1
             j = j - 1
             places.append(i)
-        elif _length(rows[j - 1], i) > _length(rows[j], i - 1):
+        elif _length_at(rows[j - 1], i) > _length_at(rows[j], i - 1):
             j -= 1
         else:
             i -= 1
     return places[::-1]
 
 
-def _length(row: int, i: int) -> int:
+def _length_at(row: int, i: int) -> int:
     """The longest common subsequence of the first `i` words and those that the row has read."""
     return i - (row & ((1 << i) - 1)).bit_count()
 
 
-def _places(words: Sequence[str]) -> dict[str, int]:
+def _word_bits(words: Sequence[str]) -> dict[str, int]:
     """Where each word is, as the bits of a number."""
     bits: dict[str, int] = {}
     for index, word in enumerate(words):
@@ -244,7 +246,7 @@ def _places(words: Sequence[str]) -> dict[str, int]:
     return bits
 
 
-def _rows(
+def _subsequence_rows(
     size: int, bits: Mapping[str, int], other_words: Sequence[str]
 ) -> Iterator[int]:
     """After none, one, two, ... words of `other_words`: a number whose bit i is 0 where the

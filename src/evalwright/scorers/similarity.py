@@ -118,7 +118,7 @@ async def similarity(
         else [None] * len(sample.targets)
     )
     measured = [
-        _measured(target, text, cosine)
+        _measure(target, text, cosine)
         for target, cosine in zip(sample.targets, cosines, strict=True)
     ]
     language = language_of(sample) or "en"
@@ -162,7 +162,7 @@ def _score(
     )
 
 
-def _measured(target: str, text: str, cosine: float | None) -> dict[str, float]:
+def _measure(target: str, text: str, cosine: float | None) -> dict[str, float]:
     measures = {
         "characters": character_f(text, target),
         "token_f1": overlap(words(text), words(target))[0],
@@ -222,17 +222,17 @@ def character_f(text: str, target: str) -> float:
     Characters are compared without case, accents, punctuation and white space, so it works in
     scripts without spaces. Orders that neither text is long enough for do not count.
     """
-    answer_chars = _characters(text)
-    target_chars = _characters(target)
+    answer_chars = _comparable_characters(text)
+    target_chars = _comparable_characters(target)
     if not answer_chars or not target_chars:
         return float(answer_chars == target_chars)
     orders = range(1, min(LONGEST_GRAM, max(len(answer_chars), len(target_chars))) + 1)
-    return math.fsum(_gram_f(answer_chars, target_chars, n) for n in orders) / len(
+    return math.fsum(_ngram_f1(answer_chars, target_chars, n) for n in orders) / len(
         orders
     )
 
 
-def _characters(text: str) -> str:
+def _comparable_characters(text: str) -> str:
     # Marks stay where folding left them: the vowel signs of Indic scripts are as good as letters.
     return "".join(
         char
@@ -241,7 +241,7 @@ def _characters(text: str) -> str:
     )
 
 
-def _gram_f(answer_chars: str, target_chars: str, n: int) -> float:
+def _ngram_f1(answer_chars: str, target_chars: str, n: int) -> float:
     answer_grams, target_grams = (
         Counter(text[start : start + n] for start in range(len(text) - n + 1))
         for text in (answer_chars, target_chars)

@@ -48,9 +48,11 @@ def conflict(target: str, text: str, question: str, language: str) -> tuple[str,
     target_words, text_words, question_words = (
         Words(plain(string)) for string in (target, text, question)
     )
-    numbers = _numbers(text_words)
-    expected_numbers = {*_numbers(target_words), *_numbers(question_words)}
-    missing = [number for number in _numbers(target_words) if number not in numbers]
+    numbers = _find_numbers(text_words)
+    expected_numbers = {*_find_numbers(target_words), *_find_numbers(question_words)}
+    missing = [
+        number for number in _find_numbers(target_words) if number not in numbers
+    ]
     new_numbers = [number for number in numbers if number not in expected_numbers]
     if missing and new_numbers:
         certain = (
@@ -63,11 +65,11 @@ def conflict(target: str, text: str, question: str, language: str) -> tuple[str,
         )
     if language.split("-")[0] in _NOUNS_ARE_CAPITALISED:
         return "", False
-    names = _names(target_words)
+    names = _find_names(target_words)
     lost = names and not any(_occurs(name, text_words) for name in names)
     new = [
         name
-        for name in _names(text_words)
+        for name in _find_names(text_words)
         if not _occurs(name, target_words) and not _occurs(name, question_words)
     ]
     return (
@@ -75,7 +77,7 @@ def conflict(target: str, text: str, question: str, language: str) -> tuple[str,
     )
 
 
-def _numbers(words: Words) -> list[str]:
+def _find_numbers(words: Words) -> list[str]:
     """The numbers written in digits, those of other scripts in ours, without separators of
     thousands.
     """
@@ -86,7 +88,7 @@ def _numbers(words: Words) -> list[str]:
     ]
 
 
-def _names(words: Words) -> list[str]:
+def _find_names(words: Words) -> list[str]:
     """The words with a capital; one that begins a sentence only where another one follows it."""
     names = []
     for index, word in enumerate(words.cased):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from evalwright.scorers.text.cues import anywhere, words
+from evalwright.scorers.text.cues import cue_words, has_spaceless_cue
 from evalwright.scorers.text.marks import alternatives
 from evalwright.scorers.text.normalise import placed_box
 from evalwright.scorers.text.tokens import fold
@@ -47,7 +47,7 @@ _IS = (
 )
 
 
-def _spaced(table: str) -> str:
+def _mark_pattern(table: str) -> str:
     """A mark of a script with spaces: the noun with its ending, up to four words, and what links it
     to the answer.
     """
@@ -60,13 +60,13 @@ def _spaced(table: str) -> str:
 
 
 ANSWER_MARKS = (
-    re.compile(r"(?<![^\W_])" + _spaced("label"), re.IGNORECASE),
+    re.compile(r"(?<![^\W_])" + _mark_pattern("label"), re.IGNORECASE),
     re.compile(
         r"(?:(?:(?<=[\n.!?;:।。！？,，،*])|^)[\s#*>_|-]{0,8}(?:[^\s:：,.;()]{1,20}["
         r" \t]){0,2}?"
         r"|(?<![\w\"“'«])(?:final|correct|right|my|our|the|la|le|el|il|die|das|het)\s"
         r"(?:[^\s:：,.;()]{1,20}["
-        r" \t]){0,2}?)" + _spaced("weak"),
+        r" \t]){0,2}?)" + _mark_pattern("weak"),
         re.IGNORECASE,
     ),
     re.compile(
@@ -87,13 +87,13 @@ _SKIPPED = " \t\r\n:：*_=>→"
 
 _JUDGED = re.compile(
     rf"[\"'“(*]{{0,3}}(?!(?:true|false)(?![^\W_]))(?:(?:{alternatives('right')}"
-    rf"|{'|'.join(sorted(words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
+    rf"|{'|'.join(sorted(cue_words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
     re.IGNORECASE,
 )
 """What a sentence about an answer goes on with, where it does not give it: "the answer is correct".
 """
 
-_DENIED = words("false") | words("negation") - {
+_DENIED = cue_words("false") | cue_words("negation") - {
     "a",
     "la",
     "na",
@@ -155,9 +155,9 @@ def _claim_behind_mark(text: str, mark: re.Match[str]) -> Claim | None:
         re.split(r"[.,;:!?]", before)[-1].split()[-2:]
         + (groups.get("mid") or "").split()
     )
-    if not _DENIED.isdisjoint(fold(" ".join(clause).casefold()).split()) or anywhere(
-        "negation", groups.get("mid") or ""
-    ):
+    if not _DENIED.isdisjoint(
+        fold(" ".join(clause).casefold()).split()
+    ) or has_spaceless_cue("negation", groups.get("mid") or ""):
         return None
     start = (
         mark.end() + len(text[mark.end() :]) - len(text[mark.end() :].lstrip(_SKIPPED))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from evalwright.scorers.answers.reply import ParsedReply
 from evalwright.scorers.answers.verdict import Verdict, correct, incorrect, unreadable
 from evalwright.scorers.text.contrast import behind_turn, is_set_against
-from evalwright.scorers.text.cues import cues, words
+from evalwright.scorers.text.cues import cue_words, cues_of
 from evalwright.scorers.text.dates import MONTHS, Date, FoundDate, find_dates
 from evalwright.scorers.text.folded import FUNCTION_WORDS, fold_text
 from evalwright.scorers.text.normalise import plain
@@ -76,9 +76,9 @@ class DateReader:
         date, is_firm = _choose_date(dates, reply, question_stems, self.targets)
         quoted = f"'{text[date.start : date.end]}'"
         before = text[max(0, date.start - AROUND_CHARS) : date.start].casefold()
-        around = behind_turn(_SENTENCE_PART.split(before)[-1], cues(self.language))
+        around = behind_turn(_SENTENCE_PART.split(before)[-1], cues_of(self.language))
         is_target = _covers_target(date, self.targets)
-        is_denied = cues(self.language).denies(fold(around).split(), around[-4:])
+        is_denied = cues_of(self.language).denies(fold(around).split(), around[-4:])
         if is_denied or is_set_against(text, date.start, date.end):
             return incorrect(
                 f"{quoted} is denied", "" if is_target else "a date that is denied"
@@ -89,7 +89,7 @@ class DateReader:
             return incorrect(f"{quoted} is before Christ")
         if is_target and BOUND_BEFORE.search(around):
             return incorrect(f"{quoted} is a bound", "a bound")
-        if cues(self.language).offers(
+        if cues_of(self.language).offers(
             fold(around).split()[-3:], around[-4:]
         ) or _is_alternative(text, date, dates, self.language):
             return incorrect(
@@ -136,7 +136,7 @@ def _is_alternative(
     if following is None or following.start - date.end > AROUND_CHARS:
         return False
     between = text[date.end : following.start]
-    return cues(language).offers(fold(between.casefold()).split(), between)
+    return cues_of(language).offers(fold(between.casefold()).split(), between)
 
 
 def _stem_word(token: str) -> str:
@@ -280,7 +280,7 @@ def _doubt_about_words(
 def asks_for_date(question: str, language: str) -> bool:
     """Whether a question asks when, or for a year."""
     folded = fold(question[:2000].casefold())
-    return not words("when", language).isdisjoint(
+    return not cue_words("when", language).isdisjoint(
         re.findall(r"[^\W\d_]+", folded)
     ) or any(year_word in folded for year_word in _YEAR_WORDS)
 

@@ -589,7 +589,7 @@ def _written_alike(raw: str, target: str) -> bool:
     return bool(right) and left == right
 
 
-def formula_in(reply: ParsedReply, language: str = "en") -> str:
+def write_formula(reply: ParsedReply, language: str = "en") -> str:
     """The formula that a reply gives, in one spelling: a number as a fraction in lowest terms."""
     for region, _ in _answer_regions(reply):
         there = find_formulas(region, language)

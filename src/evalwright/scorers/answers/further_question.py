@@ -54,7 +54,7 @@ def before_next_question(
     be one.
     """
     lines = reply.split("\n", MAX_LINES)
-    begun = _beginning(question)
+    begun = _first_words(question)
     brief = (
         len(next((line for line in lines if line.strip()), "")) <= SHORT_ANSWER_CHARS
     )
@@ -78,7 +78,7 @@ def _begins_question(
     line: str, following: list[str], begun: tuple[str, ...], n_options: int
 ) -> bool:
     stripped = line.strip(" \t*#>")
-    if begun and _beginning(stripped) == begun:
+    if begun and _first_words(stripped) == begun:
         return True
     if _LABEL.match(line):
         return True
@@ -96,7 +96,7 @@ def _begins_question(
     )
 
 
-def _beginning(text: str) -> tuple[str, ...]:
+def _first_words(text: str) -> tuple[str, ...]:
     """The first words of a text, by which a further question of the same form is known; () where it
     is too short.
     """

@@ -168,7 +168,7 @@ def _resembles(word: str, target_word: str) -> bool:
     return max(matcher.ratio(), by_sound.ratio()) > least
 
 
-def is_loosely_near(content: Sequence[str], targets: Sequence[NameTarget]) -> bool:
+def is_loosely_like(content: Sequence[str], targets: Sequence[NameTarget]) -> bool:
     """Whether a word of a name's content may be a target's: misspelt, inflected, transliterated, a
     part of it, an abbreviation.
 
@@ -176,7 +176,9 @@ def is_loosely_near(content: Sequence[str], targets: Sequence[NameTarget]) -> bo
     near ("Atlantic Ocean").
     """
     near = [target for target in targets if _is_loosely_like(content, target)]
-    return bool(near) and not all(_one_differs(content, target) for target in near)
+    return bool(near) and not all(
+        _differs_in_one_word(content, target) for target in near
+    )
 
 
 def _is_loosely_like(content: Sequence[str], target: NameTarget) -> bool:
@@ -201,7 +203,7 @@ def _is_loosely_like(content: Sequence[str], target: NameTarget) -> bool:
     )
 
 
-def _one_differs(content: Sequence[str], target: NameTarget) -> bool:
+def _differs_in_one_word(content: Sequence[str], target: NameTarget) -> bool:
     core = [token for token in target.tokens if token not in ARTICLES]
     if len(core) < 2 or len(content) != len(core):
         return False

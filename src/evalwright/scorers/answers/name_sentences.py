@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from evalwright.scorers.answers.name_likeness import (
     describe_likeness,
-    is_loosely_near,
+    is_loosely_like,
 )
 from evalwright.scorers.answers.name_targets import (
     NAME_HEADS,
@@ -31,12 +31,12 @@ from evalwright.scorers.answers.name_targets import (
 )
 from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.text.cues import (
-    anywhere,
-    cues,
+    cue_words,
+    cues_of,
+    has_spaceless_cue,
     joined_patterns,
     label_alternatives,
     months,
-    words,
 )
 from evalwright.scorers.text.folded import (
     ARTICLES,
@@ -166,9 +166,9 @@ class SentenceReader:
         self.is_person = is_person
         self.confusable = (
             *confusable,
-            *(name for name in NAMESAKES if name not in self._plain_targets()),
+            *(name for name in NAMESAKES if name not in self._joined_targets()),
         )
-        self.cues = cues(language)
+        self.cues = cues_of(language)
         code = language.split("-")[0]
         self.tones = tone_forms_of(targets) if code == "vi" else {}
         self.capitalises_nouns = code == "de"
@@ -211,13 +211,13 @@ class SentenceReader:
         )
         self.longest_form = max(map(len, self.forms), default=0)
         self.is_common_noun = any(target.text[:1].islower() for target in targets)
-        self.restarts = self.cues.turns | words("sure", language)
+        self.restarts = self.cues.turns | cue_words("sure", language)
         self.no_names = (
             NAME_HEADS
             | self.cues.negations
             | self.cues.aside
             | self.cues.turns
-            | words("sure")
+            | cue_words("sure")
             | set(months())
         )
 
@@ -226,7 +226,7 @@ class SentenceReader:
         less is known of their forms.
         """
         reason = describe_likeness(content, self.targets)
-        if reason or self.is_english or not is_loosely_near(content, self.targets):
+        if reason or self.is_english or not is_loosely_like(content, self.targets):
             return reason
         return (
             f"'{shortened(' '.join(content))}' shares words or letters with the target"
@@ -336,7 +336,7 @@ class SentenceReader:
         )
         if goes_on and _USED_TO_BE.search(text_between(reading, first, last)):
             return "the target was the answer once"
-        if self._earlier_answer(reading, mention, first):
+        if self._has_earlier_answer(reading, mention, first):
             return "something else is given first"
         is_last = mention.start == max(
             mention_beside.start for mention_beside in plainly
@@ -384,14 +384,14 @@ class SentenceReader:
             if before != behind:
                 return True
         text = text_between(reading, max(0, mention.start - 3), mention.end + 3)
-        if anywhere("alternative", text) and len(plainly) < 2:
+        if has_spaceless_cue("alternative", text) and len(plainly) < 2:
             return True
         hedges = [at for at, token in enumerate(tokens) if token in _PERHAPS]
         return len(hedges) > 1 and bool(
             self._other_names(reading, mention.end, len(tokens))
         )
 
-    def _earlier_answer(
+    def _has_earlier_answer(
         self, reading: FoldedText, mention: Mention, clause: int
     ) -> bool:
         """Whether a clause before the target's gives another answer: it takes up the question, or
@@ -576,7 +576,7 @@ class SentenceReader:
             tokens = tokens[1:]
         return " ".join(tokens) in self.forms or "".join(tokens) in self.forms
 
-    def _plain_targets(self) -> set[str]:
+    def _joined_targets(self) -> set[str]:
         return {" ".join(target.tokens) for target in self.targets}
 
     def fold(self, text: str) -> FoldedText:

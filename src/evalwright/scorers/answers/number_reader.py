@@ -26,7 +26,7 @@ from evalwright.scorers.answers.verdict import (
     unreadable,
 )
 from evalwright.scorers.text.contrast import behind_turn, is_set_against
-from evalwright.scorers.text.cues import anywhere, cues
+from evalwright.scorers.text.cues import cues_of, has_spaceless_cue
 from evalwright.scorers.text.folded import ARTICLES, FUNCTION_WORDS, fold_text
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.numbers import (
@@ -109,7 +109,7 @@ class NumberReader:
         self.tolerance = tolerance
         self.question = plain_question
         self.language = language
-        self.cues = cues(language)
+        self.cues = cues_of(language)
         self.is_year = any(goal.year for goal in goals)
         self.counters = {goal.counter for goal in goals if goal.counter}
         self.is_ordinal = any(goal.ordinal for goal in goals)
@@ -363,7 +363,7 @@ class NumberReader:
         )
         behind = re.split('["(（]', text[number.end : min(stop, number.end + 12)])[0]
         return (
-            anywhere("negation", behind)
+            has_spaceless_cue("negation", behind)
             or _WRONG_BEHIND.match(text, number.end) is not None
         )
 

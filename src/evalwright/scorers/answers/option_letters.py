@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalwright.scorers.text.cues import cues, words
+from evalwright.scorers.text.cues import cue_words, cues_of
 from evalwright.scorers.text.folded import fold_text
 from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives
 from evalwright.scorers.text.number_words import find_number_words as number_words
@@ -269,12 +269,14 @@ class OptionLetters:
         self.count = len(choices)
         self.numeric = any(any(map(str.isdigit, choice)) for choice in choices)
         self.texts = tuple(choice.casefold().strip(" .。") for choice in choices)
-        self.cues = cues(language)
+        self.cues = cues_of(language)
         self.question = question
         # A letter is often denied in another language than the question's. Portuguese "no" is "in
         # the".
         of_all = (
-            words("negation") - _AMBIGUOUS - ({"no"} if language[:2] == "pt" else set())
+            cue_words("negation")
+            - _AMBIGUOUS
+            - ({"no"} if language[:2] == "pt" else set())
         )
         self.negations = self.cues.negations | of_all
         self.jamo = not any(re.search("[ㄱ-ㅎᄀ-ᄒ]", text) for text in choices)
@@ -398,7 +400,7 @@ class OptionLetters:
             match.group() == "A" and _SENTENCE_START.search(before) is not None
         )
 
-        def tied(pattern: re.Pattern[str]) -> bool:
+        def is_next_to(pattern: re.Pattern[str]) -> bool:
             after = pattern.match(behind)
             return after is not None and (not word or after["tie"].strip() != "")
 
@@ -407,7 +409,7 @@ class OptionLetters:
             and _OPEN.fullmatch(before) is not None
             and _DELIMITED.match(behind) is not None
         )
-        if tied(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
+        if is_next_to(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
             how = CLAIMED
         elif opens:
             how = OPENS

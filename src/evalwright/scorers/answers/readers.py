@@ -27,7 +27,7 @@ from evalwright.scorers.answers.reply import ParsedReply
 from evalwright.scorers.answers.time_reader import TimeReader, is_time
 from evalwright.scorers.answers.verdict import Verdict
 from evalwright.scorers.answers.yes_no_reader import YesNoReader, read_target_side
-from evalwright.scorers.text.cues import anywhere, words
+from evalwright.scorers.text.cues import cue_words, has_spaceless_cue
 from evalwright.scorers.text.dates import Date, parse_date
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.folded import fold_text
@@ -130,8 +130,8 @@ def choose_reader(sample: Sample) -> AnswerReader:
 
 def asks_for_person(question: str, language: str) -> bool:
     """Whether a question asks who."""
-    person_words = words("person", language)
-    return not person_words.isdisjoint(fold_text(question).tokens) or anywhere(
+    person_words = cue_words("person", language)
+    return not person_words.isdisjoint(fold_text(question).tokens) or has_spaceless_cue(
         "person", question
     )
 

@@ -22,10 +22,10 @@ from evalwright.scorers.answers.claims import (
 )
 from evalwright.scorers.answers.further_question import before_next_question
 from evalwright.scorers.text.cues import (
+    cue_words,
     find_opening,
     label_alternatives,
     last_revision,
-    words,
 )
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold
@@ -174,7 +174,7 @@ def _find_conclusion(text: str) -> str:
         opened = opened[:2]
     else:
         opened = opened[:1]
-    if not words("sure").isdisjoint(opened) or find_opening(
+    if not cue_words("sure").isdisjoint(opened) or find_opening(
         "sure", sentences[-1].lstrip()
     ):
         return sentences[-1]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from evalwright.scorers.answers.date_reader import BOUND_BEFORE
 from evalwright.scorers.answers.reply import ParsedReply
 from evalwright.scorers.answers.verdict import Verdict, correct, incorrect, unreadable
-from evalwright.scorers.text.cues import cues
+from evalwright.scorers.text.cues import cues_of
 from evalwright.scorers.text.tokens import Words
 
 _H = r"2[0-4]|[01]?\d"
@@ -79,7 +79,7 @@ class TimeReader:
         start, readings = times[0]
         before = text[:start]
         is_target = not target_minutes.isdisjoint(readings)
-        if cues(self.language).denies(Words(before).folded_tokens, before[-4:]):
+        if cues_of(self.language).denies(Words(before).folded_tokens, before[-4:]):
             return incorrect("a time that is denied")
         if BOUND_BEFORE.search(before.casefold()):
             return incorrect(

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from evalwright.scorers.answers.reply import ParsedReply, split_sentences
 from evalwright.scorers.answers.verdict import Verdict, correct, incorrect, unreadable
-from evalwright.scorers.text.cues import cues, find_opening, last_revision, words
+from evalwright.scorers.text.cues import cue_words, cues_of, find_opening, last_revision
 from evalwright.scorers.text.folded import FUNCTION_WORDS, fold_text
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import fold, word_list, word_set
@@ -96,7 +96,7 @@ class YesNoReader:
             for sentence in sentences
         ]
         if sides[0] and "?" not in sentences[0]:
-            is_negative = cues(self.language).denies(question_tokens, question)
+            is_negative = cues_of(self.language).denies(question_tokens, question)
             is_affirmed = sides[0] == "yes" and not _DESPITE.isdisjoint(
                 fold_text(sentences[0]).tokens[:1]
             )
@@ -110,9 +110,9 @@ class YesNoReader:
                 if token not in ("si", "no") or self.language[:2] == "en"
             }
             opposite = (
-                words("no", self.language) | words("false", self.language)
+                cue_words("no", self.language) | cue_words("false", self.language)
                 if sides[0] == "yes"
-                else words("yes", self.language)
+                else cue_words("yes", self.language)
             )
             is_contradicted = (
                 bool(tokens & opposite)
@@ -133,8 +133,8 @@ class YesNoReader:
         tokens = set(fold_text(text).tokens)
         if (
             len(tokens) <= 3
-            and tokens & words("yes", self.language)
-            and tokens & words("no", self.language)
+            and tokens & cue_words("yes", self.language)
+            and tokens & cue_words("no", self.language)
         ):
             return incorrect("says yes and no", "both yes and no")
         later = [side for side in sides if side] or [_last_side(text, self.language)]
@@ -167,9 +167,9 @@ def _restated_side(
 
 def _last_side(text: str, language: str) -> str:
     """The last word for yes or no of a text, wherever it stands."""
-    yes = words("yes", language) | words("true", language)
-    no = words("no", language) | words("false", language)
-    negations = cues(language).negations
+    yes = cue_words("yes", language) | cue_words("true", language)
+    no = cue_words("no", language) | cue_words("false", language)
+    negations = cues_of(language).negations
     tokens = [token for token in fold_text(text).tokens if token]
     for index in range(len(tokens) - 1, -1, -1):
         token = tokens[index]
@@ -195,14 +195,14 @@ def _taken_up_side(text: str, question_tokens: list[str], language: str) -> str:
     own_words = {
         token[:5]
         for token in tokens
-        if token not in FUNCTION_WORDS and not cues(language).denies([token], token)
+        if token not in FUNCTION_WORDS and not cues_of(language).denies([token], token)
     }
     is_about = len(about & own_words) * 2 >= max(len(about), 1) or (
         own_words and own_words <= about
     )
     if not is_about:
         return ""
-    return "no" if cues(language).denies(tokens, text) else "yes"
+    return "no" if cues_of(language).denies(tokens, text) else "yes"
 
 
 def _compare_side(target: str, side: str, doubt: str = "") -> Verdict:
@@ -228,8 +228,8 @@ def _explicit_side(text: str, language: str, is_whole: bool = False) -> str:
             not later or not later[0].isalnum() or later.startswith(_PARTICLES)
         ):
             return side
-    yes = words("yes", language)
-    no = words("no", language)
+    yes = cue_words("yes", language)
+    no = cue_words("no", language)
     ambiguous = yes & no
     tokens = [token for token in fold_text(text).tokens if token]
     start = 0
@@ -250,7 +250,7 @@ def _explicit_side(text: str, language: str, is_whole: bool = False) -> str:
     clause = fold(_first_clause(text.strip()).casefold()).split()
     return (
         side
-        if tokens[start] not in cues(language).negations | {"si", "la"}
+        if tokens[start] not in cues_of(language).negations | {"si", "la"}
         or len(clause) <= start + 1
         or len(tokens) < 3
         else ""
@@ -261,11 +261,11 @@ def _echoed_side(text: str, language: str) -> str:
     """What a clause says that has nothing but pronouns, verbs and words such as "true", "not",
     "definitely".
     """
-    true = words("true", language)
-    false = words("false", language)
-    negations = cues(language).negations - false - _NOBODY
+    true = cue_words("true", language)
+    false = cue_words("false", language)
+    negations = cues_of(language).negations - false - _NOBODY
     tokens = [token for token in fold_text(text).tokens if token]
-    sides = words("yes", language) | words("no", language)
+    sides = cue_words("yes", language) | cue_words("no", language)
     echo_words = (true | false | negations | _ECHO) - sides
     if (
         tokens[-1:]
@@ -273,7 +273,7 @@ def _echoed_side(text: str, language: str) -> str:
         and tokens[:-1]
         and ((_ECHO | true) - sides).issuperset(tokens[:-1])
     ):
-        return "yes" if tokens[-1] in words("yes", language) else "no"
+        return "yes" if tokens[-1] in cue_words("yes", language) else "no"
     if (
         not tokens
         or len(tokens) > 6
@@ -307,7 +307,7 @@ def _side_of_restated_clause(
         for token in question_tokens
         if token not in FUNCTION_WORDS and len(token) > 1
     ]
-    negated = {token for token in tokens if cues(language).denies([token], token)}
+    negated = {token for token in tokens if cues_of(language).denies([token], token)}
     own_stems = [
         token[:size]
         for token in tokens
@@ -325,7 +325,7 @@ def _side_of_restated_clause(
         places != sorted(places)
         or not (text.isascii() or korean)
         or not _UNSURE.isdisjoint(tokens)
-        or cues(language).offers(tokens, text)
+        or cues_of(language).offers(tokens, text)
     ):
         return ""
     return "no" if negated else "yes"

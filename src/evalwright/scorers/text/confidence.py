@@ -37,10 +37,12 @@ def stated_confidence(text: str) -> float | None:
     if not matches:
         return None
     last = max(matches, key=lambda match: match.start(1))
-    return _probability(last.group(1).replace(",", "."), (last.group(2) or "").lower())
+    return _parse_probability(
+        last.group(1).replace(",", "."), (last.group(2) or "").lower()
+    )
 
 
-def _probability(number: str, unit: str) -> float | None:
+def _parse_probability(number: str, unit: str) -> float | None:
     confidence = float(number)
     if unit:
         scale = 10.0 if re.fullmatch(r"(?:/\s?|out of )10", unit) else 100.0

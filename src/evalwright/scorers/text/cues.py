@@ -58,7 +58,7 @@ def joined_patterns(table: str) -> str:
 
 
 @cache
-def words(table: str, language: str = "") -> frozenset[str]:
+def cue_words(table: str, language: str = "") -> frozenset[str]:
     """The words of a table, folded as tokens are: of English and one language, or of all where none
     is given.
     """
@@ -72,7 +72,7 @@ def words(table: str, language: str = "") -> frozenset[str]:
     return frozenset(fold(" ".join(chosen_rows).casefold()).split())
 
 
-def anywhere(table: str, text: str) -> bool:
+def has_spaceless_cue(table: str, text: str) -> bool:
     """Whether a word of a script without spaces stands in a text."""
     if table == "negation":
         text = text.replace(_KOREAN_OR, "")
@@ -100,20 +100,24 @@ class Cues:
 
     def __init__(self, language: str) -> None:
         # Portuguese "no" is "in the".
-        self.negations = words("negation", language) - (
+        self.negations = cue_words("negation", language) - (
             {"no"} if language[:2] == "pt" else set()
         )
-        self.alternatives = words("alternative", language)
-        self.turns = words("turn", language)
-        self.aside = words("aside", language)
+        self.alternatives = cue_words("alternative", language)
+        self.turns = cue_words("turn", language)
+        self.aside = cue_words("aside", language)
 
     def denies(self, tokens: Collection[str], text: str) -> bool:
         """Whether a stretch of text holds a negation."""
-        return not self.negations.isdisjoint(tokens) or anywhere("negation", text)
+        return not self.negations.isdisjoint(tokens) or has_spaceless_cue(
+            "negation", text
+        )
 
     def offers(self, tokens: Collection[str], text: str) -> bool:
         """Whether it holds a word such as "or"."""
-        return not self.alternatives.isdisjoint(tokens) or anywhere("alternative", text)
+        return not self.alternatives.isdisjoint(tokens) or has_spaceless_cue(
+            "alternative", text
+        )
 
     def turn_in(self, tokens: Sequence[str]) -> int:
         """The place after the last "but" or the like, 0 where there is none."""
@@ -124,7 +128,7 @@ class Cues:
 
 
 @cache
-def cues(language: str) -> Cues:
+def cues_of(language: str) -> Cues:
     """The cues of a language code such as "de" or "pt-BR"."""
     return Cues(language)
 

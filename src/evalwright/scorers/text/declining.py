@@ -60,7 +60,9 @@ def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | No
     """
     if len(text) > MAX_DECLINING_CHARS:
         return None
-    return _declines(text, language.casefold().replace("_", "-").split("-")[0], beside)
+    return _find_declining(
+        text, language.casefold().replace("_", "-").split("-")[0], beside
+    )
 
 
 def speaks_of_text(declined: Declined) -> bool:
@@ -76,19 +78,19 @@ def speaks_of_text(declined: Declined) -> bool:
 def declining_clause(text: str, language: str = "") -> Declined | None:
     """The first clause of a text that declines, whatever stands beside it."""
     code = language.casefold().replace("_", "-").split("-")[0]
-    for _, clause in _clauses(text[:MAX_DECLINING_CHARS]):
+    for _, clause in _split_clauses(text[:MAX_DECLINING_CHARS]):
         if (declined := _find_phrase(clause, code)) is not None:
             return declined
     return None
 
 
 @lru_cache(maxsize=2048)
-def _declines(text: str, code: str, beside: int) -> Declined | None:
+def _find_declining(text: str, code: str, beside: int) -> Declined | None:
     if word_count(text) > MOST_WORDS:
         return None
     first: Declined | None = None
     others = []
-    for _, clause in _clauses(text):
+    for _, clause in _split_clauses(text):
         declined = _find_phrase(clause, code)
         if declined is None:
             others.append(clause)
@@ -114,7 +116,7 @@ def plain_clause(text: str) -> str:
     )  # the Turkish capital İ becomes i with a dot of its own
 
 
-def _clauses(text: str) -> Iterator[tuple[int, str]]:
+def _split_clauses(text: str) -> Iterator[tuple[int, str]]:
     """The clauses of a text, each with the number of its sentence."""
     turning = _turning_words()
     for number, sentence in enumerate(sentences(text)):

@@ -320,7 +320,7 @@ def possible_readings(text: str, language: str) -> list[str]:
     return list(dict.fromkeys(possible_texts))
 
 
-def tokens(text: str, joining: frozenset[str]) -> list[Token]:
+def tokenize_formula(text: str, joining: frozenset[str]) -> list[Token]:
     """The tokens of a text in signs. joining: words that stand between several answers."""
     tokens_so_far: list[Token] = []
     position = 0
@@ -821,7 +821,7 @@ def parse(text: str, joining: frozenset[str] = frozenset()) -> Tree:
     matrix = _MATRIX.search(text)
     if matrix is not None:
         return _matrix(matrix[1], joining)
-    return parse_tokens(tokens(without_wording(text), joining))
+    return parse_tokens(tokenize_formula(without_wording(text), joining))
 
 
 def without_wording(text: str) -> str:
@@ -887,9 +887,9 @@ def _evaluate(tree: Tree, values: Mapping[str, Fraction]) -> Number:
     if operation == "name":
         if tree[1] == "i" and "i" not in values:
             return 1j
-        return values[tree[1]] if tree[1] in values else _no_value()
+        return values[tree[1]] if tree[1] in values else _refuse_value()
     if operation == "group":
-        return _no_value()
+        return _refuse_value()
     if operation == "function":
         return _applied(tree[1], _evaluate(tree[2], values))
     if operation == "negative":
@@ -899,7 +899,7 @@ def _evaluate(tree: Tree, values: Mapping[str, Fraction]) -> Number:
     if operation == "factorial":
         return _factorial(_evaluate(tree[1], values))
     if operation not in ("+", "-", "*", "/", "ratio", "^", "root", "choose"):
-        return _no_value()
+        return _refuse_value()
     left = _evaluate(tree[1], values)
     right = _evaluate(tree[2], values)
     if operation == "+":
@@ -911,13 +911,13 @@ def _evaluate(tree: Tree, values: Mapping[str, Fraction]) -> Number:
     if operation in ("/", "ratio"):
         return left / right
     if operation == "^":
-        return _raised(left, right)
+        return _raise_to_power(left, right)
     if operation == "root":
         return _root(left, right)
     return _binomial(left, right)
 
 
-def _no_value() -> Number:
+def _refuse_value() -> Number:
     raise Unreadable
 
 
@@ -936,7 +936,7 @@ def _factorial(of: Number) -> Number:
     raise Unreadable
 
 
-def _raised(base: Number, exponent: Number) -> Number:
+def _raise_to_power(base: Number, exponent: Number) -> Number:
     if (
         isinstance(base, Fraction)
         and isinstance(exponent, Fraction)
@@ -948,7 +948,7 @@ def _raised(base: Number, exponent: Number) -> Number:
     if isinstance(base, Fraction) and isinstance(exponent, Fraction) and base >= 0:
         return (
             _root(
-                _raised(base, Fraction(exponent.numerator)),
+                _raise_to_power(base, Fraction(exponent.numerator)),
                 Fraction(exponent.denominator),
             )
             if exponent.numerator.bit_length() < 8 and exponent.denominator > 1

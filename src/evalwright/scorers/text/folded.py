@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from evalwright.scorers.text.cues import label_alternatives, words
+from evalwright.scorers.text.cues import cue_words, label_alternatives
 from evalwright.scorers.text.tokens import Words, word_set
 
 ARTICLES = word_set(
@@ -21,7 +21,7 @@ ARTICLES = word_set(
     " os as um uma het de een ang al"
 )
 
-FUNCTION_WORDS = words("small") | ARTICLES
+FUNCTION_WORDS = cue_words("small") | ARTICLES
 """Words without content of their own, in all languages."""
 
 CASED_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN")

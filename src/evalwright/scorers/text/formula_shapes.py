@@ -68,16 +68,16 @@ Shape = Values | Intervals | Assigned | Matrix | Equation
 def shape_of(tree: Tree) -> Shape:
     """What an expression says as an answer. Raises Unreadable."""
     if _has_sign(tree):
-        return _both_signs(tree)
+        return _shape_of_both_signs(tree)
     operation = tree[0]
     if operation == "group":
         return shape_of(tree[1])
     if operation == "several":
         return _shape_of_several(tree[1])
     if operation == "relation":
-        return _relation(tree[1], tree[2])
+        return _shape_of_relation(tree[1], tree[2])
     if operation == "list":
-        return _listed(tree)
+        return _shape_of_list(tree)
     if operation == "union":
         left = shape_of(tree[1])
         right = shape_of(tree[2])
@@ -123,7 +123,7 @@ def _with_sign(tree: Any, sign: str) -> Any:
     )
 
 
-def _both_signs(tree: Tree) -> Shape:
+def _shape_of_both_signs(tree: Tree) -> Shape:
     """An expression with a plus-minus sign as its two values."""
     plus, minus = (shape_of(_with_sign(tree, sign)) for sign in "+-")
     if isinstance(plus, Values) and isinstance(minus, Values):
@@ -134,7 +134,7 @@ def _both_signs(tree: Tree) -> Shape:
 def _distinct(trees: Sequence[Tree]) -> tuple[Tree, ...]:
     distinct: list[Tree] = []
     for tree in trees[:MAX_VALUES]:
-        if not any(_same(tree, earlier) for earlier in distinct):
+        if not any(_is_same_value(tree, earlier) for earlier in distinct):
             distinct.append(tree)
     return tuple(distinct)
 
@@ -156,12 +156,12 @@ def _is_name(tree: Tree) -> bool:
     )
 
 
-def _relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
+def _shape_of_relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
     if "=>" in signs:
         last = len(signs) - 1 - list(reversed(signs)).index("=>")
         if last == len(signs) - 1:
             return shape_of(sides[-1])
-        return _relation(signs[last + 1 :], sides[last + 1 :])
+        return _shape_of_relation(signs[last + 1 :], sides[last + 1 :])
     if "~" in signs:
         first = list(signs).index("~")
         if first == 0 and (_is_name(sides[0]) or not names_in(sides[1])):
@@ -171,20 +171,20 @@ def _relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
                 else shape_of(sides[0])
             )
         return (
-            _relation(signs[:first], sides[: first + 1])
+            _shape_of_relation(signs[:first], sides[: first + 1])
             if first
             else shape_of(sides[0])
         )
     if "in" in signs:
         return shape_of(sides[-1])
     if all(sign == "=" for sign in signs):
-        return _equated(sides)
+        return _shape_of_equation(sides)
     if all(sign == "!=" for sign in signs) and len(sides) == 2:
         return Equation(sides[0], sides[1], "!=")
-    return _inequality(signs, sides)
+    return _shape_of_inequality(signs, sides)
 
 
-def _equated(sides: Sequence[Tree]) -> Shape:
+def _shape_of_equation(sides: Sequence[Tree]) -> Shape:
     first = sides[0]
     last = sides[-1]
     if _is_name(first) or (first[0] == "list" and all(map(_is_name, first[3]))):
@@ -197,13 +197,13 @@ def _equated(sides: Sequence[Tree]) -> Shape:
     if (
         len(sides) == 2
         and (names_in(first) or names_in(last))
-        and not _same(first, last)
+        and not _is_same_value(first, last)
     ):
         return Equation(first, last)
     return shape_of(last)
 
 
-def _inequality(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
+def _shape_of_inequality(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
     if len(sides) == 2:
         low_first = [(signs[0], sides[0], sides[1])]
     elif len(sides) == 3:
@@ -256,7 +256,9 @@ def _shape_of_several(trees: Sequence[Tree]) -> Shape:
         return Values(tuple(trees), ordered=None)
     shapes = [shape_of(interval) for interval in trees]
     if all(isinstance(shape, Intervals) for shape in shapes):
-        return _combined([shape for shape in shapes if isinstance(shape, Intervals)])
+        return _combine_intervals(
+            [shape for shape in shapes if isinstance(shape, Intervals)]
+        )
     shapes = [
         shape
         for tree, shape in zip(trees, shapes, strict=True)
@@ -304,7 +306,7 @@ def _is_condition(tree: Tree) -> bool:
     return bool(tree[1] == ["!="] or (tree[1] == ["in"] and tree[2][1][0] == "name"))
 
 
-def _combined(shapes: Sequence[Intervals]) -> Shape:
+def _combine_intervals(shapes: Sequence[Intervals]) -> Shape:
     """Several inequalities: what both of them allow, else what any does."""
     intervals = [interval for shape in shapes for interval in shape.parts]
     if len(intervals) == 2:
@@ -324,7 +326,7 @@ def _combined(shapes: Sequence[Intervals]) -> Shape:
     return Intervals(tuple(intervals))
 
 
-def _listed(tree: Tree) -> Shape:
+def _shape_of_list(tree: Tree) -> Shape:
     _, opening, closing, elements = tree
     if len(elements) > MAX_VALUES:
         raise Unreadable
@@ -371,7 +373,7 @@ def as_intervals(shape: Shape) -> Intervals | None:
 # -- comparison ------------------------------------------------------------------------
 
 
-def _same(left: Tree, two: Tree) -> bool:
+def _is_same_value(left: Tree, two: Tree) -> bool:
     try:
         return same_value(left, two)
     except Unreadable:
@@ -409,7 +411,7 @@ def same_shape(target: Shape, answer: Shape) -> bool:
         left = dict(target.values)
         right = dict(answer.values)
         return set(left) <= set(right) and all(
-            _same(left[name], right[name]) for name in left
+            _is_same_value(left[name], right[name]) for name in left
         )
     if isinstance(target, Assigned) and isinstance(answer, Values):
         return _same_assigned(target, answer)
@@ -420,7 +422,7 @@ def same_shape(target: Shape, answer: Shape) -> bool:
 
 def _same_values(target: Values, answer: Values) -> bool:
     if len(target.trees) == len(answer.trees) == 1:
-        if _without_percent(target.trees[0], answer.trees[0]) or _same(
+        if _without_percent(target.trees[0], answer.trees[0]) or _is_same_value(
             target.trees[0], answer.trees[0]
         ):
             return True
@@ -470,7 +472,9 @@ def _without_percent(left: Tree, two: Tree) -> bool:
     """Whether one is a percentage and the other its number, the sign left out."""
     if (left[0] == "percent") is (two[0] == "percent"):
         return False
-    return _same(*(tree[1] if tree[0] == "percent" else tree for tree in (left, two)))
+    return _is_same_value(
+        *(tree[1] if tree[0] == "percent" else tree for tree in (left, two))
+    )
 
 
 def _same_part(left: Tree, two: Tree) -> bool:
@@ -479,7 +483,7 @@ def _same_part(left: Tree, two: Tree) -> bool:
             return same_shape(shape_of(left), shape_of(two))
         except Unreadable:
             return False
-    return _same(left, two)
+    return _is_same_value(left, two)
 
 
 def _same_intervals(target: Intervals | None, answer: Intervals | None) -> bool:
@@ -505,11 +509,11 @@ def _same_intervals(target: Intervals | None, answer: Intervals | None) -> bool:
 def _same_end(left: Tree, two: Tree, closed: bool, other_closed: bool) -> bool:
     if left in (INFINITY, LOWEST) or two in (INFINITY, LOWEST):
         return left == two
-    return closed is other_closed and _same(left, two)
+    return closed is other_closed and _is_same_value(left, two)
 
 
 def _same_matrices(target: Shape, answer: Shape) -> bool:
-    target_rows, two = (_rows(shape) for shape in (target, answer))
+    target_rows, two = (_matrix_rows(shape) for shape in (target, answer))
     if target_rows is None or two is None:
         return False
     if len(target_rows) != len(two) and (
@@ -518,13 +522,15 @@ def _same_matrices(target: Shape, answer: Shape) -> bool:
         flat_one, flat_two = (
             [tree for row in rows for tree in row] for rows in (target_rows, two)
         )
-        return len(flat_one) == len(flat_two) and all(map(_same, flat_one, flat_two))
+        return len(flat_one) == len(flat_two) and all(
+            map(_is_same_value, flat_one, flat_two)
+        )
     return [len(row) for row in target_rows] == [len(row) for row in two] and all(
-        all(map(_same, *rows)) for rows in zip(target_rows, two, strict=True)
+        all(map(_is_same_value, *rows)) for rows in zip(target_rows, two, strict=True)
     )
 
 
-def _rows(shape: Shape) -> tuple[tuple[Tree, ...], ...] | None:
+def _matrix_rows(shape: Shape) -> tuple[tuple[Tree, ...], ...] | None:
     if isinstance(shape, Matrix):
         return shape.rows
     if isinstance(shape, Values) and shape.ordered:
@@ -574,7 +580,7 @@ def _same_assigned(assigned: Assigned, listed: Values) -> bool:
         return False
     if listed.ordered is not False:
         as_written = [tree for _, tree in assigned.values]
-        return all(map(_same, values, listed.trees)) or all(
-            map(_same, as_written, listed.trees)
+        return all(map(_is_same_value, values, listed.trees)) or all(
+            map(_is_same_value, as_written, listed.trees)
         )
     return _same_values(Values(tuple(values), ordered=False), listed)

@@ -214,24 +214,24 @@ def parse_shapes(text: str, language: str) -> tuple[Shape, ...]:
         with suppress(
             Unreadable, RecursionError, OverflowError, ZeroDivisionError, ValueError
         ):
-            shapes.append(shape_of(_trimmed(reading, language)))
+            shapes.append(shape_of(_parse_without_words(reading, language)))
     return tuple(shapes)
 
 
-def _trimmed(text: str, language: str) -> Tree:
+def _parse_without_words(text: str, language: str) -> Tree:
     """The tree of a text without words around it. Raises Unreadable."""
-    joining = joining_words(language)
+    joining = words_between_answers(language)
     with suppress(Unreadable):
         return expressions.parse(text.replace("$", " "), joining)
-    read = expressions.tokens(expressions.without_wording(text), joining)
-    chunks = list(_chunks(read))
+    read = expressions.tokenize_formula(expressions.without_wording(text), joining)
+    chunks = list(_split_into_chunks(read))
     if len(chunks) != 1:
         raise Unreadable
     return expressions.parse_tokens(chunks[0])
 
 
 @lru_cache(maxsize=64)
-def joining_words(language: str) -> frozenset[str]:
+def words_between_answers(language: str) -> frozenset[str]:
     """The words that stand between several answers ("x = 2 or x = 3")."""
     return (
         _JOINING
@@ -279,12 +279,12 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[FoundForm
         flags=re.DOTALL,
     )
     for reading in possible_readings(write_with_signs(text), short_code(language)):
-        read = expressions.tokens(
-            expressions.without_wording(reading), joining_words(language)
+        read = expressions.tokenize_formula(
+            expressions.without_wording(reading), words_between_answers(language)
         )
         end = 0
-        for chunk in list(_chunks(read))[-MAX_CHUNKS:]:
-            for formula_tokens in _parsed(chunk):
+        for chunk in list(_split_into_chunks(read))[-MAX_CHUNKS:]:
+            for formula_tokens in _parse_chunk(chunk):
                 between = reading[end : formula_tokens[0].start]
                 near = reading[
                     max(0, formula_tokens[0].start - _CONTEXT_CHARS) : formula_tokens[
@@ -306,7 +306,7 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[FoundForm
                     places[written] = formula_tokens[0].start
     in_order = sorted(by_text, key=lambda written: places[written])
     return [
-        _in_context(
+        _describe_context(
             written, tuple(by_text[written]), bold, *around.get(written, ("", "", ""))
         )
         for written in in_order
@@ -314,7 +314,7 @@ def _plain_candidates(text: str, language: str, *, bold: bool) -> list[FoundForm
     ]
 
 
-def _in_context(
+def _describe_context(
     written: str,
     shapes: tuple[Shape, ...],
     bold: bool,
@@ -341,7 +341,7 @@ _EDGES = frozenset({",", ";", ":", "'", '"', ".", "?", "&", "and", "=", "*", "=>
 _ENDS = _EDGES | {"(", "{", "-", "+", "\\{"}
 
 
-def _chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
+def _split_into_chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
     """The stretches of tokens without words between them, each without separators at its ends."""
     chunk: list[Token] = []
     for token in [*read, Token("word", "", True, 0)]:
@@ -355,16 +355,16 @@ def _chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
             "'",
         )
         if not breaks and chunk and chunk[-1].kind == "number" == token.kind:
-            yield from _bare_chunk(chunk)
+            yield from _trim_chunk(chunk)
             chunk = [token]
         elif not breaks:
             chunk.append(token)
         else:
-            yield from _bare_chunk(chunk)
+            yield from _trim_chunk(chunk)
             chunk = []
 
 
-def _bare_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
+def _trim_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
     if len(chunk) == 2 and chunk[0].text == "/":
         return  # of a unit in words, "km/h"
     while chunk and (
@@ -388,7 +388,7 @@ def _bare_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
         yield chunk
 
 
-def _parsed(chunk: list[Token]) -> Iterator[list[Token]]:
+def _parse_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
     """The whole of a chunk where it can be read, else its parts between separators, and what an
     equation comes to.
     """
@@ -396,23 +396,23 @@ def _parsed(chunk: list[Token]) -> Iterator[list[Token]]:
         expressions.parse_tokens(chunk)
         yield chunk
         return
-    for section in _split(chunk, expressions.SEPARATORS):
+    for section in _split_at(chunk, expressions.SEPARATORS):
         with suppress(Unreadable):
             expressions.parse_tokens(section)
             yield section
             continue
-        last = list(_split(section, {"=", "=>", "\\approx"}))[-1:]
+        last = list(_split_at(section, {"=", "=>", "\\approx"}))[-1:]
         for tail in last:
             with suppress(Unreadable):
                 expressions.parse_tokens(tail)
                 yield tail
 
 
-def _split(chunk: Sequence[Token], separators: set[str]) -> Iterator[list[Token]]:
+def _split_at(chunk: Sequence[Token], separators: set[str]) -> Iterator[list[Token]]:
     section: list[Token] = []
     for token in [*chunk, Token("sign", next(iter(separators)), True, 0)]:
         if token.text in separators:
-            yield from _bare_chunk(section)
+            yield from _trim_chunk(section)
             section = []
         else:
             section.append(token)

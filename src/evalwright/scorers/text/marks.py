@@ -62,14 +62,14 @@ _NO_NOUNS = frozenset(
 """What of the table of options stands before other things too."""
 
 
-def _nouns() -> str:
+def _option_nouns() -> str:
     """The nouns for an option, as alternatives."""
     return "|".join(
         noun for noun in alternatives("option").split("|") if noun not in _NO_NOUNS
     )
 
 
-def _placed(table: str) -> str:
+def _place_groups(table: str) -> str:
     """The entries of a table of places, in groups named `place1` to `place5`."""
     rows = [row.split("/") for row in _TABLES[table].values()]
     return "|".join(
@@ -88,10 +88,10 @@ def ordinals() -> re.Pattern[str]:
     ends = rf"(?:(?!\w{{3}})|(?:{alternatives('ending')})(?!\w))"
     place_word = (
         rf"(?:(?<![^\W_])(?=(?:{words}){ends})|(?<=[{SPACELESS}])(?="
-        rf"(?:{words})\w{{0,2}}(?:{_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}"
-        rf"(?:{_nouns()})))"
+        rf"(?:{words})\w{{0,2}}(?:{_option_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}"
+        rf"(?:{_option_nouns()})))"
     )
-    return re.compile(rf"{place_word}(?:{_placed('ordinal')})", re.IGNORECASE)
+    return re.compile(rf"{place_word}(?:{_place_groups('ordinal')})", re.IGNORECASE)
 
 
 @cache
@@ -99,10 +99,10 @@ def option_numbers() -> re.Pattern[str]:
     """An option's noun and its number in words ("option three") in all languages, in groups named
     `place1` to `place5`.
     """
-    nouns = rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:{_nouns()})"
+    nouns = rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:{_option_nouns()})"
     after = rf"(?![^\W_])|(?=(?:{alternatives('ending')}))"
     return re.compile(
         rf"{nouns}(?: (?:{alternatives('article')}))?"
-        rf" ?(?:{_placed('cardinal')})(?:{after})",
+        rf" ?(?:{_place_groups('cardinal')})(?:{after})",
         re.IGNORECASE,
     )

@@ -125,7 +125,7 @@ def plain(text: str) -> str:
     Markdown, LaTeX, code quoting, HTML tags and citations such as [2] or [1, 3] are taken off.
     """
     if not text.isascii():
-        text = _one_spelling(text)
+        text = _normalise_signs(text)
     if "\n" in text:
         # The items of a list are set apart as in "one; two".
         text, n_items = _NEXT_ITEM.subn(";\n", text)
@@ -145,7 +145,7 @@ _WIDE_THOUSANDS = re.compile(r"(?<=[０-９])，(?=[０-９]{3}(?![０-９]))")
 """A comma of full width that parts thousands."""
 
 
-def _one_spelling(text: str) -> str:
+def _normalise_signs(text: str) -> str:
     text = _WIDE_THOUSANDS.sub(",", text)
     text = _SUPERSCRIPT_RUN.sub(
         lambda run: "^" + run.group().translate(_SUPERSCRIPTS), text
@@ -284,7 +284,7 @@ def _without_latex(text: str) -> str:
     )
     for _ in range(3):
         changed = _SCRIPT.sub(
-            _script, _FRACTION.sub(r" \1/\2", _WRAPPER.sub(r"\1", text))
+            _replace_script, _FRACTION.sub(r" \1/\2", _WRAPPER.sub(r"\1", text))
         )
         if changed == text:
             break
@@ -297,7 +297,7 @@ def _without_latex(text: str) -> str:
     )
 
 
-def _script(script: re.Match[str]) -> str:
+def _replace_script(script: re.Match[str]) -> str:
     return ("^" if script.group(1) == "^" else "") + script.group(2)
 
 

@@ -225,14 +225,14 @@ def _read_digits(match: re.Match[str], text: str, language: str) -> Number | Non
     step = Decimal(1).scaleb(int(values[0].as_tuple().exponent))
     figures = len(re.sub(r"\D", "", written).lstrip("0"))
     if (mixed := _MIXED.match(text, end)) is not None and len(written) <= 4:
-        values = (values[0] + _ratio(mixed[1], mixed[2]),)
+        values = (values[0] + _divide(mixed[1], mixed[2]),)
         end = mixed.end()
     elif (mixed := _MIXED_KOREAN.match(text, end)) is not None and written.isdecimal():
-        values = (values[0] + _ratio(mixed[2], mixed[1]),)
+        values = (values[0] + _divide(mixed[2], mixed[1]),)
         end = mixed.end()
     elif (below := _FRACTION.match(text, end)) is not None and written.isdecimal():
         over = below[2] or below[3]
-        values = (_ratio(over, written) if over else _ratio(written, below[1]),)
+        values = (_divide(over, written) if over else _divide(written, below[1]),)
         end = below.end()
     if (power := _POWER.match(text, end)) is not None:
         exponent = int((power[1] or power[2]).replace("−", "-"))
@@ -268,7 +268,7 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
     step = number.step
     before = text[max(0, number.start - 1) : number.start]
     if (myriads := _MYRIADS.match(text, end)) is not None and not number.word:
-        values = _with_myriads(values, myriads.group())
+        values = _multiply_myriads(values, myriads.group())
         step = Decimal(0)
         end = myriads.end()
     paid = _MONEY.search(text[max(0, number.start - 5) : number.start]) is not None
@@ -329,7 +329,7 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
     )
 
 
-def _with_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]:
+def _multiply_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]:
     """The values times the characters that follow, and what is added.
 
     Example: the "億2500万" of "1億2500万".
@@ -435,7 +435,7 @@ def _with_context(numbers: Sequence[Number], text: str) -> Iterator[Number]:
         )
 
 
-def _ratio(above: str, below: str) -> Decimal:
+def _divide(above: str, below: str) -> Decimal:
     with localcontext() as context:
         context.prec = 34
         return Decimal(above) / Decimal(below)

@@ -36,12 +36,14 @@ def require(language: str, feature: str) -> None:
 def segmented(text: str, language: str) -> list[str]:
     """Words by PyThaiNLP's dictionary, or jieba's; a long text is read in the limited process."""
     if len(text) > _LONG:
-        words: list[str] = bounded.call(_segmented, text, language, seconds=10.0)
+        words: list[str] = bounded.call(
+            _segment_by_library, text, language, seconds=10.0
+        )
         return words
-    return _segmented(text, language)
+    return _segment_by_library(text, language)
 
 
-def _segmented(text: str, language: str) -> list[str]:
+def _segment_by_library(text: str, language: str) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if language == "th":
@@ -80,7 +82,7 @@ def rouge_words(text: str, language: str) -> list[str]:
         words = _syllables(plain)
     else:
         words = []
-    return [word for word in words if word] or _pieces(plain)
+    return [word for word in words if word] or _split_pieces(plain)
 
 
 def _is_space(char: str) -> bool:
@@ -97,7 +99,7 @@ def _is_punctuation(char: str) -> bool:
     return char in string.punctuation or unicodedata.category(char)[0] == "P"
 
 
-def _pieces(text: str) -> list[str]:
+def _split_pieces(text: str) -> list[str]:
     """Runs of letters and of digits, with their marks; every sign and every Chinese character
     alone.
     """

@@ -55,11 +55,13 @@ def segment(text: str, language: str) -> list[str]:
             for line in piece.split("\n")
             if line.strip()
         ]
-        words = [word for line in lines for word in _japanese().parse(line).split()]
+        words = [
+            word for line in lines for word in _japanese_tagger().parse(line).split()
+        ]
         return [word for word in words if any(map(str.isalnum, word))]
     import icu
 
-    breaks = _breaks(language)
+    breaks = _break_iterator(language)
     # Places are counted in UTF-16.
     units = text.encode("utf-16-le", "replace")
     breaks.setText(icu.UnicodeString(units.decode("utf-16-le")))
@@ -93,7 +95,7 @@ def library(language: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _japanese() -> Any:
+def _japanese_tagger() -> Any:
     import ipadic
     import MeCab
 
@@ -101,7 +103,7 @@ def _japanese() -> Any:
 
 
 @lru_cache(maxsize=8)
-def _breaks(language: str) -> Any:
+def _break_iterator(language: str) -> Any:
     import icu
 
     return icu.BreakIterator.createWordInstance(icu.Locale(language))

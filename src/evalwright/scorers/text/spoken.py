@@ -98,7 +98,7 @@ def spoken(text: str, code: str) -> Spoken:
     unquoted = _QUOTED.sub(" ", text)
     text = text if _is_brief(unquoted) else unquoted
     if _is_latin_reply(text, code):
-        return Spoken(0.0, _letters(text), (identify(text)[0] or _UNDETERMINED,))
+        return Spoken(0.0, _count_letters(text), (identify(text)[0] or _UNDETERMINED,))
     letters_by_language: Counter[str] = Counter()
     brief = ""
     for sentence in (
@@ -111,9 +111,11 @@ def spoken(text: str, code: str) -> Spoken:
         if _is_brief(sentence) and not tells:
             brief = f"{brief} {sentence}"
         else:
-            letters_by_language[_language(sentence, code)] += _letters(sentence)
+            letters_by_language[_language_of_sentence(sentence, code)] += (
+                _count_letters(sentence)
+            )
     if not _is_brief(brief):
-        letters_by_language[_language(brief, code)] += _letters(brief)
+        letters_by_language[_language_of_sentence(brief, code)] += _count_letters(brief)
     del letters_by_language[""]
     total = letters_by_language.total()
     return Spoken(
@@ -130,7 +132,7 @@ def _is_latin_reply(text: str, code: str) -> bool:
     Single letters are those of options and formulas; abbreviations ("DNA") and names that no
     English word binds ("Guido van Rossum") are written so in every language.
     """
-    if in_script("a", code) or in_script(text, "en") < _letters(text):
+    if in_script("a", code) or in_script(text, "en") < _count_letters(text):
         return False
     words = [word for word in _LATIN_WORD.findall(text) if len(word) > 1]
     if sum(not _ABBREVIATION.fullmatch(word) for word in words) < LATIN_REPLY_WORDS:
@@ -140,7 +142,7 @@ def _is_latin_reply(text: str, code: str) -> bool:
     return not are_names or _ENGLISH_IN_NAMES.search(text) is not None
 
 
-def _language(sentence: str, code: str) -> str:
+def _language_of_sentence(sentence: str, code: str) -> str:
     """The language of a sentence, `code` where it may be that; "" where nothing says."""
     if speaks(sentence, code) or _has_foreign_terms(sentence, code):
         return code
@@ -153,7 +155,7 @@ def _has_foreign_terms(sentence: str, code: str) -> bool:
     """
     own_letters = in_script(sentence, code)
     if in_script("a", code) or own_letters < max(
-        FEWEST_OWN_LETTERS, LEAST_OWN_SHARE * _letters(sentence)
+        FEWEST_OWN_LETTERS, LEAST_OWN_SHARE * _count_letters(sentence)
     ):
         return False
     words = [
@@ -177,7 +179,7 @@ def _in_another_script(sentence: str, code: str) -> bool:
     )
     if code == "ja":  # Chinese characters are Japanese too
         foreign -= sum("\u3400" <= char <= "\u9fff" for char in sentence)
-    return 2 * foreign >= max(1, _letters(sentence))
+    return 2 * foreign >= max(1, _count_letters(sentence))
 
 
 def _without_names(sentence: str, code: str) -> str:
@@ -191,12 +193,13 @@ def _without_names(sentence: str, code: str) -> str:
         remaining = _BRACKET.sub(
             lambda bracket: (
                 bracket.group()
-                if 2 * in_script(bracket.group(), code) >= _letters(bracket.group())
+                if 2 * in_script(bracket.group(), code)
+                >= _count_letters(bracket.group())
                 else " "
             ),
             sentence,
         )
-    return remaining if _letters(remaining) else sentence
+    return remaining if _count_letters(remaining) else sentence
 
 
 def _is_brief(text: str) -> bool:
@@ -204,9 +207,9 @@ def _is_brief(text: str) -> bool:
     if _NAME.fullmatch(text.strip(" .*:\n")):
         return True
     if _SPACELESS_LETTER.search(text):
-        return _letters(text) < _FEWEST_LETTERS
+        return _count_letters(text) < _FEWEST_LETTERS
     return len(_LATIN_WORD.findall(text)) < _FEWEST_WORDS
 
 
-def _letters(text: str) -> int:
+def _count_letters(text: str) -> int:
     return sum(map(str.isalpha, text))

@@ -40,7 +40,7 @@ class Words:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.cased = _split(text)
+        self.cased = _split_words(text)
         tokens = " ".join(self.cased).casefold().split(" ") if self.cased else []
         if "'" in text:
             tokens = [
@@ -63,7 +63,7 @@ class Words:
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
         """Where each word stands in `text`."""
-        return [match.span() for match in _matches(self.text)]
+        return [match.span() for match in _match_words(self.text)]
 
 
 def fold(text: str) -> str:
@@ -109,13 +109,13 @@ def _without_apostrophe(token: str) -> str:
     return (token.removesuffix("'s") or token).replace("'", "")
 
 
-def _split(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     if text.isascii() or max(text) < _FIRST_MARK:
         return _SIMPLE.findall(text)
-    return [text[match.start() : match.end()] for match in _matches(text)]
+    return [text[match.start() : match.end()] for match in _match_words(text)]
 
 
-def _matches(text: str) -> list[re.Match[str]]:
+def _match_words(text: str) -> list[re.Match[str]]:
     if text.isascii() or max(text) < _FIRST_MARK:
         return list(_SIMPLE.finditer(text))
     return list(_SHAPED.finditer(text.translate(_SHAPES)))

@@ -189,7 +189,7 @@ def _parse_simple_unit(
     for form, stop in forms:
         if form in names:
             factor, dimension = names[form]
-            power = _power(match["power"] or match["after"] or "")
+            power = _exponent_of(match["power"] or match["after"] or "")
             stop = match.end("after") if match["after"] and stop == end else stop
             if match["raised"] and stop == end:
                 power = 2 if match["raised"] in "2²" else 3
@@ -199,7 +199,7 @@ def _parse_simple_unit(
     return None
 
 
-def _power(word: str) -> int:
+def _exponent_of(word: str) -> int:
     """2 for "square", 3 for "cubic", in any language of the table, else 1."""
     if not word:
         return 1
@@ -220,12 +220,12 @@ ORDINALS = frozenset(("번째", "番目"))
 
 def counter_after(text: str, start: int) -> tuple[str, int] | None:
     """The counter that begins at a place of a text, as its group is called, and where it ends."""
-    match = None if text.isascii() else _counters().match(text, start)
-    return (_groups()[match[1]], match.end()) if match else None
+    match = None if text.isascii() else _counter_pattern().match(text, start)
+    return (_counter_groups()[match[1]], match.end()) if match else None
 
 
 @cache
-def _groups() -> dict[str, str]:
+def _counter_groups() -> dict[str, str]:
     groups = [
         group.split("/")
         for row in number_table("counters").values()
@@ -235,8 +235,8 @@ def _groups() -> dict[str, str]:
 
 
 @cache
-def _counters() -> re.Pattern[str]:
-    names = sorted(_groups(), key=len, reverse=True)
+def _counter_pattern() -> re.Pattern[str]:
+    names = sorted(_counter_groups(), key=len, reverse=True)
     return re.compile(
         rf"\s?({'|'.join(map(re.escape, names))})(?!데|가요|지(?![가-힣]))"
     )
