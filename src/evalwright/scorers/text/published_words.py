@@ -119,13 +119,15 @@ def _split_pieces(text: str) -> list[str]:
 
 
 _HAN = re.compile(
-    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
 _ASAT = "\u103a"
 _DOT = "\u1037"
 _STACKED = "\u1039"
 _DEPENDENT = frozenset(
-    "\u102b\u102c\u102d\u102e\u102f\u1030\u1031\u1032\u1036\u1037\u1038\u103a\u103b\u103c\u103d\u103e"
+    "\u102b\u102c\u102d\u102e\u102f\u1030\u1031\u1032"
+    "\u1036\u1037\u1038\u103a\u103b\u103c\u103d\u103e"
 )
 
 
