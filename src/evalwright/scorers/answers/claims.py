@@ -48,8 +48,9 @@ _IS = (
 
 
 def _mark_pattern(table: str) -> str:
-    """A mark of a script with spaces: the noun with its ending, up to four words, and what links it
-    to the answer.
+    """The pattern of an answer mark in a script with spaces.
+
+    A mark is a noun such as "answer", up to four words, and what links it to the answer.
     """
     return (
         rf"(?:{alternatives(table, True)})(?:(?:{alternatives('suffix')})(?![^\W_]))?{_END}"
@@ -108,7 +109,10 @@ BOLD_TEXT = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
 
 
 class Claim(NamedTuple):
-    """Where the mark begins and its content begins and ends, and how it was found."""
+    """Where a reply marks its answer, and by which rule.
+
+    `mark_start` is where the mark begins, `start` and `end` are the ends of what it sets apart.
+    """
 
     mark_start: int
     start: int
@@ -117,7 +121,7 @@ class Claim(NamedTuple):
 
 
 def find_claims(text: str) -> Iterator[Claim]:
-    """The claims of a text, in no order."""
+    """Find all claims of a reply; they come in no order."""
     for tag in _TAG.finditer(text):
         group = 2 if tag[2] else 3
         yield Claim(
@@ -143,7 +147,7 @@ def find_claims(text: str) -> Iterator[Claim]:
 
 
 def _claim_behind_mark(text: str, mark: re.Match[str]) -> Claim | None:
-    """What a mark sets apart: the rest of its line, or the next line."""
+    """The claim of a mark: the rest of its line, or the next line."""
     groups = mark.groupdict()
     line = text.rfind("\n", 0, mark.start()) + 1
     before = text[max(line, mark.start() - 24) : mark.start()]

@@ -53,14 +53,14 @@ in 1945".
 
 @dataclass(frozen=True)
 class DateReader:
-    """The target dates of one sample, against which replies are judged."""
+    """Judges replies against the target dates of one sample."""
 
     targets: Sequence[Date]
     question: str
     language: str
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """What a reply is worth. It is not empty and does not decline."""
+        """Whether the reply gives a target date; it is not empty and does not decline."""
         text = reply.text
         dates = find_dates(Words(text))
         if not dates:
@@ -140,10 +140,10 @@ def _is_alternative(
 
 
 def _stem_word(token: str) -> str:
-    """A word as it is compared with the question's: its first letters, or the consonants of a short
-    one ("sank", "sink").
+    """Shorten a word so that its forms compare equal.
 
-    A short past tense is its verb: "ended" is "end".
+    It keeps the first four letters of a long word, the consonants of a short one ("sank",
+    "sink"), and the verb of a short past tense ("ended" is "end").
     """
     if token.isascii() and len(token) <= MAX_SHORT_PAST_CHARS and token.endswith("ed"):
         token = token[:-1] if token.endswith("eed") else token[:-2]
@@ -160,11 +160,11 @@ def _choose_date(
     question_stems: set[str],
     targets: Sequence[Date],
 ) -> tuple[FoundDate, bool]:
-    """The date that answers, and whether it surely is meant.
+    """Choose the date that answers, and say whether it surely is the one.
 
-    The only one; the only one in bold; the one with which the reply opens; the one whose clause
-    says most of the question's words; the first. A date without a part that every target has is
-    passed over.
+    In this order: the only date; the only one in bold; the one with which the reply opens; the
+    one whose clause has most of the question's words; the first. Dates that lack a part which
+    every target has are passed over.
     """
     text = reply.text
     needed = [
@@ -220,7 +220,7 @@ def _choose_date(
 
 
 def _read_date_in_words(text: str, targets: Sequence[Date], language: str) -> Verdict:
-    """A date with its numbers in words: only what is right can be seen of it."""
+    """Judge a reply whose date is written in words; only a right date can be recognised."""
     tokens = [token.casefold() for token in Words(text).tokens]
     integers = (
         number
@@ -245,9 +245,7 @@ def _read_date_in_words(text: str, targets: Sequence[Date], language: str) -> Ve
 def _doubt_about_words(
     text: str, targets: Sequence[Date], named: set[int], language: str
 ) -> str:
-    """Why a reply without a date that can be read might still give one; "" where nothing in it can
-    be a target's part.
-    """
+    """Why a reply without a readable date might still give one; "" if it cannot."""
     if language != "en":
         return "perhaps a date in words or in a form that is not read"
     numbers = find_numbers(text, language)

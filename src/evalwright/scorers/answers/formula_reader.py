@@ -140,14 +140,14 @@ _DECIMALS = re.compile(r"(?<![\w.])\d+[.,](\d+)(?![\d.,])")
 
 @dataclass(frozen=True)
 class FormulaReader:
-    """The target formulas of one sample, against which replies are judged."""
+    """Judges replies against the target formulas of one sample."""
 
     targets: tuple[str, ...]
     question: str
     language: str = "en"
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """What a reply is worth. It is not empty and does not decline."""
+        """Whether the reply gives a target formula; it is not empty and does not decline."""
         targets = tuple(last_box(target) or target for target in self.targets)
         target_shapes = [
             shape for target in targets for shape in parse_shapes(target, self.language)
@@ -193,7 +193,7 @@ class FormulaReader:
 
 
 def _in_another_unit(reply: ParsedReply, targets: Sequence[str], language: str) -> bool:
-    """Whether a reply of one number has it in a unit that no target has."""
+    """Whether the only number of a reply has a unit that no target has."""
     numbers = find_numbers(reply.text[:MAX_REGION_CHARS], language)
     target_units = [
         number.unit
@@ -325,8 +325,9 @@ def _judge_formulas(
 
 
 def _answer_regions(reply: ParsedReply) -> Iterator[tuple[str, bool]]:
-    """Where the answer may be, the likeliest place first: the claim; without one, the last
-    sentences with formulas.
+    """The places where the answer may be, the likeliest first, and whether each is final.
+
+    That is the claim, or without one the last sentences with formulas.
     """
     raw = last_box(reply.as_written) or reply.as_written or reply.text
     if reply.marked:
@@ -342,7 +343,7 @@ def _answer_regions(reply: ParsedReply) -> Iterator[tuple[str, bool]]:
 
 
 def _doubt_about(there: Sequence[FoundFormula], index: int, *, is_final: bool) -> str:
-    """Why a reader might argue with a formula that is the target."""
+    """Why a reader might argue with a formula that equals the target."""
     if not is_final:
         return "it is not in the last sentence"
     later = [
@@ -365,12 +366,11 @@ def _conclusion_behind(
     question: str,
     is_claim: bool,
 ) -> FoundFormula | None:
-    """What a reply concludes behind a formula that is the target, so that this one was a step of
-    it.
+    """The conclusion that follows a formula equal to the target, which was then only a step.
 
-    A check, a reason, an aside, what is denied, the same in other units and what the question names
-    are no conclusions. A claim, what is in bold or itself concluded, and two numbers that nothing
-    is computed of, stand unless a word concludes.
+    A check, a reason, an aside, a denial, the same value in other units and numbers of the
+    question are no conclusions. A claim, a formula in bold and two numbers that nothing is
+    computed from stand, unless a word such as "so" concludes.
     """
     numbers_asked = set(re.findall(r"\d+(?:[.,]\d+)*", question))
     stands = is_claim or here.bold or _CONCLUDING.search(here.before) is not None
@@ -405,13 +405,13 @@ def _conclusion_behind(
 
 
 def _is_computed(candidate: FoundFormula) -> bool:
-    """Whether a formula says what an operation on numbers comes to ("5+1 = 6")."""
+    """Whether a formula is the result of an operation on numbers ("5+1 = 6")."""
     left, equals, _ = candidate.text.rpartition("=")
     return bool(equals) and len(re.findall(r"\d+", left)) > 1
 
 
 def _is_of_kind(candidate: FoundFormula, here: FoundFormula) -> bool:
-    """Whether two formulas are both numbers, or both several values or intervals."""
+    """Whether two formulas are both numbers, or both lists of values or intervals."""
     number = _single_number(candidate)
     target_number = _single_number(here)
     if number is not None or target_number is not None:
@@ -424,7 +424,7 @@ def _is_of_kind(candidate: FoundFormula, here: FoundFormula) -> bool:
 
 
 def _is_rounded_form(candidate: FoundFormula, here: FoundFormula) -> bool:
-    """Whether a number is another one within a hundredth ("9π, that is 28.27")."""
+    """Whether a number equals another within one percent ("9π, that is 28.27")."""
     number = _single_number(candidate)
     target_number = _single_number(here)
     return (
@@ -437,9 +437,7 @@ def _is_rounded_form(candidate: FoundFormula, here: FoundFormula) -> bool:
 def _is_unasked_percentage(
     candidate: FoundFormula, target_shapes: Sequence[Shape], question: str
 ) -> bool:
-    """Whether a percentage has the number of a target that is none, and the question asks for no
-    percentage.
-    """
+    """Whether a formula is the target with a percent sign that neither target nor question has."""
     if "%" not in candidate.text or _PERCENT_ASKED.search(question):
         return False
     shape = candidate.shapes[0]
@@ -468,8 +466,9 @@ def _equal_in_value(target: Values, shape: Values) -> bool:
 
 
 def _gives_parts_one_by_one(there: Sequence[FoundFormula], target: Shape) -> bool:
-    """Whether the numbers of a sentence are those of a target of several ("from -4 to 4", "x is 2
-    and y is 5"), in its order.
+    """Whether the numbers of a sentence are the values of the target, in its order.
+
+    Examples: "from -4 to 4" for an interval, "x is 2 and y is 5".
     """
     interval = as_intervals(target)
     if interval is not None and len(interval.parts) == 1:
@@ -511,7 +510,7 @@ def _find_rounded_target(
     target_shapes: Sequence[Shape],
     targets: Sequence[str],
 ) -> str:
-    """A candidate that is a target rounded to at least three figures; or ""."""
+    """The formula that is a target rounded to at least three figures; "" without one."""
     for candidate in there[-1:]:
         for shape in candidate.shapes:
             for target in target_shapes:
@@ -551,9 +550,7 @@ def _is_rounded_target(
 def _in_asked_form(
     candidate: FoundFormula, target_shapes: Sequence[Shape], question: str
 ) -> bool:
-    """Whether a formula that is equal to the target is as far worked out, where the question asks
-    for a form.
-    """
+    """Whether a formula equal to the target is simplified as far as the question asks."""
     if not _FORM_ASKED.search(question):
         return True
     targets = [_numbers_in_shape(shape) for shape in target_shapes]
@@ -561,9 +558,7 @@ def _in_asked_form(
 
 
 def _numbers_in_shape(shape: Shape) -> list[str]:
-    """The numbers that stand in an answer but 1, a power of a number as its factors, in order of
-    size.
-    """
+    """All numbers of an answer except 1, sorted; powers are written out as factors."""
     trees = shape.trees if isinstance(shape, Values) else (shape,)
     return sorted(leaf for tree in trees for leaf in _numbers_in(tree))
 
@@ -590,7 +585,7 @@ def _written_alike(raw: str, target: str) -> bool:
 
 
 def write_formula(reply: ParsedReply, language: str = "en") -> str:
-    """The formula that a reply gives, in one spelling: a number as a fraction in lowest terms."""
+    """Write the formula of a reply in one spelling; a number as a fraction in lowest terms."""
     for region, _ in _answer_regions(reply):
         there = find_formulas(region, language)
         if not there:

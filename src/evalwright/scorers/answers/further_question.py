@@ -47,11 +47,13 @@ _WORD = re.compile(r"[^\W_]+|[#:]")
 def before_next_question(
     reply: str, question: str, answered: Callable[[str], bool], n_options: int = 0
 ) -> str:
-    """A reply up to a further question that it asks; all of it where it asks none.
+    """Cut a reply off where it goes on to ask a question of its own.
 
-    answered: whether a beginning of the reply holds an answer, without which nothing is cut off.
-    n_options: how many options the question has; a line with a number that an option can have may
-    be one.
+    Args:
+        reply: the whole reply.
+        question: the question of the sample, whose first words open a further one too.
+        answered: whether the beginning of a reply holds an answer; nothing is cut off before.
+        n_options: number of options; a numbered line up to it may be an option.
     """
     lines = reply.split("\n", MAX_LINES)
     begun = _first_words(question)
@@ -97,8 +99,9 @@ def _begins_question(
 
 
 def _first_words(text: str) -> tuple[str, ...]:
-    """The first words of a text, by which a further question of the same form is known; () where it
-    is too short.
+    """The first words of a question, by which the next one of the same form is recognised.
+
+    Returns () for a text that is too short.
     """
     text = re.sub(
         r"^\s*(?:Q|Question|Problem)?\s*\d*\s*[.:)]\s*", "", text[:200].casefold()

@@ -17,11 +17,10 @@ from evalwright.scorers.text.folded import (
 
 
 def describe_likeness(content: Sequence[str], targets: Sequence[NameTarget]) -> str:
-    """What makes a name's content like a target, in words: a spelling, an ending, a part, an
-    abbreviation; "" where nothing does.
+    """Describe what makes a name resemble a target; "" if nothing does.
 
-    A name that shares a word with the target, beside words that are plainly others ("Atlantic
-    Ocean", "Saint Lucia"), is not like it.
+    A name that shares a word with the target and differs plainly in another ("Atlantic Ocean",
+    "Saint Lucia") does not resemble it.
     """
     for target in targets:
         if _differs_in_numeral(content, target):
@@ -88,7 +87,7 @@ _NUMERAL = re.compile(
 
 
 def _differs_in_numeral(content: Sequence[str], target: NameTarget) -> bool:
-    """Whether a name is the target but for a number in it that is written in another way."""
+    """Whether a name is the target with its number written differently ("Gemini Two")."""
     target_words = [
         token
         for token in target.tokens
@@ -103,9 +102,7 @@ def _differs_in_numeral(content: Sequence[str], target: NameTarget) -> bool:
 
 
 def _has_other_words(content: Sequence[str], target: NameTarget) -> bool:
-    """Whether a name and a target each have words of their own that are not alike, beside words
-    that they share or not at all.
-    """
+    """Whether name and target each have a word that resembles none of the other."""
     core = [token for token in target.tokens if token not in ARTICLES]
     if len(core) < 2 or len(content) < 2:
         return False
@@ -146,7 +143,7 @@ MAX_ABBREVIATION_CHARS = 5
 
 
 def _resembles(word: str, target_word: str) -> bool:
-    """Whether one word may be a spelling, an ending or a short form of another."""
+    """Whether a word may be a spelling, an ending or a short form of a target's word."""
     if word == target_word:
         return len(word) > 1 or not word.isascii()
     shorter, longer = sorted((word, target_word), key=len)
@@ -169,11 +166,11 @@ def _resembles(word: str, target_word: str) -> bool:
 
 
 def is_loosely_like(content: Sequence[str], targets: Sequence[NameTarget]) -> bool:
-    """Whether a word of a name's content may be a target's: misspelt, inflected, transliterated, a
-    part of it, an abbreviation.
+    """Whether any word of a name may be a target's, for languages whose forms we know less
+    well.
 
-    A name of as many words that differs from the target in one of them, and there plainly, is not
-    near ("Atlantic Ocean").
+    A name that differs from the target plainly in one of its words ("Atlantic Ocean") is not
+    like it.
     """
     near = [target for target in targets if _is_loosely_like(content, target)]
     return bool(near) and not all(
@@ -216,7 +213,7 @@ def _differs_in_one_word(content: Sequence[str], target: NameTarget) -> bool:
 
 
 def _resembles_loosely(word: str, target_word: str) -> bool:
-    """Whether one word may be a spelling, an ending or a short form of another."""
+    """As `_resembles`, with a lower bar: any three first letters in common are enough."""
     if word == target_word or (
         min(len(word), len(target_word)) >= 3
         and (word.startswith(target_word) or target_word.startswith(word))
@@ -231,7 +228,7 @@ def _resembles_loosely(word: str, target_word: str) -> bool:
 
 
 def differs_in_digits(tokens: Sequence[str], target_tokens: Sequence[str]) -> bool:
-    """Whether a text is a target with another number in it: "World War I", "H2O2", "Carbon-12"."""
+    """Whether a text is a target with another number: "World War I", "H2O2", "Carbon-12"."""
     text, target_text = (
         "".join(token for token in words if token not in ARTICLES)
         for words in (tokens, target_tokens)

@@ -49,7 +49,7 @@ MAX_LIKE_WORDS = 4
 
 
 class NameReader:
-    """The target names of one sample, against which replies are judged."""
+    """Judges replies against the target names of one sample."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class NameReader:
         )
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """What a reply is worth. It is not empty and does not decline."""
+        """Whether the reply gives a target name; it is not empty and does not decline."""
         if (
             self.sentences.is_target(reply.text)
             and not reply.after
@@ -95,7 +95,7 @@ class NameReader:
         return verdict
 
     def _lists_all_things(self, text: str) -> bool:
-        """Whether a target of several things ("red, green and blue") is given, in any order."""
+        """Whether the reply lists all things of a target ("red, green and blue"), in any order."""
         if len(text) > 300:
             return False
         named = self._split_things(text.strip(" ."))
@@ -108,9 +108,7 @@ class NameReader:
         return False
 
     def _lists_candidates(self, text: str) -> bool:
-        """Whether a text is nothing but a list of bare names, one of them a target: "Paris; Lyon",
-        "1. Paris 2. Lyon".
-        """
+        """Whether the reply is only a list of names with a target among them: "Paris; Lyon"."""
         if len(text) > 300:
             return False
         if _MARKED.search(text, 1) and not _MARKED.match(text):
@@ -188,8 +186,9 @@ class NameReader:
     def _judge_without_target(
         self, reply: ParsedReply, sentences: Sequence[ReadSentence]
     ) -> Verdict:
-        """No sentence gives the target: wrong, unless what stands there may be a target in other
-        words.
+        """Judge a reply in which no sentence gives the target.
+
+        It is wrong, and unsure where it may be a target in other words.
         """
         named = next(
             (
@@ -229,8 +228,8 @@ class NameReader:
         return incorrect(f"{quoted} has no target", doubt)
 
     def _targets_with_counter_twice(self) -> list[str]:
-        """Korean targets of a number and a counter, as a sentence that adds the counter again has
-        them: "32개개" for "32개".
+        """Korean targets with their counter repeated, as some replies have it: "32개개" for
+        "32개".
         """
         joined = ["".join(target.tokens) for target in self.targets]
         return [f"{text}{text[-1]}" for text in joined if _KOREAN_COUNT.fullmatch(text)]

@@ -113,9 +113,7 @@ NAMESAKES = tuple(label_alternatives("namesake").split("|"))
 
 
 def _has_all_words(words: Sequence[str], target_words: Sequence[str]) -> bool:
-    """Whether words hold all that are wanted, written together or apart, as an initial or with a
-    slip.
-    """
+    """Whether a name has all words of a target: joined, as initials or with a slip."""
     ends = range(len(words) + 1)
     runs = {"".join(words[start:end]) for end in ends for start in range(end)}
     return all(
@@ -129,7 +127,7 @@ def _has_all_words(words: Sequence[str], target_words: Sequence[str]) -> bool:
 
 
 class SentenceAnswer(Enum):
-    """What a sentence does with the question."""
+    """What a sentence answers."""
 
     GIVES = "gives the target"
     OTHER = "gives another answer"
@@ -138,8 +136,9 @@ class SentenceAnswer(Enum):
 
 
 class ReadSentence(NamedTuple):
-    """What a sentence says, why, and what a careful reader might argue with. firm: it is a bare
-    name or takes up the question.
+    """What a sentence answers, why, and what a careful reader might argue with.
+
+    `firm` is set for a bare name and for a sentence in words of the question.
     """
 
     answer: SentenceAnswer
@@ -152,7 +151,7 @@ SILENT = ReadSentence(SentenceAnswer.SILENT)
 
 
 class SentenceReader:
-    """What a sentence does with the question: gives a target, another answer, or none."""
+    """Reads single sentences against the target names and the question of one sample."""
 
     def __init__(
         self,
@@ -222,8 +221,9 @@ class SentenceReader:
         )
 
     def describe_likeness(self, content: Sequence[str]) -> str:
-        """What makes words like a target; in other languages than English any shared letters do, as
-        less is known of their forms.
+        """Describe what makes words resemble a target; "" if nothing does.
+
+        Outside English any shared letters count, because we know less of the forms of words.
         """
         reason = describe_likeness(content, self.targets)
         if reason or self.is_english or not is_loosely_like(content, self.targets):
@@ -282,9 +282,7 @@ class SentenceReader:
         )
 
     def _read_without_target(self, reading: FoldedText) -> ReadSentence:
-        """What a sentence without a target answers: a bare name, or a name in words of the
-        question.
-        """
+        """Read a sentence that names no target: another name, or nothing."""
         if _REJECTED_BEHIND.search(reading.text):
             return SILENT
         opening = self._opening_name(reading.text)
@@ -312,9 +310,7 @@ class SentenceReader:
         )
 
     def _is_no_answer(self, reading: FoldedText, mention: Mention) -> bool:
-        """Whether a mention is no answer of its own: denied, another person's name, or in words
-        about another name.
-        """
+        """Whether a mention is denied, another person's name, or explains another name."""
         return (
             self._is_denied(reading, mention)
             or self._is_aside(reading, mention)
@@ -324,7 +320,7 @@ class SentenceReader:
     def _reason_against(
         self, reading: FoldedText, mention: Mention, plainly: Sequence[Mention]
     ) -> str:
-        """Why a plain mention is not the sentence's answer; "" where it is."""
+        """Why a plain mention is not the sentence's answer; "" if it is."""
         tokens = reading.tokens
         size = len(reading.tokens)
         first, last = reading.clause(mention.start, mention.end)
@@ -348,7 +344,7 @@ class SentenceReader:
         return ""
 
     def _doubt_about(self, reading: FoldedText, mention: Mention) -> str:
-        """What a careful reader might argue with where the target is given."""
+        """What a careful reader might argue with where the target is given; "" if nothing."""
         first, last = reading.clause(mention.start, mention.end)
         if (
             first
@@ -369,8 +365,8 @@ class SentenceReader:
     def _is_alternative(
         self, reading: FoldedText, mention: Mention, plainly: Sequence[Mention]
     ) -> bool:
-        """Whether the target is offered beside something else: "Paris or Lyon", "may be Paris,
-        could be Lyon".
+        """Whether the target is one of several offers: "Paris or Lyon", "could be Paris or
+        Lyon".
         """
         tokens = reading.tokens
         alternatives = self.cues.alternatives - self.asked
@@ -394,8 +390,9 @@ class SentenceReader:
     def _has_earlier_answer(
         self, reading: FoldedText, mention: Mention, clause: int
     ) -> bool:
-        """Whether a clause before the target's gives another answer: it takes up the question, or
-        opens with a bare name.
+        """Whether an earlier clause gives another answer.
+
+        It does if it has the words of the question, or opens with a bare name.
         """
         tokens = reading.tokens
         restart = max(
@@ -450,7 +447,7 @@ class SentenceReader:
         return is_spaceless or not mine - self._words_of_question(earlier)
 
     def _is_denied(self, reading: FoldedText, mention: Mention) -> bool:
-        """Whether a negation stands before a mention in its clause, or right after it."""
+        """Whether the mention is negated, before it in its clause or right after it."""
         tokens = reading.tokens
         first, last = reading.clause(mention.start, mention.end)
         before = tokens[max(first, mention.start - DENIAL_REACH_WORDS) : mention.start]
@@ -505,13 +502,11 @@ class SentenceReader:
         )
 
     def _is_possessor(self, reading: FoldedText, mention: Mention) -> bool:
-        """Whether an English possessive ending follows."""
+        """Whether an English possessive "'s" follows."""
         return reading.tokens[mention.end : mention.end + 1] == ["s"]
 
     def _is_other_person(self, reading: FoldedText, mention: Mention) -> bool:
-        """Whether a mention is another person's name: the surname of a target, with given names
-        that are not the target's.
-        """
+        """Whether the mention is someone else with a target's surname."""
         named = reading.tokens[mention.start : mention.end]
         surnames = {
             target.surname: target for target in self.targets if target.given_names
@@ -563,7 +558,7 @@ class SentenceReader:
         )
 
     def is_target(self, text: str) -> bool:
-        """Whether a text is a target and nothing else."""
+        """Whether a text is exactly a target."""
         text = without_tag_question(text)
         tokens = self.fold(text).tokens
         if "?" in text or len(tokens) > self.longest_form + MAX_ARTICLES:
@@ -602,11 +597,11 @@ class SentenceReader:
         return {token[:5] for token in tokens} & self.about
 
     def _takes_up_question(self, tokens: Sequence[str]) -> bool:
-        """Whether words hold at least half of the question's."""
+        """Whether words include at least half of the question's words."""
         return len(self._words_of_question(tokens)) * 2 >= max(len(self.about), 1)
 
     def content_words(self, tokens: Sequence[str]) -> list[str]:
-        """The words that are neither small ones nor the question's."""
+        """The words that are neither function words nor words of the question."""
         return [
             token
             for token in tokens
@@ -614,9 +609,7 @@ class SentenceReader:
         ]
 
     def _opening_name(self, text: str) -> str:
-        """The bare name with which a sentence opens, up to its first mark; "" where it opens
-        otherwise.
-        """
+        """The bare name with which a sentence opens; "" if it opens otherwise."""
         end = _OPENS.search(text, 2)
         opening = text[: end.start()] if end else text
         tokens = fold_text(opening).tokens
@@ -640,7 +633,7 @@ class SentenceReader:
         )
 
     def is_bare_name(self, text: str) -> bool:
-        """Whether a text is nothing but a name, or a short noun where the targets are such."""
+        """Whether a text is only a name, or a short noun where the targets are nouns."""
         reading = fold_text(text)
         if (
             not reading.tokens
@@ -667,8 +660,9 @@ class SentenceReader:
         )
 
     def _other_names(self, reading: FoldedText, start: int, end: int) -> list[str]:
-        """Capitalised words between two places that are neither the question's nor a target's, nor
-        in a clause that denies.
+        """Capitalised words that belong neither to the question nor to a target.
+
+        Words in a clause that denies them are left out.
         """
         targets = [token for target in self.targets for token in target.tokens]
         names = []

@@ -81,8 +81,10 @@ MAX_GIVEN_NAMES = 12
 
 @dataclass(frozen=True)
 class NameTarget:
-    """One accepted form. tokens: folded; forms: what is enough as a whole answer; given, surname:
-    of a person's name.
+    """An accepted name, prepared for matching.
+
+    `tokens` are its folded words, `forms` the texts that suffice as a whole answer.
+    `given_names` and `surname` are set for persons, `script` is the script of most letters.
     """
 
     text: str
@@ -97,8 +99,12 @@ class NameTarget:
 def parse_name_targets(
     targets: tuple[str, ...], name_parts: str = "full"
 ) -> tuple[NameTarget, ...]:
-    """The targets prepared for matching. parts: which part of a person's name is enough ("full",
-    "surname", "given", "any").
+    """Prepare targets for matching.
+
+    Args:
+        targets: accepted names, the canonical one first.
+        name_parts: which part of a person's name is enough: "full", "surname", "given" or
+            "any".
     """
     parsed = [_parse_name_target(target, name_parts) for target in targets]
     latin = [
@@ -156,10 +162,12 @@ def _parse_name_target(text: str, name_parts: str) -> NameTarget:
 def align_with_targets(
     reading: FoldedText, targets: Sequence[NameTarget], inflected: bool = False
 ) -> FoldedText:
-    """The reading with the words that are a target's in another spelling or case written as the
-    target's.
+    """Rewrite words that are a target's in another spelling or case as the target writes them.
 
-    inflected: endings of up to three letters may follow a target's word.
+    Args:
+        reading: the folded text.
+        targets: the targets whose words are looked for.
+        inflected: whether a target's word may be followed by an ending of up to three letters.
     """
     target_words = {
         token
@@ -198,9 +206,7 @@ def align_with_targets(
 
 
 def _is_inflected(token: str, word: str) -> bool:
-    """Whether a word is another with an ending, in place of its last letter too ("Kiven", "Marii"),
-    or with an Arabic prefix.
-    """
+    """Whether a word is a target's word with an ending ("Kiven", "Marii") or an Arabic prefix."""
     if token[:1] in "بولفك" and token[1:] == word:
         return True
     return token.startswith(word[:-1]) and len(token) <= len(word) + 3
@@ -208,8 +214,9 @@ def _is_inflected(token: str, word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_same_word(word: str, target_word: str) -> bool:
-    """Whether a word is a slip, a transliteration or (in Cyrillic) a case of another: never where
-    one vowel makes another word.
+    """Whether a word is another one misspelt, transliterated or, in Cyrillic, inflected.
+
+    A different vowel makes a different word.
     """
     if (
         abs(len(word) - len(target_word)) > 3
@@ -245,7 +252,7 @@ def write_by_sound(word: str) -> str:
 
 
 def _is_slip(word: str, target_word: str) -> bool:
-    """Whether two letters are swapped, or one inside is doubled, left out or too many."""
+    """Whether two letters are swapped, or one inside the word is doubled, missing or added."""
     if abs(len(word) - len(target_word)) > 1 or word[0] != target_word[0]:
         return False
     at = next(
@@ -270,8 +277,9 @@ def _is_slip(word: str, target_word: str) -> bool:
 
 
 def text_behind(reading: FoldedText, mention: Mention, reach: int = 8) -> str:
-    """The text right behind a mention, with the ending of its last word; of `reach` words, which
-    without spaces are characters.
+    """The text right after a mention, with the ending of its last word.
+
+    `reach` is its length in words; in scripts without spaces, in characters.
     """
     text = text_between(reading, mention.end - 1, mention.end + reach)
     word = reading.cased[mention.end - 1]
@@ -290,7 +298,7 @@ def text_behind(reading: FoldedText, mention: Mention, reach: int = 8) -> str:
 
 
 def order_tone_marks(word: str) -> str:
-    """A Vietnamese word with its marks in one order, so that "hoà" is "hòa"."""
+    """Write the marks of a Vietnamese word in one order, so that "hoà" equals "hòa"."""
     decomposed = unicodedata.normalize("NFD", word.casefold())
     return "".join(
         char for char in decomposed if not unicodedata.combining(char)
@@ -298,7 +306,7 @@ def order_tone_marks(word: str) -> str:
 
 
 def tone_forms_of(targets: Sequence[NameTarget]) -> dict[str, set[str]]:
-    """The words of the targets as they are toned, by how they are matched."""
+    """The words of the targets with their tone marks, by their folded form."""
     tones: dict[str, set[str]] = {}
     for target in targets:
         reading = fold_text(plain(target.text))
@@ -311,8 +319,9 @@ def tone_forms_of(targets: Sequence[NameTarget]) -> dict[str, set[str]]:
 
 
 class Mention(NamedTuple):
-    """Where a target stands in a reading: token places; sure: it is the target and not a part of
-    another name.
+    """Where a target stands in a text, in tokens.
+
+    `sure` is set where it is the target, not part of a longer name.
     """
 
     start: int
@@ -326,8 +335,13 @@ def find_mentions(
     confusable: Sequence[str] = (),
     question_beginnings: Collection[str] = (),
 ) -> list[Mention]:
-    """Where targets stand, in order; of several at one place the longest. asked: beginnings of
-    words that are no given names.
+    """Find where targets stand in a text, in order; of overlapping ones the longest.
+
+    Args:
+        reading: the folded text.
+        targets: the targets to look for.
+        confusable: names of others that contain a target; a target inside one does not count.
+        question_beginnings: first letters of the question's words, which are no given names.
     """
     mention_by_end: dict[int, Mention] = {}
     confusable_spans = [
@@ -363,7 +377,7 @@ def find_mentions(
 
 
 def _find_form(reading: FoldedText, form: str) -> list[tuple[int, int]]:
-    """Token places of a form, also where it is written together or apart."""
+    """Find a form of a target, also written together or apart; returns token spans."""
     spans: list[tuple[int, int]] = []
     position = reading.joined.find(f" {form} ") if form else -1
     while position >= 0 and len(spans) < MAX_MENTIONS:
@@ -394,10 +408,9 @@ def _with_given_names(
     target: NameTarget,
     question_beginnings: Collection[str],
 ) -> tuple[int, bool]:
-    """Where a name begins with the given names before it, and whether they may be the target's.
+    """Extend a name to the given names before it, and say whether they may be the target's.
 
-    "Theo van Gogh" is not Vincent van Gogh; "V. van Gogh" and "Sir Alexander Fleming" are whom they
-    seem.
+    "Theo van Gogh" is not Vincent van Gogh; "V. van Gogh" and "Sir Alexander Fleming" may be.
     """
     form = " ".join(reading.tokens[start:end])
     full = " " in form and len(target.tokens) > 1 and form != target.surname
@@ -446,9 +459,7 @@ def _with_given_names(
 
 
 def is_same_given_name(name: str, target_name: str) -> bool:
-    """Whether two given names may be one: equal, an initial, a spelling, or a short form ("Abe" for
-    "Abraham").
-    """
+    """Whether two given names may be one: an initial, a spelling, a short form ("Abe")."""
     short, long = sorted((name, target_name), key=len)
     return (
         long.startswith(short)
@@ -468,5 +479,5 @@ def _is_name_word(reading: FoldedText, index: int) -> bool:
 
 
 def _is_joined_to_next(reading: FoldedText, index: int) -> bool:
-    """Whether only a space, a full stop or a hyphen stands between a token and the next."""
+    """Whether only a space, full stop or hyphen separates a token from the next."""
     return re.fullmatch(r"\.?[ -]?", reading.gaps[index + 1]) is not None

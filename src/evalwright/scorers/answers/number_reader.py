@@ -95,7 +95,7 @@ State = Literal["right", "wrong", "unsure"]
 
 
 class NumberReader:
-    """The target numbers of one sample, against which replies are judged."""
+    """Judges replies against the target numbers of one sample."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class NumberReader:
         self.question_nouns = long - {token[:5] for token in FUNCTION_WORDS}
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """What a reply is worth. It is not empty and does not decline."""
+        """Whether the reply gives a target number; it is not empty and does not decline."""
         text = self._without_working(reply.text)
         numbers = self._possible_answers(text)
         if not numbers:
@@ -219,9 +219,7 @@ class NumberReader:
     # -------------------------------------------------------------------------------------
 
     def _without_working(self, text: str) -> str:
-        """A text without the sums that give the reason for a number before them: "It is 51, since
-        10x3=30 and 7x3=21".
-        """
+        """Remove the sums that give reasons: "It is 51, since 10x3=30 and 7x3=21"."""
         reason = _REASON.search(text)
         if reason is None or not _SUM.search(text, reason.end()):
             return text
@@ -232,8 +230,10 @@ class NumberReader:
         return before if is_last and self._possible_answers(before) else text
 
     def _possible_answers(self, text: str) -> list[Number]:
-        """The numbers of a text that may be its answer: not years beside it, the question's, or
-        what an equation starts from.
+        """The numbers that may be the answer.
+
+        Years beside the answer, numbers of the question and operands of an equation are left
+        out.
         """
         numbers = [
             number
@@ -269,7 +269,7 @@ class NumberReader:
         ]
 
     def _counts_otherwise(self, text: str, number: Number) -> bool:
-        """Whether a number counts or measures something else than the target does."""
+        """Whether a number counts or measures something other than the target."""
         if not self.counters:
             return False
         counter = counter_of(text, number)
@@ -280,8 +280,10 @@ class NumberReader:
     def _choose_answer(
         self, text: str, reply: ParsedReply, numbers: Sequence[Number]
     ) -> tuple[Number, bool]:
-        """The number that answers, and whether it surely is the one: in bold, in a conclusion,
-        alone at the beginning, else the first.
+        """Choose the number that answers, and say whether it surely is the one.
+
+        In this order: in bold, alone at the beginning, in a conclusion, before a noun of the
+        question, the first.
         """
         first = numbers[0]
         if len(reply.bold) == 1 and (start := text.rfind(reply.bold[0])) >= 0:
@@ -343,9 +345,7 @@ class NumberReader:
         return first, False
 
     def _is_denied(self, text: str, number: Number) -> bool:
-        """Whether a negation stands before a number in its clause, or behind it where the language
-        denies so.
-        """
+        """Whether a number is negated, before it in its clause or behind it."""
         start = max(
             (mark.end() for mark in _CLAUSE.finditer(text, 0, number.start)), default=0
         )
@@ -368,7 +368,7 @@ class NumberReader:
         )
 
     def _is_in_range(self, answer: Number, numbers: Sequence[Number]) -> bool:
-        """Whether a number is an end of a range that holds a target."""
+        """Whether a number is one end of a range that contains a target."""
         ends = [number.value for number in numbers if number.bound]
         return len(ends) == 2 and any(
             min(ends) <= goal.value <= max(ends) for goal in self.goals
@@ -391,7 +391,7 @@ class NumberReader:
         return change is not None and _TO.match(text, number.end) is not None
 
     def _counts_what_is_asked(self, text: str, number: Number) -> bool:
-        """Whether the word after a number is one of the question's."""
+        """Whether the word after a number is a noun of the question."""
         after = _CLAUSE.split(text[number.end : number.end + 40])[0]
         tokens = [
             token for token in fold_text(after).tokens if token not in FUNCTION_WORDS
@@ -399,7 +399,7 @@ class NumberReader:
         return bool(tokens) and tokens[0][:5] in self.question_nouns
 
     def _count_unknown_words(self, text: str) -> int:
-        """How many words beside the numbers are neither small ones nor the question's."""
+        """Count the words that are neither function words nor words of the question."""
         for number in reversed(find_numbers(text, self.language)):
             text = f"{text[: number.start]} {text[number.end :]}"
         tokens = [
@@ -494,9 +494,7 @@ class NumberReader:
         *,
         converted: bool,
     ) -> State:
-        """Whether a number may be the target (`target_value`, in the number's unit) rounded, less
-        rounded, or meant as about it.
-        """
+        """Whether a number is the target rounded, less rounded, or meant as about it."""
         if goal.year or not target_value:
             gap = abs(value - target_value)
             return (
@@ -571,7 +569,7 @@ def _looks_like_year(number: Number) -> bool:
 
 
 def _restates(number: Number, earlier: Number) -> bool:
-    """Whether a number says an earlier one again, in another unit or form."""
+    """Whether a number repeats an earlier one in another unit or form."""
     if set(number.values) & set(earlier.values):
         return number.unit == earlier.unit or len(number.values) > 1
     if (

@@ -34,11 +34,17 @@ AS_PRECISE_AS_TARGET = -1
 
 
 class NumberTarget(NamedTuple):
-    """A right number, its unit where it has one, how many significant figures it shows; the unit's
-    magnitude; how it is written.
+    """An accepted number.
 
-    counter: what it counts, where its language has a word for that behind numbers. ordinal: it is a
-    place in an order ("세 번째").
+    Args:
+        value: the number, times `scale`.
+        unit: its unit, if it has one.
+        figures: significant figures that it shows.
+        year: whether it may be a year.
+        scale: magnitude of the sample's unit ("million km").
+        written: the target as it is written.
+        counter: what it counts, in languages with counters.
+        ordinal: whether it is a place in an order ("세 번째").
     """
 
     value: Decimal
@@ -57,8 +63,12 @@ class NumberTarget(NamedTuple):
 
 
 class Tolerance(NamedTuple):
-    """How far a number may be off: `absolute` in the target's unit, `relative` to the target, or
-    right to so many figures.
+    """How far a number may be off; the widest limit counts.
+
+    Args:
+        absolute: in the target's unit.
+        relative: as a share of the target.
+        significant: how many significant figures must be right.
     """
 
     absolute: Decimal = Decimal(0)
@@ -66,7 +76,7 @@ class Tolerance(NamedTuple):
     significant: int = 0
 
     def allows(self, value: Decimal, target: NumberTarget) -> bool:
-        """Whether `value` is near enough to the target."""
+        """Whether a number is near enough to the target."""
         gap = abs(value - target.value)
         size = abs(target.value)
         figures = (
@@ -90,11 +100,14 @@ def round_to_figures(value: Decimal, figures: int) -> Decimal:
 
 
 def parse_tolerance(tolerance: Mapping[str, Any] | None) -> Tolerance:
-    """The tolerance of a sample: {"absolute": x}, {"relative": x}, {"significant": n}; of several,
-    the widest counts.
+    """Parse the tolerance of a sample.
 
-    n: how many significant figures must be right; "target" for as many as the target shows. Raises
-    ScoringError.
+    Args:
+        tolerance: a mapping with `absolute`, `relative` or `significant` (a number of figures,
+            or "target" for as many as the target shows).
+
+    Raises:
+        ScoringError: for anything else.
     """
     if not tolerance:
         return Tolerance()
@@ -138,8 +151,9 @@ def _parse_amount(amount_text: Any) -> Decimal:
 def parse_number_targets(
     targets: tuple[str, ...], unit: str, question: str, language: str
 ) -> tuple[NumberTarget, ...]:
-    """The targets as numbers, each in its own unit, the sample's or the one that the question asks
-    for; empty where one is none.
+    """Read the targets as numbers; those that are none are left out.
+
+    A target without a unit has the sample's, or the one that the question asks for.
     """
     numbers_by_target = [
         (target, find_numbers(plain(target).strip(), language)) for target in targets
@@ -185,17 +199,13 @@ def parse_number_targets(
 
 
 def counter_of(text: str, number: Number) -> str:
-    """What a number counts, as its counter is called; "" where it has a unit or no counter behind
-    it.
-    """
+    """The counter behind a number ("개"); "" for a number with a unit or without a counter."""
     counter = counter_after(text, number.end) if number.unit is None else None
     return counter[0] if counter else ""
 
 
 def _read_asked_unit(unit: str, question: str) -> tuple[Decimal, Unit | None]:
-    """The magnitude and the unit that a number without one has: the sample's `unit`, else the one
-    in the question.
-    """
+    """The magnitude and unit of numbers without one: the sample's, or the question's."""
     if unit:
         first, _, unit_name = unit.partition(" ")
         power = MAGNITUDES.get(first.casefold(), 0) if len(first) > 1 else 0

@@ -83,9 +83,7 @@ _DELIMITED = re.compile(
 
 
 def _option_nouns(tables: tuple[str, ...], spaced: bool) -> str:
-    """The words of some tables that end with a space, or not: in scripts without spaces, and in
-    Korean before endings.
-    """
+    """The words of some tables, either those before a space or those that need none."""
     words = [word for table in tables for word in alternatives(table).split("|")]
     nouns = [word for word in words if spaced is (_ENDLESS.match(word[-1]) is None)]
     return "|".join(sorted(set(nouns), key=lambda word: (-len(word), word)))
@@ -234,8 +232,10 @@ LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
 class OptionMention(NamedTuple):
-    """An option named by its letter: which, and where. form: `OPENS` the text, `CLAIMED` as the
-    answer, `NAMED` by its form, or a `LONE` letter.
+    """An option that a text names, and where.
+
+    `form` says how: `OPENS` the text, `CLAIMED` as the answer, `NAMED` by its form, or a `LONE`
+    letter.
     """
 
     option: int
@@ -246,9 +246,7 @@ class OptionMention(NamedTuple):
 
 
 def write_plain_letters(text: str) -> str:
-    """A text with circled letters and numbers as "(2)", signs of full width as ASCII, and digits of
-    all scripts as 0 to 9.
-    """
+    """Write circled letters as "(B)", full-width signs as ASCII, and all digits as 0 to 9."""
     if text.isascii():
         return text
     text = text.translate(_CIRCLED).translate(_WIDE)
@@ -261,9 +259,7 @@ def are_offered_together(text: str, first: OptionMention, two: OptionMention) ->
 
 
 class OptionLetters:
-    """The options of one sample: how many there are, and whether their texts have digits, so that a
-    number may be the text.
-    """
+    """Finds the options of one sample by their letters or numbers."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.count = len(choices)
@@ -287,9 +283,7 @@ class OptionLetters:
         )
 
     def with_digits(self, text: str) -> str:
-        """A text with the numbers of options in digits: "option three", "the answer is three"; not
-        where options are numbers.
-        """
+        """Write the numbers of options in digits: "option three" is "option 3"."""
         if self.numeric or self.has_number_words:
             return text
         pieces: list[str] = []
@@ -311,7 +305,12 @@ class OptionLetters:
         return "".join([*pieces, text[end_of_copied:]]) if pieces else text
 
     def find(self, text: str, denied: bool = False) -> list[OptionMention]:
-        """What a plain text names, in order, but what it denies; or that alone."""
+        """Find the letters that a plain text names, in order.
+
+        Args:
+            text: the plain text.
+            denied: return the letters that the text denies instead of the others.
+        """
         text = text[:MAX_READ_CHARS]
         if (lower := _LOWER.match(text)) is not None:
             text = f"{text[: lower.start(1)]}{lower[1].upper()}{text[lower.end(1) :]}"
@@ -377,8 +376,8 @@ class OptionLetters:
                 return
 
     def _is_no_article(self, letter: str, before: str, behind: str) -> bool:
-        """Whether an "A" or "I" without any mark is an option: it ends its clause, behind "but", a
-        verb such as "is", or nothing.
+        """Whether a plain "A" or "I" is an option: it ends its clause, behind "but", "is" or
+        nothing.
         """
         if _DELIMITED.match(behind) is None:
             return False
@@ -391,7 +390,7 @@ class OptionLetters:
     def _form_of(
         self, match: re.Match[str], before: str, behind: str, *, first: bool
     ) -> int:
-        """By what form a letter or number is an option."""
+        """The form by which a letter or number is an option."""
         bracketed = (
             _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
         )
@@ -427,9 +426,7 @@ class OptionLetters:
         return how
 
     def _option_index(self, match: re.Match[str]) -> int | None:
-        """The place of a letter; None where it has two ("В", the second Latin and the third
-        Cyrillic one).
-        """
+        """The option of a letter; None for a letter of two alphabets ("В" in a Latin list)."""
         if match["number"]:
             return int(match["number"]) - 1
         if match["latin"]:
@@ -465,10 +462,16 @@ class OptionLetters:
         *,
         listing: bool = False,
     ) -> bool:
-        """Whether a negation stands before a letter, or right behind it, in its clause.
+        """Whether a letter is negated in its clause.
 
-        listing: whether the text goes through the options, so that what stands behind a letter is
-        said of it; elsewhere "B. A desk is no fruit" claims B and says why.
+        Args:
+            text: the whole text.
+            mention: the letter.
+            last: where the mention before it ends.
+            following: where the next mention begins.
+            listing: whether the text goes through the options one by one, so that what follows
+                a letter is about it; elsewhere "B. A desk is no fruit" claims B and explains
+                it.
         """
         if _WRONG_LABEL.search(text[max(last, mention.start - 40) : mention.start]):
             return True
@@ -522,7 +525,7 @@ class OptionLetters:
 
 
 def _begins_listed(text: str, mention: OptionMention) -> bool:
-    """Whether a letter begins a line or a sentence as those of a list do: "B. ...", "(B) ..."."""
+    """Whether a letter begins a line or sentence as in a list: "B. ...", "(B) ..."."""
     before = text[max(0, mention.start - 4) : mention.start]
     sign = _LABEL_SIGN.match(text[mention.end : mention.end + 8])
     return sign is not None and (
@@ -531,7 +534,7 @@ def _begins_listed(text: str, mention: OptionMention) -> bool:
 
 
 def _is_label(behind: str) -> bool:
-    """Whether the sign behind a letter parts it from a sentence of its own."""
+    """Whether a letter labels the sentence behind it, which speaks for itself."""
     sign = _LABEL_SIGN.match(behind)
     if sign is None:
         return False

@@ -59,8 +59,10 @@ _BOTH = re.compile(
 
 
 class Choice(NamedTuple):
-    """The option that a reply chooses, or NOT_EXTRACTED; by which rule, why a reader might argue,
-    and the words that were read as the answer.
+    """The option that a reply chooses, why, and what a reader might argue with.
+
+    `option` is `NOT_EXTRACTED` where the reply chooses none; `claim` is the text that was read
+    as the answer.
     """
 
     option: int
@@ -72,7 +74,17 @@ class Choice(NamedTuple):
 def extract_option(
     text: str, choices: tuple[str, ...], language: str = "en", question: str = ""
 ) -> Choice:
-    """The option that a reply chooses, as far as can be read; NOT_EXTRACTED where it names none."""
+    """Read which option a reply chooses.
+
+    Args:
+        text: the reply.
+        choices: the texts of the options.
+        language: code of the language of the question.
+        question: the question, which may list the options.
+
+    Returns:
+        The choice; its option is `NOT_EXTRACTED` where the reply names none.
+    """
     return _options_of(choices, language, question).choose(write_plain_letters(text))
 
 
@@ -82,7 +94,7 @@ def _options_of(choices: tuple[str, ...], language: str, question: str) -> Optio
 
 
 class OptionReader:
-    """The options of one sample, against which replies are read."""
+    """Reads which of a sample's options a reply chooses."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.question = question
@@ -98,7 +110,7 @@ class OptionReader:
         )
 
     def choose(self, text: str) -> Choice:
-        """The option that a reply chooses, and how it was found."""
+        """Choose the option that a reply names as its answer."""
         own_reply = self.letters.with_digits(self._strip_further_question(text))
         located = parse_reply(own_reply, self.question, self._names_option)
         stripped = located.text.strip(" .()\"'*。")
@@ -125,7 +137,7 @@ class OptionReader:
         return chosen
 
     def _strip_further_question(self, text: str) -> str:
-        """The reply without a further question that it goes on to ask."""
+        """The reply up to a further question that it asks itself."""
         return before_next_question(
             strip_questions(text, self.question),
             self.question,
@@ -134,7 +146,7 @@ class OptionReader:
         )
 
     def _has_chosen(self, beginning: str) -> bool:
-        """Whether the beginning of a reply has chosen an option, rather than listed them."""
+        """Whether a reply has chosen an option by now, rather than listed them."""
         options = {
             mention.option for mention in self._find_mentions(plain(beginning))[0]
         }
@@ -151,7 +163,7 @@ class OptionReader:
         )
 
     def _reason_for_no_option(self, stripped: str) -> str | None:
-        """Why a short text surely chooses no single option; None where it may."""
+        """Why a short text chooses no single option; None if it may."""
         letters = ascii_uppercase[: self.count]
         letter = (
             len(stripped) == 1
@@ -175,7 +187,11 @@ class OptionReader:
     def _find_mentions(
         self, text: str
     ) -> tuple[list[OptionMention], list[OptionMention]]:
-        """The options that a text names by letter or words: undenied and denied, in order."""
+        """Find the options that a text names by letter or words.
+
+        Returns:
+            Mentions that are not denied, and those that are; both in order.
+        """
         text = text[:MAX_READ_CHARS]
         free = self.letters.find(text)
         denied = self.letters.find(text, denied=True)
@@ -227,7 +243,7 @@ class OptionReader:
         return sorted(free, key=lambda mention: mention.start), [*denied, *with_text]
 
     def _choose_claimed(self, located: ParsedReply) -> Choice | None:
-        """The option that a claim names; None where it names none."""
+        """The option that a claim names; None if it names none."""
         first_line = (split_sentences(located.text) or [located.text])[0]
         option = NOT_EXTRACTED
         unsure = ""
@@ -255,7 +271,7 @@ class OptionReader:
     def _choose_within_claim(
         self, text: str, free: Sequence[OptionMention]
     ) -> tuple[int, str]:
-        """The option of a claim's mentions, and what speaks against it."""
+        """The option among the mentions of a claim, and what speaks against it."""
         letters = [mention for mention in free if mention.letter]
         named = {mention.option for mention in free if not mention.letter}
         if not letters:
@@ -280,7 +296,7 @@ class OptionReader:
     def _find_offered_together(
         self, text: str, letters: Sequence[OptionMention]
     ) -> set[int]:
-        """Where letters stand that are offered together ("A or B")."""
+        """Where mentions stand that are offered together ("A or B")."""
         return {
             mention.start
             for pair in pairwise(letters)
@@ -295,7 +311,7 @@ class OptionReader:
         }
 
     def _choose_heaviest(self, located: ParsedReply) -> Choice:
-        """The option that a reply without a claim of it names with the most weight."""
+        """Choose the option with the heaviest mention, for a reply without a claim."""
         text = located.text
         free, denied = self._find_mentions(text)
         rejected = {mention.option for mention in denied}
@@ -379,7 +395,7 @@ class OptionReader:
     def _weigh_mentions(
         self, located: ParsedReply, free: Sequence[OptionMention], listing: set[int]
     ) -> list[int]:
-        """How much each mention speaks for its option."""
+        """Weigh how much each mention speaks for its option."""
         text = located.text
         sentence_spans = _place_sentences(text, split_sentences(text))
         bold = {
@@ -428,7 +444,7 @@ class OptionReader:
         return weights
 
     def _stands_alone(self, line: str, mention: OptionMention) -> bool:
-        """Whether a line is nothing but an option's letter or text."""
+        """Whether a line is only the letter or text of an option."""
         letters = "".join(filter(str.isalnum, line))
         return self.texts.option_equal_to(line) == mention.option or (
             mention.letter and len(letters) <= max(2, mention.end - mention.start)
@@ -441,9 +457,7 @@ class OptionReader:
         first: tuple[int, int],
         free: Sequence[OptionMention],
     ) -> bool:
-        """Whether a reply begins with an option's text, which is most of its first sentence, and
-        names no other there.
-        """
+        """Whether a reply opens with an option's text and names no other in its first sentence."""
         start, end = first
         others = any(
             other.option != mention.option and other.start < end for other in free
@@ -455,9 +469,7 @@ class OptionReader:
         )
 
     def _find_listing(self, text: str, free: Sequence[OptionMention]) -> set[int]:
-        """Where mentions stand in lines that go through the options, each beginning with its letter
-        or text.
-        """
+        """Where mentions stand in a list of the options, each opening its line."""
         starts: dict[int, int] = {}
         for mention in free:
             line = _line_of(text, mention)
@@ -479,12 +491,12 @@ class OptionReader:
         }
 
     def _single_option_in(self, words: str) -> int | None:
-        """The single option that bold words name."""
+        """The only option that some words name; None for none or several."""
         options = {mention.option for mention in self._find_mentions(words)[0]}
         return options.pop() if len(options) == 1 else None
 
     def _choose_left_over(self, text: str, ruled_out: set[int]) -> Choice:
-        """The option that is left where all others are ruled out, or that is named by its place."""
+        """Choose the only option that is not ruled out, or one named by its place."""
         left = set(range(self.count)) - ruled_out
         if ruled_out and len(left) == 1:
             return Choice(
@@ -554,9 +566,7 @@ _SENTENCE_BREAK = re.compile(r"[.!?](?:\s|$)|[;\n。！？]")
 
 
 def _find_named_second(text: str, free: Sequence[OptionMention]) -> set[int]:
-    """Where options stand that a sentence names second, behind one that it names first: "Mars (C),
-    followed by Jupiter (D)".
-    """
+    """Where options stand that come second: "Mars (C), followed by Jupiter (D)"."""
     second: set[int] = set()
     for match in _FOLLOWED.finditer(text):
         ending = _SENTENCE_BREAK.search(text, match.end())
@@ -600,7 +610,7 @@ def _clause_of(text: str, mention: OptionMention) -> str:
 
 
 def _place_sentences(text: str, sentences: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the sentences of a text stand."""
+    """Find the spans of sentences in their text."""
     spans = []
     searched_to = 0
     for sentence in sentences:

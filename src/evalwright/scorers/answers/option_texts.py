@@ -37,9 +37,7 @@ _LISTED = re.compile(r"(?:(?<=\s)|^)[(\[]?([A-Z]|\d)[)\].:][ \t]*(?=\S)")
 
 
 def read_option_texts(choices: Sequence[str], question: str) -> tuple[str, ...]:
-    """The texts of options; of options that are only letters or numbers those that the question
-    lists behind them.
-    """
+    """The texts of options; options that are only letters are looked up in the question."""
     labels = [
         match[1].upper() if (match := _LABEL_ALONE.fullmatch(choice.strip())) else ""
         for choice in choices
@@ -66,7 +64,7 @@ def read_option_texts(choices: Sequence[str], question: str) -> tuple[str, ...]:
 
 
 class OptionTexts:
-    """The words of the options: which each has alone, and the numbers where each is one."""
+    """Finds the options of one sample by their texts, and by words that only one of them has."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.language = language
@@ -118,7 +116,7 @@ class OptionTexts:
                     self._stems.setdefault(word[:STEM_CHARS], []).append((word, option))
 
     def option_equal_to(self, text: str) -> int | None:
-        """The option that a text is, and nothing else."""
+        """The option whose text this is; None for none or several."""
         folded = _folded(text)
         matching = [
             option
@@ -128,7 +126,11 @@ class OptionTexts:
         return matching[0] if len(matching) == 1 else None
 
     def find_named(self, text: str) -> Iterator[tuple[int, int, int]]:
-        """The options whose words stand in a text, with their places."""
+        """Find the options whose words stand in a text.
+
+        Yields:
+            Option, start and end of each.
+        """
         text = text[:MAX_SEARCHED_CHARS]
         folded = _folded_in_place(text)
         if self.values:
@@ -159,8 +161,8 @@ class OptionTexts:
         return not self.has_places and _PLACE_BEHIND.match(text, end) is not None
 
     def place_or_text(self, text: str) -> bool:
-        """Whether a text is a number that is one option's place and stands in another's text: "3"
-        where the first is "3개".
+        """Whether a number could be an option's place or its text: "3" where the first option
+        is "3개".
         """
         lone_number = _BARE_NUMBER.fullmatch(text.strip())
         if lone_number is None or not self.values:
@@ -178,7 +180,7 @@ class OptionTexts:
         )
 
     def count_echoed_words(self, text: str) -> int:
-        """How many words of the question a stretch of text takes up."""
+        """Count the words of the question in a text."""
         folded = _folded(text)
         words = set(folded.split())
         return sum(
@@ -199,8 +201,9 @@ class OptionTexts:
 
 
 def _find_own_pieces(wholes: Sequence[str], question: str) -> list[set[str]]:
-    """The pieces that each option has alone; what the question has too only where an option has no
-    other.
+    """The words that only one option has, for each option.
+
+    Words of the question count only for options without others.
     """
     pieces = [_pieces_of(option_text) for option_text in wholes]
     holders: dict[str, set[int]] = {}
@@ -259,7 +262,7 @@ def _same_word(word: str, own_word: str) -> bool:
 
 
 def _without_options(question: str, options: list[str]) -> str:
-    """A question without the options that it lists at its end."""
+    """The question without the options listed at its end."""
     for option in sorted(options, key=len, reverse=True):
         before, separator, after = f" {question} ".rpartition(f" {option} ")
         if not separator:
@@ -273,7 +276,7 @@ def _folded(text: str) -> str:
 
 
 def _folded_in_place(text: str) -> str:
-    """A text in lower case without accents where that leaves every character in its place."""
+    """Fold a text only as far as every character keeps its place."""
     lowered = text.casefold()
     if len(lowered) != len(text):
         return text
@@ -298,8 +301,8 @@ def _pieces_of(text: str) -> set[str]:
 
 
 def _within_words(piece: str) -> bool:
-    """Whether a piece of an option can be part of a longer word: in scripts without spaces, and in
-    Korean before endings.
+    """Whether a piece may be part of a longer word: without spaces, and in Korean before
+    endings.
     """
     return "가" <= piece[-1] <= "힣" or _SPACELESS.match(piece) is not None
 

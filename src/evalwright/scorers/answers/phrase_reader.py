@@ -18,12 +18,12 @@ from evalwright.scorers.text.folded import fold_text
 
 @dataclass(frozen=True)
 class PhraseReader:
-    """Targets that say that there is no answer ("not stated"): one of them anywhere is right."""
+    """Judges replies where the targets say that there is no answer ("not stated")."""
 
     targets: tuple[NameTarget, ...]
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """What a reply is worth."""
+        """Whether the reply says that there is no answer; it is not empty."""
         if find_mentions(fold_text(reply.text), self.targets):
             return correct("one of the expected phrases")
 

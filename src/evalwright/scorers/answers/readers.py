@@ -43,22 +43,24 @@ MAX_QUESTION_CHARS = 2_000
 
 
 class AnswerReader(Protocol):
-    """The targets of one sample, against which replies are judged."""
+    """Judges replies against the targets of one sample."""
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """What a reply is worth. It is not empty."""
+        """Judge a reply that is not empty."""
         ...
 
 
 @dataclass(frozen=True)
 class NumberOrAliasReader:
-    """Target numbers, and targets beside them that are words ("half past six")."""
+    """Judges replies against target numbers, and targets in words beside them ("half past
+    six").
+    """
 
     numbers: NumberReader
     aliases: NameReader
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """What a reply is worth. It is not empty and does not decline."""
+        """Whether the reply gives a target; it is not empty and does not decline."""
         verdict = self.numbers.judge(reply)
         if verdict.label == "unreadable" and self.aliases.targets:
             by_alias = self.aliases.judge(reply)
@@ -68,10 +70,10 @@ class NumberOrAliasReader:
 
 
 def choose_reader(sample: Sample) -> AnswerReader:
-    """The reader for the kind of a sample's targets.
+    """Choose the reader for the kind of a sample's targets.
 
     Raises:
-        ScoringError: for metadata that say nothing.
+        ScoringError: for metadata with values that do not exist.
     """
     metadata = sample.metadata
     targets = sample.targets
@@ -159,7 +161,7 @@ def _parse_dates(targets: tuple[str, ...]) -> tuple[Date, ...]:
 
 @lru_cache(maxsize=2048)
 def _is_number(target: str, language: str) -> bool:
-    """Whether a target of no stated type is nothing but a number, with its unit."""
+    """Whether a target is only a number with its unit."""
     text = plain(target)
     numbers = find_numbers(text, language)
     if len(numbers) != 1:

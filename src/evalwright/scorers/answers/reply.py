@@ -58,12 +58,18 @@ MAX_CLAIMS = 60
 
 
 class ParsedReply(NamedTuple):
-    """text: what is to be judged, plain. rule: how it was found. marked: whether a mark sets it
-    apart. after: what follows it.
+    """A reply, split into its answer and what stands around it.
 
-    bold: what stands in bold. none: whether a field for the answer is empty. last: the concluding
-    sentence of a longer reply, or "". before: what stands before a mark or a change of mind. raw:
-    the text as it was written, with its LaTeX.
+    Args:
+        text: the answer, as plain text.
+        rule: how it was found.
+        marked: whether a mark such as "Answer:" sets it apart.
+        after: the text behind it.
+        bold: the texts in bold.
+        is_empty_field: whether the reply has an answer field with nothing in it.
+        conclusion: the concluding sentence of a longer reply, or "".
+        before: the text before the mark or change of mind.
+        as_written: the answer as it was written, with its LaTeX.
     """
 
     text: str
@@ -83,12 +89,15 @@ def parse_reply(
     holds: Callable[[str], bool] | None = None,
     is_short: bool = False,
 ) -> ParsedReply:
-    """Where the answer is. question: what was asked; a repetition of it is no answer, nor is the
-    answer to another.
+    """Find the answer in a reply.
 
-    is_short: no working is expected, so that a question after a first line is one that the model
-    invented. holds: whether a plain text may be an answer of the kind that is looked for; a claim
-    that does not hold one is passed over.
+    Args:
+        reply: what the model wrote.
+        question: what was asked; repeating it is no answer, nor is answering another one.
+        holds: whether a plain text may be an answer of the wanted kind; claims without one are
+            passed over.
+        is_short: whether no working is expected, so that a question after the first line is the
+            model's own invention.
     """
     text = strip_questions(reply, question)
     text = before_next_question(text, question, _may_be_answer) if is_short else text
@@ -133,7 +142,7 @@ def parse_reply(
 def _follow_change_of_mind(
     reply: ParsedReply, holds: Callable[[str], bool] | None
 ) -> ParsedReply:
-    """What follows the last change of mind, where it gives an answer of its own."""
+    """The reply after its last change of mind, if an answer follows it."""
     full_text = (
         f"{reply.text}\n{reply.after}"
         if reply.after and holds is not None
@@ -161,9 +170,7 @@ def _follow_change_of_mind(
 
 
 def _find_conclusion(text: str) -> str:
-    """The last sentence, where it begins with a word such as "so"; or the last line after an empty
-    one.
-    """
+    """The last sentence if it opens with a word such as "so"; else ""."""
     sentences = split_sentences(text[-2000:])
     if len(sentences) < 2:
         return ""
@@ -182,7 +189,7 @@ def _find_conclusion(text: str) -> str:
 
 
 def strip_questions(reply: str, question: str = "") -> str:
-    """The reply without a repeated question before its answer and invented ones after it."""
+    """Remove a repeated question before the answer and invented ones after it."""
     text = reply.strip()
     if len(text) > MAX_REPLY_CHARS:
         half = MAX_REPLY_CHARS // 2
@@ -231,7 +238,7 @@ def _is_same_question(repeated: str, question: str) -> bool:
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a plain text; a line's end ends one too."""
+    """Split a plain text into sentences; a line break ends one too."""
     kept_sentences: list[str] = []
     for line in text.splitlines():
         begun = len(kept_sentences)
@@ -244,7 +251,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _parse_json_field(text: str) -> ParsedReply | None:
-    """The answer in a JSON object that is the whole reply, or ends it."""
+    """The answer field of a JSON object that ends the reply; None without one."""
     body = _FENCE.sub("", text)
     start = 0 if body.startswith("{") else body.rfind("\n{") + 1
     if not body.endswith("}") or body[start : start + 1] != "{":

@@ -59,13 +59,13 @@ def is_time(target: str) -> bool:
 
 @dataclass(frozen=True)
 class TimeReader:
-    """The target times of one sample, against which replies are judged; the first time counts."""
+    """Judges replies against the target times of one sample; the first time counts."""
 
     targets: Sequence[str]
     language: str
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """What a reply is worth. It is not empty and does not decline."""
+        """Whether the reply gives a target time; it is not empty and does not decline."""
         text = _write_in_digits(reply.text)
         right = [
             (minutes[0], target)
@@ -110,8 +110,11 @@ def _write_in_digits(text: str) -> str:
 
 
 def _find_times(text: str) -> list[tuple[int, tuple[int, ...]]]:
-    """The times of a text: where each stands, and the minutes of the day that it may be, the
-    likeliest first.
+    """Find the times of a text.
+
+    Returns:
+        For each, where it stands and the minutes of the day that it may be, the likeliest
+        first.
     """
     times: list[tuple[int, tuple[int, ...]]] = []
     for match in _TIME.finditer(text):

@@ -59,7 +59,7 @@ _PARTICLES = tuple(
 
 @lru_cache(maxsize=256)
 def read_target_side(targets: tuple[str, ...], language: str = "en") -> str:
-    """ "yes" or "no" where a target says nothing else, "" for other targets."""
+    """ "yes" or "no" if all targets say so; "" otherwise."""
     sides = {
         side
         for target in targets
@@ -75,14 +75,14 @@ def read_target_side(targets: tuple[str, ...], language: str = "en") -> str:
 
 @dataclass(frozen=True)
 class YesNoReader:
-    """A sample whose answer is yes or no, against which replies are judged."""
+    """Judges replies to a question whose answer is yes or no."""
 
     target: str
     question: str
     language: str = "en"
 
     def judge(self, reply: ParsedReply) -> Verdict:
-        """What a reply is worth. It is not empty and does not decline."""
+        """Whether the reply says the target; it is not empty and does not decline."""
         text = reply.text
         sentences = split_sentences(text)[:MAX_SENTENCES]
         if not sentences:
@@ -154,9 +154,7 @@ class YesNoReader:
 def _restated_side(
     sentences: Sequence[str], question_tokens: list[str], language: str
 ) -> str:
-    """What the first sentence says where it repeats the question; "" where it does not, or says
-    both.
-    """
+    """The side of a first sentence that repeats the question; "" if it does not."""
     clauses = _CLAUSE.split(_RATHER.sub(r"\1,", sentences[0]))[:3]
     sides = {
         _side_of_restated_clause(clause, question_tokens, language)
@@ -166,7 +164,7 @@ def _restated_side(
 
 
 def _last_side(text: str, language: str) -> str:
-    """The last word for yes or no of a text, wherever it stands."""
+    """The last word for yes or no anywhere in a text."""
     yes = cue_words("yes", language) | cue_words("true", language)
     no = cue_words("no", language) | cue_words("false", language)
     negations = cues_of(language).negations
@@ -189,7 +187,7 @@ def _last_side(text: str, language: str) -> str:
 
 
 def _taken_up_side(text: str, question_tokens: list[str], language: str) -> str:
-    """What a sentence with most of the question's words says: no where it denies, else yes."""
+    """The side of a sentence with most of the question's words: no if it denies, else yes."""
     about = {token[:5] for token in question_tokens if token not in FUNCTION_WORDS}
     tokens = [token for token in fold_text(text).tokens if token]
     own_words = {
@@ -219,7 +217,10 @@ def _first_clause(text: str) -> str:
 
 
 def _explicit_side(text: str, language: str, is_whole: bool = False) -> str:
-    """What a text says with a yes or a no at its start; whole: the text is nothing else."""
+    """The side of a text that opens with yes or no; "" otherwise.
+
+    `is_whole` asks for a text that is nothing else.
+    """
     stripped = text.strip(" \"'(*")
     for side in ("no", "yes"):
         sign = find_opening(side, stripped)
@@ -258,9 +259,7 @@ def _explicit_side(text: str, language: str, is_whole: bool = False) -> str:
 
 
 def _echoed_side(text: str, language: str) -> str:
-    """What a clause says that has nothing but pronouns, verbs and words such as "true", "not",
-    "definitely".
-    """
+    """The side of a clause of pronouns, verbs and words such as "true" or "not" only."""
     true = cue_words("true", language)
     false = cue_words("false", language)
     negations = cues_of(language).negations - false - _NOBODY
@@ -296,9 +295,7 @@ def _echoed_side(text: str, language: str) -> str:
 def _side_of_restated_clause(
     text: str, question_tokens: list[str], language: str
 ) -> str:
-    """A clause in the question's own words and order, plainly or denied: "91 is not a prime
-    number".
-    """
+    """The side of a clause in the question's words and order: "91 is not a prime number"."""
     tokens = [token for token in fold_text(text).tokens if token]
     korean = re.search("[가-힣]", text) is not None
     size = 2 if korean else 5
