@@ -156,7 +156,7 @@ def last_label(
 
 
 def _occurs(label: str, text: str) -> bool:
-    """Whether a label is in a text, as a word where words are apart."""
+    """Whether a label occurs in a text; as a whole word where words are separated."""
     folded_label, text = (
         fold(unicodedata.normalize("NFKC", string).casefold())
         for string in (label, text)
@@ -174,7 +174,7 @@ def _occurs(label: str, text: str) -> bool:
 
 
 def _label_at(text: str, labels: Sequence[str]) -> tuple[int, str]:
-    """The label that a text begins with, marks aside, and what follows it."""
+    """The label that a text begins with, ignoring marks, and what follows it."""
     text = text.lstrip(_AROUND)
     folded = text.casefold()
     for label in sorted(labels, key=len, reverse=True):
@@ -190,7 +190,7 @@ def _label_at(text: str, labels: Sequence[str]) -> tuple[int, str]:
 
 
 def _word_continues(last: str, following: str) -> bool:
-    """Whether a word goes on behind a label."""
+    """Whether the word goes on after the label."""
     if not following or re.match(f"[{SPACELESS}]", last + following):
         return unicodedata.category(following or " ")[0] == "M"
     return following.isalnum() or unicodedata.category(following)[0] == "M"

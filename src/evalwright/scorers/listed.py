@@ -57,7 +57,7 @@ def listed(
 
 
 def named(text: str, kind: str) -> set[str]:
-    """What a text lists, as `listed` reads it."""
+    """Read what a text lists, as `listed` does."""
     plain_text = _THOUSANDS.sub("", text) if kind == "numbers" else text
     entries = [
         _NUMBERING.sub("", entry.strip()) for entry in _SEPARATORS.split(plain_text)
@@ -71,7 +71,5 @@ def named(text: str, kind: str) -> set[str]:
 
 
 def agreement(expected: set[str], listed_names: set[str]) -> float:
-    """The share of what was asked for that was found, of whatever is more: naming beyond it lowers
-    the share.
-    """
+    """The share of expected entries that are listed, of the longer of both lists."""
     return len(expected & listed_names) / max(len(expected), len(listed_names), 1)

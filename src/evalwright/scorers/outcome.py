@@ -205,8 +205,9 @@ def _n_words(n: int) -> str:
 
 
 def refusal_in(text: str, more_refusals: Sequence[str] = ()) -> str:
-    """The words by which a text refuses and the language they are in, "" where it is no refusal.
-    more_refusals: further sentences.
+    """The words by which a text refuses, with their language; "" if it does not refuse.
+
+    `more_refusals` are further sentences that count as refusals.
     """
     plain_text = plain_clause(text)
     for sentence in more_refusals:

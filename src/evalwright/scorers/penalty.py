@@ -29,9 +29,11 @@ _OF_COUNTS = ("bleu", "chrf", "chrf++", "perplexity", "ter")
 
 
 def check_penalty(settings: object, scorer: str = "") -> dict[str, Any]:
-    """The settings of a penalty with defaults.
+    """Check the settings of a penalty and add defaults.
 
-    Raises ConfigurationError, also for a scorer that it would not change.
+    Raises:
+        ConfigurationError: for wrong settings, and for a scorer that a penalty would not
+            change.
     """
     if scorer in _OF_COUNTS:
         raise ConfigurationError(
@@ -68,8 +70,9 @@ def check_penalty(settings: object, scorer: str = "") -> dict[str, Any]:
 def penalised(
     score: Scored, sample: Sample, answer: Answer, settings: Mapping[str, Any]
 ) -> Scored:
-    """A score with the penalty; what is no Score, and a value below 0, stays. parts: "language"
-    (the share) and "before" (the value without).
+    """Apply the penalty to a score; values below 0 stay.
+
+    The parts "language" (the share in the language) and "before" (the value without) are added.
     """
     if not isinstance(score, Score):
         return score

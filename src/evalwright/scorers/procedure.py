@@ -31,7 +31,7 @@ _BELIEF_WORDS = re.compile(
 
 
 class PublishedFailure(Exception):
-    """SEA-HELM's own code stops here, so that it has no number; the text says why."""
+    """SEA-HELM's own code fails here and gives no number."""
 
 
 KINDS = ("countdown", "route", "beliefs", "travel", "table")
@@ -95,10 +95,20 @@ _TAGS = {
 def worth(
     kind: str, label: Any, text: str, published: bool
 ) -> tuple[float, float, str | None]:
-    """Whether a response's result is right, the share of its procedure that agrees, and what it
-    gives as its result; None for nothing.
+    """Score the result of a procedure.
 
-    kind: "countdown", "route", "beliefs" or "travel". Raises PublishedFailure.
+    Args:
+        kind: "countdown", "route", "beliefs" or "travel".
+        label: the reference.
+        text: the response.
+        published: whether to score as SEA-HELM's code does.
+
+    Returns:
+        Whether the result is right, the share of the procedure that agrees, and the extracted
+        result (None for none).
+
+    Raises:
+        PublishedFailure: where SEA-HELM's code fails.
     """
     if kind == "beliefs":
         return (*beliefs(label, text, published), text.strip())
@@ -114,8 +124,10 @@ def worth(
 
 
 def inside(opening: str, closing: str, text: str, published: bool) -> str | None:
-    """What stands in tags, None where they are not there: published, from the first opening one to
-    the last closing one; corrected, from the last opening one to its end.
+    """The text between two tags; None without them.
+
+    Published takes the first opening and the last closing tag; corrected takes the last opening
+    tag and what follows up to its closing one.
     """
     start = text.find(opening) if published else text.rfind(opening)
     if start < 0:
@@ -128,7 +140,7 @@ def inside(opening: str, closing: str, text: str, published: bool) -> str | None
 
 
 def same_lines(lines: Sequence[str], reference: Sequence[str]) -> int:
-    """How many lines are the same before the first that differs."""
+    """Count the equal lines before the first difference."""
     return sum(
         1
         for _ in takewhile(
@@ -143,8 +155,9 @@ def _share_before_difference(
     same: Callable[[str, str], bool],
     published: bool,
 ) -> float:
-    """The share of the wanted lines before the first that differs; published, of a trace without a
-    difference all but one.
+    """The share of reference lines before the first difference.
+
+    Published, a trace without a difference has all but one.
     """
     for index, (line, reference_line) in enumerate(zip(lines, reference, strict=False)):
         if not same(line, reference_line):
@@ -167,9 +180,7 @@ _AROUND = " \t-*•`."
 def countdown(
     label: Mapping[str, Any], text: str, solution: str | None, published: bool
 ) -> tuple[float, float]:
-    """Whether the solution is right, and the share of the search before its first wrong step.
-    Raises PublishedFailure.
-    """
+    """Whether the solution is right, and the share of the search before its first wrong step."""
     if solution is not None and _is_solution(
         label["nums"], label["target"], solution, published
     ):
@@ -180,7 +191,7 @@ def countdown(
 def _is_solution(
     nums: Sequence[int], target: int, solution: str, published: bool
 ) -> bool:
-    """Whether three lines "a + b = c" use the numbers, each once, and reach the target."""
+    """Whether three lines "a + b = c" use each number once and reach the target."""
     lines = solution.split("\n")
     left = list(nums)
     if not published:
@@ -202,7 +213,7 @@ def _is_solution(
 
 
 def _read_equation(line: str) -> tuple[int, int, int] | None:
-    """The numbers of an equation that holds: two that are used and what they make."""
+    """Read an equation that holds: its two operands and its outcome; None for any other line."""
     if (equation := _EQUATION.fullmatch(line)) is None:
         return None
     first = int(equation[1])
@@ -222,8 +233,8 @@ def _read_equation(line: str) -> tuple[int, int, int] | None:
 
 
 def _read_equation_as_published(line: str) -> tuple[int, int, int] | None:
-    """The same as SEA-HELM reads a line: the left side is worked out, then split at its first sign
-    of "+-*/".
+    """As `_read_equation`, the way SEA-HELM does: evaluate the left side, split it at its first
+    sign.
     """
     sides = line.strip().split("=")
     if len(sides) != 2:
@@ -257,9 +268,11 @@ MAX_EXPRESSION_CHARS = 1_000
 
 
 def _evaluate(expression: str) -> float | None:
-    """The value of an expression of numbers; None for a number too large to be worked out.
+    """Evaluate an expression of numbers; None for a number that is too large.
 
-    Raises SyntaxError for what is no expression, PublishedFailure for one that is no arithmetic.
+    Raises:
+        SyntaxError: for text that is no expression.
+        PublishedFailure: for an expression that is no arithmetic.
     """
     if len(expression) > MAX_EXPRESSION_CHARS:
         raise SyntaxError
@@ -296,9 +309,7 @@ def _evaluate_node(node: ast.expr) -> float | None:
 
 
 def _score_search(text: str, reference: str, published: bool) -> float:
-    """The share of the search's steps before the first that differs; of a try all but its result
-    may differ.
-    """
+    """The share of search steps before the first difference; the result of a try may differ."""
     opening = "<Search Procedure>"
     closing = "</Search Procedure>"
     reference = reference.split(opening)[1].split(closing)[0]
@@ -331,8 +342,9 @@ def _same_step(step: str, reference_step: str) -> bool:
 def route(
     reference: str, route_text: str | None, published: bool
 ) -> tuple[float, float]:
-    """Whether a route is the wanted one, and the share of its lines before the first that differs;
-    published, with that one.
+    """Whether a route is right, and the share of its lines before the first difference.
+
+    Published, the differing line counts too.
     """
     if route_text is None:
         return 0.0, 0.0
@@ -350,8 +362,8 @@ def route(
 
 
 def beliefs(reference: str, text: str, published: bool) -> tuple[float, float]:
-    """Whether the bullets are the wanted beliefs, words that say no difference aside, and the share
-    before the first other one.
+    """Whether the bullets are the reference's, ignoring small words, and the share before the
+    first difference.
     """
     mine = _read_bullets(text)
     theirs = _read_bullets(reference)
@@ -390,11 +402,12 @@ UNREADABLE_TABLE = "a table that cannot be read"
 def table(
     reference: str, table_text: str | None, published: bool
 ) -> tuple[float, float, float, str]:
-    """Precision, recall and F1 of the rows of a table, in any order, and why there are none (""
-    where there are).
+    """Score the rows of a table, in any order.
 
-    The two must have as many columns. Corrected: a row that lacks cells, or has too many, is no row
-    of both.
+    Rows with missing or extra cells match nothing, unless published.
+
+    Returns:
+        Precision, recall, F1, and why there is no score ("" if there is one).
     """
     mine = None if table_text is None else _read_table(table_text, published)
     theirs = _read_table(reference, published)
@@ -418,8 +431,8 @@ def table(
 def _read_table(
     text: str, published: bool
 ) -> tuple[int, list[tuple[str, ...]]] | str | None:
-    """The number of columns and the rows, cells made plain; None for no table, a text for another
-    error.
+    """Read the number of columns and the rows of a table; None for no table, a text for an
+    unreadable one.
     """
     try:
         lines = list(csv.reader(text.strip().split("\n"), delimiter="\t"))
@@ -456,8 +469,8 @@ _ASIDE = "Output the plan in the required format:"
 def travel(
     label: Mapping[str, Any], text: str, plan: str | None, published: bool
 ) -> tuple[float, float]:
-    """Whether the plan has the cities in their order with their days, and the share of the
-    procedure before its first other step.
+    """Whether a plan has the right cities, order and days, and the share of steps before the
+    first other one.
     """
     cities = [city for city in label["ground_truth_cities"].split("**") if city]
     days = [int(stay) for stay in label["ground_truth_durations"].split("**") if stay]
@@ -485,7 +498,7 @@ def travel(
 
 
 def _read_plan(text: str) -> list[tuple[str, int]]:
-    """The cities of a plan in their order, each with the days between the flights around it."""
+    """Read the cities of a plan, each with the days between its flights."""
     stays: list[str] = []
     flights: list[tuple[int, str, str]] = []
     total = None
@@ -511,7 +524,7 @@ def _read_plan(text: str) -> list[tuple[str, int]]:
 
 
 def _read_flight(line: str) -> tuple[int, str, str] | None:
-    """The last flight that a line names, with the last day before it."""
+    """Read the last flight of a line, with the last day before it."""
     way = next(iter(list(_FLIGHT.finditer(line))[-1:]), None)
     if way is None:
         return None

@@ -37,11 +37,15 @@ _EDGES = " .,;:!?\"'`*“”‘’()[]{}"
 
 
 def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
-    """How the scorer `kind` reads an answer; "" is an answer in which it reads nothing.
+    """The function that reads an answer as the scorer `kind` does; it returns "" if it reads
+    nothing.
 
-    A scorer of somebody's own has a reader where it has the attribute `read`, a function of sample,
-    answer and its options. Raises ConfigurationError for one that reads no answer, UnknownName for
-    one that there is not.
+    A plug-in's scorer has a reader if it has the attribute `read`, a function of sample, answer
+    and its options.
+
+    Raises:
+        ConfigurationError: for a scorer that reads no answers.
+        UnknownName: for a scorer that does not exist.
     """
     reader_options = {
         name: value
@@ -59,10 +63,9 @@ def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
 
 
 def score_with_reading(scorer: Scorer, part_name: str) -> Scorer:
-    """The scorer whose scores have a part more, the code of what the answer says: equal for answers
-    that are read alike, -1 for nothing.
+    """Add a part to a scorer's scores: a code of what the answer says.
 
-    Raises as `reader`.
+    Answers that are read alike have equal codes; -1 stands for nothing. Raises as `reader`.
     """
     read = reader(scorer.kind, scorer.options)
 
@@ -116,9 +119,7 @@ def _read_option(sample: Sample, answer: Answer, **_: Any) -> str:
 
 
 def _read_number(sample: Sample, answer: Answer, **_: Any) -> str:
-    """The number, as a fraction in lowest terms; in the unit of the sample, where the answer has
-    another of its kind.
-    """
+    """The number as a fraction in lowest terms, in the sample's unit if it can be converted."""
     language = language_of(sample) or "en"
     reply = parse_reply(
         answer.text, sample.input, lambda text: bool(find_numbers(text, language))
@@ -150,13 +151,13 @@ def _convert_to_unit(number: Number, unit: str) -> Decimal:
 
 
 def _read_formula(sample: Sample, answer: Answer, **_: Any) -> str:
-    """A number as above, another formula in one spelling."""
+    """The formula in one spelling; a number as `_read_number` writes it."""
     reply = parse_reply(answer.text, sample.input)
     return write_formula(reply, language_of(sample) or "en")[:_MOST_CHARACTERS]
 
 
 def _read_text(sample: Sample, answer: Answer, **_: Any) -> str:
-    """The words, without case, marks and the space around them; "" for an answer that declines."""
+    """The words without case and marks; "" for an answer that declines."""
     reply = parse_reply(answer.text, sample.input)
     return "" if declines(reply.text) else _normalise_words(reply)
 
@@ -168,7 +169,7 @@ def _normalise_words(reply: ParsedReply) -> str:
 
 
 def _read_short_answer(sample: Sample, answer: Answer, **_: Any) -> str:
-    """By the kind of answer that the sample wants."""
+    """The number or the words, by the sample's kind of answer."""
     return (
         _read_number if sample.metadata.get("answer_type") == "number" else _read_text
     )(sample, answer)

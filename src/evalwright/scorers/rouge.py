@@ -88,7 +88,7 @@ vars(rouge)["check_sample"] = check_rouge_sample
 def _word_splitter(
     sample: Sample, language: str, stem: bool
 ) -> tuple[Callable[[str], Sequence[str]], str]:
-    """How texts become words, and that in words."""
+    """The function that splits texts into words, and its name."""
     if language in segmentation.UNSPACED:
         return lambda text: segmentation.segment(
             text.casefold(), language
@@ -149,9 +149,7 @@ def f1_of_subsequence(
 def _score_lines(
     target: str, text: str, words: Callable[[str], Sequence[str]]
 ) -> Found:
-    """Each line of the target with all lines of the answer: the union of what is common in order,
-    no word counted twice.
-    """
+    """Compare each target line with all answer lines, counting no word twice (rougeLsum)."""
     target_lines, answer_lines = (
         [words(line) for line in text_lines.split("\n") if line]
         for text_lines in (target, text)
@@ -202,9 +200,7 @@ def _score_overlap(hits: int, answer_total: int, target_total: int) -> Found:
 
 
 def common_length(words: Sequence[str], other_words: Sequence[str]) -> int:
-    """The length of the longest common subsequence, a row of the table at a time as the bits of one
-    number (Hyyrö 2004).
-    """
+    """The length of the longest common subsequence, by bit-parallel rows (Hyyrö 2004)."""
     *_, last = _subsequence_rows(len(words), _word_bits(words), other_words)
     return len(words) - last.bit_count()
 
@@ -212,9 +208,7 @@ def common_length(words: Sequence[str], other_words: Sequence[str]) -> int:
 def _common_places(
     words: Sequence[str], bits: Mapping[str, int], other_words: Sequence[str]
 ) -> list[int]:
-    """Which words of `words` (`bits`: where each is) the longest common subsequence takes, walking
-    back from both ends as rouge-score does.
-    """
+    """The places in `words` of the longest common subsequence, as rouge-score picks them."""
     if bits.keys().isdisjoint(other_words):
         return []
     rows = list(_subsequence_rows(len(words), bits, other_words))
@@ -239,7 +233,7 @@ def _length_at(row: int, i: int) -> int:
 
 
 def _word_bits(words: Sequence[str]) -> dict[str, int]:
-    """Where each word is, as the bits of a number."""
+    """The places of each word, as the bits of a number."""
     bits: dict[str, int] = {}
     for index, word in enumerate(words):
         bits[word] = bits.get(word, 0) | 1 << index
@@ -249,8 +243,9 @@ def _word_bits(words: Sequence[str]) -> dict[str, int]:
 def _subsequence_rows(
     size: int, bits: Mapping[str, int], other_words: Sequence[str]
 ) -> Iterator[int]:
-    """After none, one, two, ... words of `other_words`: a number whose bit i is 0 where the
-    subsequence grows at word i of `size` words.
+    """The bit rows of the longest common subsequence, after each word of `other_words`.
+
+    A bit is 0 where the subsequence grows.
     """
     full = (1 << size) - 1
     row = full

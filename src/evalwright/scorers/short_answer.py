@@ -66,7 +66,7 @@ def short_answer(sample: Sample, answer: Answer) -> Score:
 
 
 def _judge_reply(reply: ParsedReply, sample: Sample, reader: AnswerReader) -> Verdict:
-    """Sorts out replies without an answer, then lets the reader judge."""
+    """Sort out replies without an answer, then let the reader judge."""
     if reply.is_empty_field:
         return not_attempted(f"{reply.rule} is empty")
     if not _has_words(reply.text) and any(
@@ -90,7 +90,7 @@ def _judge_reply(reply: ParsedReply, sample: Sample, reader: AnswerReader) -> Ve
 
 
 def _judge_unless_declined(reply: ParsedReply, reader: AnswerReader) -> Verdict:
-    """The reader's verdict, or that the reply declines where nothing right is read in it."""
+    """The reader's verdict; if the reply declines and nothing right is in it, that it declines."""
     if isinstance(reader, PhraseReader):
         return reader.judge(reply)
     declined = judge_declining(reply)
@@ -110,14 +110,12 @@ def _has_words(text: str) -> bool:
 
 
 def _is_symbol(text: str, symbol: str) -> bool:
-    """Whether a reply is a target of signs only ("+"), or has it as a word."""
+    """Whether a reply is a target of signs only ("+"), or contains it as a word."""
     return symbol in text.split() or symbol == text.strip(" .`'\"*")
 
 
 def _without_question(text: str, question: str) -> str:
-    """The reply without the question where it repeats it; "" where nothing but an introduction is
-    left.
-    """
+    """Remove the question that a reply repeats; "" if only an introduction remains."""
     question = question.strip()
     if len(question) < MIN_REPEATED_CHARS:
         return text
@@ -130,8 +128,9 @@ def _without_question(text: str, question: str) -> str:
 
 
 def _with_option_text(reply: ParsedReply) -> ParsedReply:
-    """The text of an option that the model made up itself and answers with: "a. Toba b. Poso.
-    Answer: a".
+    """Replace the letter of an option that the model made up by its text.
+
+    Example: "a. Toba b. Poso. Answer: a" answers with Toba.
     """
     letter = reply.text.strip(" .()").casefold()
     if not reply.marked or len(letter) != 1 or not reply.before:

@@ -25,8 +25,8 @@ _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:;…\n])[\s\"'“„«(\[]*$")
 
 
 def not_the_answer(sample: Sample, answer: Answer) -> Score | None:
-    """What `short-answer` says of an answer that must be exact and is not certainly right; None
-    where it is, or need not be.
+    """The verdict of `short-answer` on an answer that must be exact; None if it is right or
+    need not be.
     """
     kind = str(sample.metadata.get("answer_type") or "")
     yes_or_no = {
@@ -39,11 +39,13 @@ def not_the_answer(sample: Sample, answer: Answer) -> Score | None:
 
 
 def conflict(target: str, text: str, question: str, language: str) -> tuple[str, bool]:
-    """Which number or name of the text stands in place of one of the target, and whether that is
-    certain; ("", False): none.
+    """Find a number or name of the text that replaces one of the target.
 
-    Two sides make a conflict: what the target has and the text lacks, and what the text has and
-    neither the target nor the question.
+    It is missing in the target and the question, and something of the target is missing in the
+    text.
+
+    Returns:
+        The words for it ("" for none), and whether it is certain.
     """
     target_words, text_words, question_words = (
         Words(plain(string)) for string in (target, text, question)
@@ -78,9 +80,7 @@ def conflict(target: str, text: str, question: str, language: str) -> tuple[str,
 
 
 def _find_numbers(words: Words) -> list[str]:
-    """The numbers written in digits, those of other scripts in ours, without separators of
-    thousands.
-    """
+    """The numbers in digits, in ASCII and without thousands separators."""
     numbers = [token for token in words.tokens if token[:1].isdecimal()]
     return [
         "".join(str(int(c)) if c.isdecimal() else c for c in number if c != ",")
@@ -89,7 +89,7 @@ def _find_numbers(words: Words) -> list[str]:
 
 
 def _find_names(words: Words) -> list[str]:
-    """The words with a capital; one that begins a sentence only where another one follows it."""
+    """The capitalised words; at the start of a sentence only before another one."""
     names = []
     for index, word in enumerate(words.cased):
         begins = (

@@ -91,7 +91,7 @@ vars(token_f1)["check_sample"] = check_f1_sample
 
 
 def words(text: str, language: str = "", unit: str | None = None) -> list[str]:
-    """The words that are compared, of a text in a language; "" is English."""
+    """The words that are compared; the language "" is English."""
     folded = unicodedata.normalize("NFC", text).lower()
     if language in (
         "fr",

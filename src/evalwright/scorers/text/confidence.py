@@ -27,9 +27,7 @@ _BEFORE = re.compile(
 
 
 def stated_confidence(text: str) -> float | None:
-    """The last confidence that a text states, from 0 to 1; None where it states none that can be
-    read.
-    """
+    """Read the last confidence that a text states, from 0 to 1; None if none can be read."""
     tail = text[-READ_CHARS:]
     matches = [
         match for pattern in (_AFTER, _BEFORE) for match in pattern.finditer(tail)

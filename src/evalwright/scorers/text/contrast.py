@@ -22,16 +22,17 @@ MAX_DENIAL_CHARS = 24
 
 
 def is_set_against(text: str, start: int, end: int) -> bool:
-    """Whether what stands at a place of a text is set against something else: "not 365 but",
-    "instead of 365", "365ではなく".
+    """Whether the text at a place is contrasted with something else: "not 365 but",
+    "365ではなく".
     """
     before = _CLAUSE.split(text[max(0, start - MAX_DENIAL_CHARS) : start])[-1]
     return _BEFORE.search(before) is not None or _BEHIND.match(text, end) is not None
 
 
 def behind_turn(before: str, cues: Cues) -> str:
-    """What of the text before a number stands behind the last "but" or "아니라", so that a denial
-    before that is of something else.
+    """Cut the text before a number after its last "but" or "아니라".
+
+    A denial before such a word is about something else.
     """
     turned = max((match.end() for match in _TURNED.finditer(before)), default=0)
     for word in re.finditer(r"[^\W\d_]+", before):

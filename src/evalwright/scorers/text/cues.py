@@ -34,7 +34,7 @@ _REVISION = re.compile(
 
 @cache
 def months() -> dict[str, int]:
-    """The names of months in all languages, in lower case, with their numbers."""
+    """Month names in all languages, lower-cased, with their numbers."""
     rows = (row.split() for row in _TABLES["month"].values())
     return {
         name: number
@@ -45,7 +45,7 @@ def months() -> dict[str, int]:
 
 
 def label_alternatives(table: str) -> str:
-    """All labels of a table of regular expressions, the longest first, as alternatives."""
+    """Join all labels of a table into a regular expression, the longest first."""
     alternatives = {
         label for row in _TABLES[f"{table}_re"].values() for label in row.split("|")
     }
@@ -53,15 +53,13 @@ def label_alternatives(table: str) -> str:
 
 
 def joined_patterns(table: str) -> str:
-    """The regular expressions of a table of all languages, as alternatives."""
+    """Join the regular expressions of all languages of a table."""
     return "|".join(f"(?:{row})" for row in _TABLES[f"{table}_re"].values())
 
 
 @cache
 def cue_words(table: str, language: str = "") -> frozenset[str]:
-    """The words of a table, folded as tokens are: of English and one language, or of all where none
-    is given.
-    """
+    """The folded words of a table: English and one language, or all languages."""
     code = short_code(language)
     rows = _TABLES[table]
     chosen_rows = (
@@ -73,7 +71,7 @@ def cue_words(table: str, language: str = "") -> frozenset[str]:
 
 
 def has_spaceless_cue(table: str, text: str) -> bool:
-    """Whether a word of a script without spaces stands in a text."""
+    """Whether a text contains a word of a table for scripts without spaces."""
     if table == "negation":
         text = text.replace(_KOREAN_OR, "")
     return not text.isascii() and any(
@@ -82,9 +80,7 @@ def has_spaceless_cue(table: str, text: str) -> bool:
 
 
 def find_opening(table: str, text: str) -> str:
-    """The word of a script without spaces, or one where they may be left out (a "_" of the table),
-    that a text begins with; or "".
-    """
+    """The word of a script without spaces that a text begins with; "" if none."""
     match = _openings(table).match(text)
     return match.group() if match else ""
 
@@ -96,7 +92,7 @@ def _openings(table: str) -> re.Pattern[str]:
 
 
 class Cues:
-    """The words of one language, beside the English ones; folded as `Words.folded_tokens` are."""
+    """The cue words of one language and of English, folded as `Words.folded_tokens` are."""
 
     def __init__(self, language: str) -> None:
         # Portuguese "no" is "in the".
@@ -108,19 +104,19 @@ class Cues:
         self.aside = cue_words("aside", language)
 
     def denies(self, tokens: Collection[str], text: str) -> bool:
-        """Whether a stretch of text holds a negation."""
+        """Whether tokens or their text contain a negation."""
         return not self.negations.isdisjoint(tokens) or has_spaceless_cue(
             "negation", text
         )
 
     def offers(self, tokens: Collection[str], text: str) -> bool:
-        """Whether it holds a word such as "or"."""
+        """Whether tokens or their text contain a word such as "or"."""
         return not self.alternatives.isdisjoint(tokens) or has_spaceless_cue(
             "alternative", text
         )
 
     def turn_in(self, tokens: Sequence[str]) -> int:
-        """The place after the last "but" or the like, 0 where there is none."""
+        """The index after the last "but" or the like; 0 without one."""
         return max(
             (index + 1 for index, token in enumerate(tokens) if token in self.turns),
             default=0,
@@ -134,7 +130,7 @@ def cues_of(language: str) -> Cues:
 
 
 def last_revision(text: str) -> tuple[int, int] | None:
-    """Where the last change of mind stands ("no, wait"); None where there is none."""
+    """Find the last change of mind ("no, wait"), as start and end; None without one."""
     last = None
     for match in _REVISION.finditer(text):
         if last is not None or any(map(str.isalnum, text[: match.start()])):

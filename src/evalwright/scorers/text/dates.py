@@ -143,7 +143,7 @@ DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class Date(NamedTuple):
-    """A date as far as it is known; 0 for a part that is not."""
+    """A date; parts that are unknown are 0."""
 
     year: int = 0
     month: int = 0
@@ -151,18 +151,18 @@ class Date(NamedTuple):
 
     @property
     def parts(self) -> int:
-        """How many of the three parts are known."""
+        """How many parts are known."""
         return (self.year > 0) + (self.month > 0) + (self.day > 0)
 
     def covers(self, date: Date) -> bool:
-        """Whether every part that `date` has is here, and the same."""
+        """Whether this date has every known part of another one."""
         return all(
             not theirs or mine == theirs
             for mine, theirs in zip(self, date, strict=True)
         )
 
     def conflicts(self, date: Date) -> bool:
-        """Whether a part that both have differs."""
+        """Whether a part that both dates know differs."""
         return any(
             mine and theirs and mine != theirs
             for mine, theirs in zip(self, date, strict=True)
@@ -171,7 +171,7 @@ class Date(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundDate:
-    """A date in a text, with the readings that its form allows and its place."""
+    """A date in a text, with all readings of its form."""
 
     readings: tuple[Date, ...]
     start: int
@@ -179,11 +179,11 @@ class FoundDate:
 
 
 def find_dates(text_words: Words, years: bool = True) -> list[FoundDate]:
-    """All dates of a text in order, at most `MAX_DATES`.
+    """Find the dates of a text, in order, at most `MAX_DATES`.
 
     Args:
-        text_words: the text in its words.
-        years: whether a year that stands alone counts.
+        text_words: the words of the text.
+        years: whether a lone year counts.
     """
     text, replaced = _write_in_digits(_ARABIC_ERA.sub(" ", text_words.text))
     has_digits = any(map(str.isdigit, text))
@@ -213,8 +213,11 @@ def find_dates(text_words: Words, years: bool = True) -> list[FoundDate]:
 
 
 def _write_in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """A text with the numbers of East Asian dates in digits; for each replaced stretch, its end in
-    the new text and in the old.
+    """Write the numbers of East Asian dates in digits.
+
+    Returns:
+        The new text and, for each replaced number, where it ends in the new and in the old
+        text.
     """
     if text.isascii():
         return text, []
@@ -240,7 +243,7 @@ def _write_in_digits(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _place_in_original(place: int, replaced: Sequence[tuple[int, int]]) -> int:
-    """The place in a text of a place in what `_write_in_digits` makes of it."""
+    """Map a place in a text from `_write_in_digits` back to the original text."""
     shift = 0
     for end, original_end in replaced:
         if place < end:
@@ -250,7 +253,7 @@ def _place_in_original(place: int, replaced: Sequence[tuple[int, int]]) -> int:
 
 
 def _join_year_and_day(dates: list[FoundDate]) -> list[FoundDate]:
-    """A year and a day that stand apart ("1912, on 15 April") are one date."""
+    """Join a year and a day that stand apart ("1912, on 15 April")."""
     if len(dates) != 2:
         return dates
     first = dates[0].readings[0]
@@ -292,7 +295,7 @@ def _possible_dates(match: re.Match[str]) -> tuple[Date, ...]:
 
 
 def _possible_years(groups: dict[str, str | None], year: int) -> tuple[int, ...]:
-    """The year, or those that one without its century may be."""
+    """The year; for one without its century all that it may be."""
     short_year = groups.get("short_year")
     if not short_year:
         return (year,)
@@ -302,7 +305,7 @@ def _possible_years(groups: dict[str, str | None], year: int) -> tuple[int, ...]
 def _possible_days(
     groups: dict[str, str | None], name: str
 ) -> tuple[tuple[int, int], ...]:
-    """The month and the day; both orders of two numbers, the American one second."""
+    """The possible months and days; of two numbers both orders, day before month first."""
     if "first" in groups:
         first = int(groups["first"] or 0)
         second = int(groups["second"] or 0)
@@ -320,7 +323,7 @@ def _is_in_calendar(date: Date) -> bool:
 
 @lru_cache(maxsize=4096)
 def parse_date(text: str) -> tuple[Date, ...]:
-    """The readings of a text that is nothing but a date; empty for any other."""
+    """The readings of a text that is only a date; () for any other text."""
     text = _WEEKDAY_OR_ERA.sub("", text.strip().removesuffix("."))
     dates = find_dates(Words(text))
     if len(dates) != 1 or (dates[0].start, dates[0].end) != (0, len(text)):

@@ -35,8 +35,12 @@ _SPLIT = re.compile(r"[,;.!?](?=\s)|[，、；：،؛。]|\s[-–]\s|[–—]")
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """kind: `REFUSAL` or `NO_INFORMATION`. words: the clause that says so, in lower case. language:
-    whose phrase it is.
+    """How a text declines to answer.
+
+    Args:
+        kind: `REFUSAL` or `NO_INFORMATION`.
+        words: the clause that says so, lower-cased.
+        language: code of the language whose phrase it is.
     """
 
     kind: str
@@ -51,12 +55,12 @@ class Declined:
 
 
 def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | None:
-    """How a text declines to answer; None where it answers, has no words, or is not certain to
-    decline.
+    """Find how a text declines to answer; None if it answers or may answer.
 
-    language: an ISO 639 code, whose phrases are looked for beside the English ones; "" for those of
-    every language. beside: so many words of other content are let pass (what is shorter than a
-    summary is none).
+    Args:
+        text: the text.
+        language: ISO 639 code of a language to search beside English; "" searches all.
+        beside: number of words of other content to tolerate.
     """
     if len(text) > MAX_DECLINING_CHARS:
         return None
@@ -66,9 +70,7 @@ def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | No
 
 
 def speaks_of_text(declined: Declined) -> bool:
-    """Whether a clause says that a text gives no answer ("the passages do not say"), and not that
-    the speaker knows none.
-    """
+    """Whether a clause says that a text gives no answer, not that the speaker knows none."""
     return (
         _phrases_by_language()[declined.language].text.search(declined.words)
         is not None
@@ -76,7 +78,7 @@ def speaks_of_text(declined: Declined) -> bool:
 
 
 def declining_clause(text: str, language: str = "") -> Declined | None:
-    """The first clause of a text that declines, whatever stands beside it."""
+    """The first clause that declines, whatever else the text says."""
     code = language.casefold().replace("_", "-").split("-")[0]
     for _, clause in _split_clauses(text[:MAX_DECLINING_CHARS]):
         if (declined := _find_phrase(clause, code)) is not None:
@@ -106,7 +108,7 @@ def _find_declining(text: str, code: str, beside: int) -> Declined | None:
 
 
 def plain_clause(text: str) -> str:
-    """A text in lower case and one line, with straight apostrophes and without marks around it."""
+    """Lower-case a text, in one line, with straight apostrophes and without marks around it."""
     folded = unicodedata.normalize("NFC", text).translate(
         {0x2019: "'", 0x2018: "'", 0x60: "'"}
     )
@@ -117,7 +119,7 @@ def plain_clause(text: str) -> str:
 
 
 def _split_clauses(text: str) -> Iterator[tuple[int, str]]:
-    """The clauses of a text, each with the number of its sentence."""
+    """Split a text into clauses, each with the index of its sentence."""
     turning = _turning_words()
     for number, sentence in enumerate(sentences(text)):
         for clause in _SPLIT.split(unicodedata.normalize("NFC", sentence)):
@@ -147,8 +149,9 @@ def _find_phrase(clause: str, code: str) -> Declined | None:
 
 
 class _Phrases:
-    """The phrases of one language, ready to search with. script: it is never written in plain
-    ASCII.
+    """The phrases of one language, compiled.
+
+    `script` is set for languages never written in plain ASCII.
     """
 
     def __init__(self, code: str, row: dict[str, Any]) -> None:
@@ -188,7 +191,7 @@ class _Phrases:
         self.lack = pattern([row.get("lack", r"(?!)"), row.get("sum", r"(?!)")])
 
     def without_openers(self, clause: str) -> str:
-        """A clause without apologies and "but" at its beginning."""
+        """Remove apologies and "but" from the beginning of a clause."""
         for _ in range(4):
             match = self.opener.match(clause)
             if match is None or not match.group():
@@ -209,7 +212,7 @@ class _Phrases:
 
 @cache
 def _turning_words() -> re.Pattern[str]:
-    """A word like "but" inside a clause; in scripts without spaces it may stand anywhere."""
+    """The pattern of a word like "but" inside a clause."""
     spaced = "|".join(
         row["but"]
         for code, row in _load_rows().items()

@@ -14,12 +14,14 @@ _LONGEST = 20_000
 def with_evidence(
     score: Score, text: str, claim: str = "", named: Sequence[str] = ()
 ) -> Score:
-    """The score with the span of the answer that says it.
+    """Add the span of the answer that the score rests on, if it is plain and not the whole
+    answer.
 
-    None is told where it is not plain, or where it would be all of the answer.
-
-    claim: what was read as the answer, as it is written. named: what may stand there word for word,
-    the longest first; of several places the last counts.
+    Args:
+        score: the score.
+        text: the answer.
+        claim: the text that was read as the answer, as it is written.
+        named: texts that may stand in the claim; the longest first, and the last place counts.
     """
     span = _find_span(text, claim.strip(), named)
     return replace(score, evidence=(span,)) if span is not None else score
@@ -41,7 +43,7 @@ def _find_span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] |
 
 
 def _whole_word(text: str, word: str) -> int:
-    """The last place where a word stands by itself; -1 where there is none."""
+    """The last place of a word in a text; -1 if it is only part of longer words."""
     end = len(text)
     while word and (place := text.rfind(word, 0, end)) >= 0:
         around = (

@@ -29,11 +29,11 @@ Number = Fraction | complex
 
 
 class Unreadable(Exception):
-    """A text that is no expression."""
+    """The text is no expression."""
 
 
 class Interval(NamedTuple):
-    """The numbers between two ends. closed: whether each end is one of them."""
+    """The numbers between two ends; `closed` says whether each end belongs to it."""
 
     ends: tuple[Tree, Tree]
     closed: tuple[bool, bool]
@@ -247,8 +247,10 @@ _LOOKALIKES = str.maketrans("хуХУ", "xyXY")
 
 
 class Token(NamedTuple):
-    """kind: "number", "name" (a variable), "function", "word", "command" or "sign". spaced: whether
-    a space stands before it.
+    """A token of a formula.
+
+    `kind` is "number", "name" (a variable), "function", "word", "command" or "sign"; `spaced`
+    is set after a space.
     """
 
     kind: str
@@ -258,8 +260,8 @@ class Token(NamedTuple):
 
 
 def write_with_signs(text: str) -> str:
-    """A text with one writing for each sign: ASCII digits and operators, `^` for raised digits, no
-    spacing commands.
+    """Write a text with one spelling for each sign: ASCII digits and operators, `^` for raised
+    digits.
     """
     text = _RAISED.sub(
         lambda run: f"^({unicodedata.normalize('NFKC', run.group())})", text
@@ -291,9 +293,7 @@ def _plain_sign(char: str) -> str:
 
 
 def possible_readings(text: str, language: str) -> list[str]:
-    """A text as it can be read: its commas and points in numbers as the language has them, and as
-    English has them.
-    """
+    """The ways to read a text: with decimal commas, if its language has them, and with points."""
     text = _SPACED_THOUSANDS.sub(lambda run: run.group().replace(" ", ""), text)
     english = (
         _THOUSANDS.sub(lambda run: run.group().replace(",", ""), text)
@@ -321,7 +321,7 @@ def possible_readings(text: str, language: str) -> list[str]:
 
 
 def tokenize_formula(text: str, joining: frozenset[str]) -> list[Token]:
-    """The tokens of a text in signs. joining: words that stand between several answers."""
+    """Split a text into tokens; `joining` are words between several answers."""
     tokens_so_far: list[Token] = []
     position = 0
     while position < len(text):
@@ -347,9 +347,7 @@ def tokenize_formula(text: str, joining: frozenset[str]) -> list[Token]:
 def _classify_word(
     token: Token, joining: frozenset[str], before: list[Token], behind: str
 ) -> list[Token]:
-    """What a match is: letters in a row are a function, words, or, beside digits and signs,
-    variables.
-    """
+    """Decide whether letters in a row are a function, words or variables."""
     word = token.text
     if token.kind == "command":
         if word in _JOINING:
@@ -404,7 +402,7 @@ _BEFORE_NAMES = ("^", "*", ")", "/", "+", "-", "{")
 
 
 def _parts(token: Token, before: list[Token], behind: str) -> bool:
-    """Whether a single letter stands between two answers ("2 y 3"), and is no variable."""
+    """Whether a single letter is a word between two answers ("2 y 3") and no variable."""
     if not token.spaced or behind[:1] not in (" ", "") or not before:
         return False
     complete = before[-1].kind in ("number", "name") or before[-1].text in (
@@ -419,7 +417,7 @@ def _parts(token: Token, before: list[Token], behind: str) -> bool:
 
 
 class _Parser:
-    """One reading of a list of tokens, by recursive descent; each token is read once."""
+    """A recursive-descent parser of tokens; each token is read once."""
 
     def __init__(self, read: Sequence[Token]) -> None:
         self.read = read
@@ -444,7 +442,7 @@ class _Parser:
             raise Unreadable
 
     def parse_all(self) -> Tree:
-        """All tokens: an expression, a relation, or several of them."""
+        """Parse all tokens: an expression, a relation, or several."""
         tree = self.parse_several()
         if self.place < len(self.read):
             raise Unreadable
@@ -714,7 +712,7 @@ class _Parser:
         return tree if exponent is None else ("^", tree, exponent)
 
     def _applied(self) -> Tree:
-        """What a function is applied to: a bracket, or the factors that follow."""
+        """Parse what a function is applied to: a bracket, or the factors that follow."""
         if self.peek() in ("(", "[", "{"):
             return self.power()
         if self.kind() == "function":
@@ -815,7 +813,7 @@ def _number(text: str) -> Tree:
 
 @lru_cache(maxsize=2048)
 def parse(text: str, joining: frozenset[str] = frozenset()) -> Tree:
-    """The tree of a text in signs. Raises Unreadable."""
+    """Parse a text. Raises Unreadable."""
     if len(text) > MAX_CHARS:
         raise Unreadable
     matrix = _MATRIX.search(text)
@@ -825,12 +823,12 @@ def parse(text: str, joining: frozenset[str] = frozenset()) -> Tree:
 
 
 def without_wording(text: str) -> str:
-    """A text with the content of \\text{...} and the like in its place."""
+    """Replace \\text{...} and the like by their content."""
     return _WORDING.sub(r" \1 ", text) if "\\" in text else text
 
 
 def parse_tokens(read: Sequence[Token]) -> Tree:
-    """The tree of tokens. Raises Unreadable."""
+    """Parse tokens. Raises Unreadable."""
     if not read or len(read) > MAX_CHARS:
         raise Unreadable
     try:
@@ -860,7 +858,7 @@ _POINTS = tuple(
 
 
 def names_in(tree: Any) -> set[str]:
-    """The variables of a tree."""
+    """The variables of an expression."""
     if isinstance(tree, tuple):
         if tree and tree[0] == "name":
             return set() if tree[1] == "i" else {tree[1]}
@@ -871,7 +869,7 @@ def names_in(tree: Any) -> set[str]:
 
 
 def evaluate(tree: Tree, values: Mapping[str, Fraction]) -> Number:
-    """The value of an expression. Raises Unreadable for what has none."""
+    """Evaluate an expression. Raises Unreadable if it has no value."""
     try:
         return _evaluate(tree, values)
     except (OverflowError, ZeroDivisionError, ValueError, RecursionError):
@@ -995,7 +993,7 @@ def _binomial(above: Number, below: Number) -> Number:
 
 
 def equal_numbers(first: Number, two: Number) -> bool:
-    """Whether two numbers are the same, fractions exactly."""
+    """Whether two numbers are equal; fractions exactly."""
     if isinstance(first, Fraction) and isinstance(two, Fraction):
         return first == two
     first = complex(first)
@@ -1006,7 +1004,7 @@ def equal_numbers(first: Number, two: Number) -> bool:
 
 
 def sample_points(*trees: Any) -> list[dict[str, Fraction]]:
-    """Values of all variables of some trees, several times."""
+    """Values for all variables of some expressions, at several points."""
     names = sorted({name for tree in trees for name in names_in(tree)})
     if len(names) > len(_POINTS[0]):
         raise Unreadable
@@ -1038,9 +1036,7 @@ _MAY_LOSE_A_SIGN = re.compile("'(?:root|abs)'")
 
 
 def _same_below_zero(left: Tree, two: Tree, values: Mapping[str, Fraction]) -> bool:
-    """Whether two expressions agree where one variable is below zero, unless a root or function of
-    them has no real value there.
-    """
+    """Whether two expressions agree for negative variables, where both are real."""
     for name, number in values.items():
         negative = {**values, name: -abs(number)}
         if not (_is_real_in(left, negative) and _is_real_in(two, negative)):

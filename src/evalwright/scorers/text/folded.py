@@ -61,8 +61,14 @@ _NOT_WORD = re.compile(r"(?<=\w)n['’]t\b", re.IGNORECASE)
 
 
 class FoldedText(NamedTuple):
-    """A stretch of text as it is matched: its words as written, folded, the folded words between
-    spaces, and what stands around each.
+    """A text prepared for comparison.
+
+    Args:
+        text: the text itself.
+        cased: its words as written.
+        tokens: its words, folded.
+        joined: the tokens between spaces.
+        gaps: what stands before, between and after the words.
     """
 
     text: str
@@ -72,7 +78,7 @@ class FoldedText(NamedTuple):
     gaps: list[str]
 
     def clause(self, start: int, end: int) -> tuple[int, int]:
-        """Where the clause starts and ends in which the words from start to end stand."""
+        """The token span of the clause around some words."""
         while start > 0 and not _PARTED.search(self.gaps[start]):
             start -= 1
         while end < len(self.tokens) and not _PARTED.search(self.gaps[end]):
@@ -81,9 +87,9 @@ class FoldedText(NamedTuple):
 
 
 def fold_text(text: str) -> FoldedText:
-    """A plain text as it is matched; apostrophes divide words, "isn't" is "is not".
+    """Prepare a plain text for comparison.
 
-    Not to be changed: it is kept.
+    Apostrophes divide words, and "isn't" is "is not". The result is cached: do not change it.
     """
     return (
         _fold_text_cached if len(text) <= MAX_SHORT_CHARS else _fold_long_text_cached
@@ -91,7 +97,7 @@ def fold_text(text: str) -> FoldedText:
 
 
 def _load_simplified_characters() -> dict[int, str]:
-    """Traditional and Japanese characters to simplified ones."""
+    """The table from traditional and Japanese characters to simplified ones."""
     table = tomllib.loads(
         Path(__file__).with_name("han.toml").read_text(encoding="utf-8")
     )["characters"]
@@ -102,7 +108,7 @@ _SIMPLIFIED_CHARACTERS = _load_simplified_characters() | {ord("ब"): "व"}
 
 
 def simplify_characters(text: str) -> str:
-    """A text, or a pattern for read texts, with simplified characters, as `read` writes it."""
+    """Write a text, or a pattern for folded texts, in simplified characters."""
     return text if text.isascii() else text.translate(_SIMPLIFIED_CHARACTERS)
 
 
@@ -125,7 +131,7 @@ def _fold_text(text: str) -> FoldedText:
 
 @lru_cache(maxsize=4096)
 def _without_ending(token: str) -> str:
-    """A Korean word without its particles, the copula and the title behind a name."""
+    """Remove particles, the copula and titles from a Korean word."""
     for _ in range(4):
         token = token if token in FUNCTION_WORDS else _ENDING.sub("", token)
     return token
@@ -140,7 +146,7 @@ MAX_SHORT_CHARS = 1000
 
 
 def without_tag_question(text: str) -> str:
-    """A text without "isn't it?" and its kind at the end."""
+    """Remove a closing "isn't it?" or the like."""
     return _TAG_QUESTION.sub("", text) if "?" in text else text
 
 
@@ -169,7 +175,7 @@ def script_of(text: str) -> str:
 
 
 def text_between(reading: FoldedText, start: int, end: int) -> str:
-    """The text from one word up to another, with what stands between."""
+    """The text between two words, with what separates them."""
     end = min(end, len(reading.tokens))
     pieces = [f"{reading.cased[at]}{reading.gaps[at + 1]}" for at in range(start, end)]
     return "".join(pieces)

@@ -26,8 +26,10 @@ _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 
 class Values(NamedTuple):
-    """One value or several. name: the variable that has them. ordered: None where an answer does
-    not say whether their order counts.
+    """One or several values.
+
+    `name` is the variable that has them; `ordered` is None where the order may or may not
+    matter.
     """
 
     trees: tuple[Tree, ...]
@@ -37,7 +39,7 @@ class Values(NamedTuple):
 
 
 class Intervals(NamedTuple):
-    """A union of intervals: the ends of each, and whether it has them."""
+    """A union of intervals; each part has its two ends and whether they belong to it."""
 
     parts: tuple[tuple[Tree, Tree, bool, bool], ...]
 
@@ -55,7 +57,7 @@ class Matrix(NamedTuple):
 
 
 class Equation(NamedTuple):
-    """Both sides of an equation that is no value of one variable. sign: "=" or "!="."""
+    """An equation that does not give the value of one variable; `sign` is "=" or "!="."""
 
     left: Tree
     right: Tree
@@ -66,7 +68,7 @@ Shape = Values | Intervals | Assigned | Matrix | Equation
 
 
 def shape_of(tree: Tree) -> Shape:
-    """What an expression says as an answer. Raises Unreadable."""
+    """Classify an expression as a kind of answer. Raises Unreadable."""
     if _has_sign(tree):
         return _shape_of_both_signs(tree)
     operation = tree[0]
@@ -124,7 +126,7 @@ def _with_sign(tree: Any, sign: str) -> Any:
 
 
 def _shape_of_both_signs(tree: Tree) -> Shape:
-    """An expression with a plus-minus sign as its two values."""
+    """The two values of an expression with a plus-minus sign."""
     plus, minus = (shape_of(_with_sign(tree, sign)) for sign in "+-")
     if isinstance(plus, Values) and isinstance(minus, Values):
         return Values(_distinct((*plus.trees, *minus.trees)), plus.name, ordered=False)
@@ -140,7 +142,7 @@ def _distinct(trees: Sequence[Tree]) -> tuple[Tree, ...]:
 
 
 def _is_name(tree: Tree) -> bool:
-    """Whether a side of an equation names what the other side is worth: x, f(x), y', P(A)."""
+    """Whether a side of an equation is a name: x, f(x), y', P(A)."""
     if tree[0] == "name":
         return True
     if tree[0] in ("union", "intersection"):
@@ -307,7 +309,7 @@ def _is_condition(tree: Tree) -> bool:
 
 
 def _combine_intervals(shapes: Sequence[Intervals]) -> Shape:
-    """Several inequalities: what both of them allow, else what any does."""
+    """Join inequalities: the overlap of a lower and an upper bound, else their union."""
     intervals = [interval for shape in shapes for interval in shape.parts]
     if len(intervals) == 2:
         lows = [interval for interval in intervals if interval[0] != LOWEST]
@@ -354,7 +356,7 @@ def _shape_of_list(tree: Tree) -> Shape:
 
 
 def as_intervals(shape: Shape) -> Intervals | None:
-    """A pair in brackets as an interval."""
+    """Read a pair in brackets as an interval."""
     if isinstance(shape, Intervals):
         return shape
     if (
@@ -381,7 +383,7 @@ def _is_same_value(left: Tree, two: Tree) -> bool:
 
 
 def real(tree: Tree) -> float | None:
-    """The real value of an expression without variables."""
+    """The real value of an expression without variables; None for others."""
     if tree in (INFINITY, LOWEST):
         return float("inf") if tree == INFINITY else float("-inf")
     try:
@@ -398,7 +400,7 @@ def real(tree: Tree) -> float | None:
 
 
 def same_shape(target: Shape, answer: Shape) -> bool:
-    """Whether two answers say the same."""
+    """Whether two answers are the same."""
     if isinstance(target, Values) and isinstance(answer, Values):
         return _same_values(target, answer)
     if isinstance(target, Intervals) or isinstance(answer, Intervals):
@@ -469,7 +471,7 @@ def _same_values(target: Values, answer: Values) -> bool:
 
 
 def _without_percent(left: Tree, two: Tree) -> bool:
-    """Whether one is a percentage and the other its number, the sign left out."""
+    """Whether one value is the other with a percent sign."""
     if (left[0] == "percent") is (two[0] == "percent"):
         return False
     return _is_same_value(
@@ -539,9 +541,7 @@ def _matrix_rows(shape: Shape) -> tuple[tuple[Tree, ...], ...] | None:
 
 
 def _same_equations(target: Shape, answer: Shape) -> bool:
-    """Whether two equations have the same solutions: one side minus the other is the same but for a
-    factor.
-    """
+    """Whether two equations have the same solutions: their differences are multiples."""
     target_equation, two = (_as_equation(shape) for shape in (target, answer))
     if target_equation is None or two is None or target_equation.sign != two.sign:
         return False

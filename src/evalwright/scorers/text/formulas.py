@@ -120,12 +120,17 @@ def is_formula(text: str) -> bool:
 
 
 class FoundFormula(NamedTuple):
-    """A formula of a reply: as it is written, and what it says in each reading of its commas.
+    """A formula in a text, and what is said of it.
 
-    bold: whether it is in bold. denied: whether the text says that it is not the answer. about:
-    whether it is said to be about that. aside: whether it stands in brackets. torn: whether it is a
-    part of a longer number, or a raised one. before: the text in front of it, from the formula
-    before it on.
+    Args:
+        text: the formula as it is written.
+        shapes: what it says, in each reading of its commas.
+        bold: whether it is in bold.
+        denied: whether the text says that it is not the answer.
+        about: whether it is only about right.
+        aside: whether it stands in brackets.
+        torn: whether it is part of a longer number, or raised.
+        before: the text since the formula before it.
     """
 
     text: str
@@ -140,9 +145,7 @@ class FoundFormula(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def is_same_formula(one: str, other: str, language: str = "en") -> bool | None:
-    """Whether two short answers are the same in form or value; None where one of them cannot be
-    read.
-    """
+    """Whether two short answers are equal in form or value; None if one cannot be read."""
     left, right = (
         parse_shapes(last_box(text) or text, language) for text in (one, other)
     )
@@ -181,7 +184,7 @@ _UNITS = frozenset(
 
 
 def _without_units(shape: Shape, other_shape: Shape) -> Shape:
-    """A number times letters that are units ("20 m/s") as the number, where the other has none."""
+    """Drop letters that are units ("20 m/s") where the other number has none."""
     if not (
         isinstance(shape, Values)
         and isinstance(other_shape, Values)
@@ -206,7 +209,7 @@ def _unitless(tree: Any) -> Any:
 
 @lru_cache(maxsize=512)
 def parse_shapes(text: str, language: str) -> tuple[Shape, ...]:
-    """What a whole text says, in each reading of its commas; () where it is no formula."""
+    """Parse a whole text, in each reading of its commas; () if it is no formula."""
     shapes = []
     for reading in possible_readings(
         write_with_signs(text.strip().strip("$").rstrip(" .")), short_code(language)
@@ -219,7 +222,7 @@ def parse_shapes(text: str, language: str) -> tuple[Shape, ...]:
 
 
 def _parse_without_words(text: str, language: str) -> Tree:
-    """The tree of a text without words around it. Raises Unreadable."""
+    """Parse a text after removing the words around its formula. Raises Unreadable."""
     joining = words_between_answers(language)
     with suppress(Unreadable):
         return expressions.parse(text.replace("$", " "), joining)
@@ -232,7 +235,7 @@ def _parse_without_words(text: str, language: str) -> Tree:
 
 @lru_cache(maxsize=64)
 def words_between_answers(language: str) -> frozenset[str]:
-    """The words that stand between several answers ("x = 2 or x = 3")."""
+    """Words that separate several answers ("x = 2 or x = 3")."""
     return (
         _JOINING
         | _ALWAYS_JOINING
@@ -244,7 +247,7 @@ def words_between_answers(language: str) -> frozenset[str]:
 
 
 def find_formulas(text: str, language: str) -> list[FoundFormula]:
-    """The formulas that stand in a stretch of text, in order."""
+    """Find the formulas of a text, in order."""
     text = text[-MAX_REGION_CHARS:].replace("$", " ")
     formulas: list[FoundFormula] = []
     copied_to = 0
@@ -342,7 +345,7 @@ _ENDS = _EDGES | {"(", "{", "-", "+", "\\{"}
 
 
 def _split_into_chunks(read: Sequence[Token]) -> Iterator[list[Token]]:
-    """The stretches of tokens without words between them, each without separators at its ends."""
+    """Split tokens at words; separators at the ends of a chunk are dropped."""
     chunk: list[Token] = []
     for token in [*read, Token("word", "", True, 0)]:
         breaks = (
@@ -389,8 +392,8 @@ def _trim_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
 
 
 def _parse_chunk(chunk: list[Token]) -> Iterator[list[Token]]:
-    """The whole of a chunk where it can be read, else its parts between separators, and what an
-    equation comes to.
+    """Parse a chunk as a whole, else its parts between separators and what an equation comes
+    to.
     """
     with suppress(Unreadable):
         expressions.parse_tokens(chunk)
@@ -422,9 +425,7 @@ def _split_at(chunk: Sequence[Token], separators: set[str]) -> Iterator[list[Tok
 
 
 def plain_formula(text: str) -> str:
-    """A text without spaces, brackets that group, the name of a variable and other ways to write
-    the same.
-    """
+    """Write a formula without spaces, grouping brackets and the name of its variable."""
     text = write_with_signs(last_box(text) or text)
     text = expressions.without_wording(text).replace("$", "")
     return re.sub(
@@ -435,8 +436,10 @@ def plain_formula(text: str) -> str:
 def compare_with_math_verify(
     response: str, reference: str, latex: bool = True, expression: bool = True
 ) -> tuple[Any, ...]:
-    """What math-verify, as it is, reads in two texts, None where it raises, and whether they are
-    equal. Run in the process with limits.
+    """Compare two texts with the library math-verify, as it is.
+
+    Returns:
+        What it reads in each text (None where it fails), and whether it finds them equal.
     """
     from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 

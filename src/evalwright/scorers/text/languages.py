@@ -75,26 +75,24 @@ _PATTERNS = {
 
 
 def without_articles(text: str, language: str) -> str:
-    """A text with its articles replaced by spaces. "" is English."""
+    """Replace the articles of a text by spaces; "" is English."""
     pattern = _PATTERNS.get(language or "en")
     return text if pattern is None else pattern.sub(" ", text)
 
 
 def language_of(sample: Sample, language: str | None = None) -> str:
-    """A scorer's language: its option, else the sample's metadata `language`, else "" where nobody
-    says it.
-    """
+    """The language of a sample: the scorer's option, else the metadata `language`, else ""."""
     return short_code(language or str(sample.metadata.get("language") or ""))
 
 
 def short_code(language: str) -> str:
-    """ "zh" of "zho_Hans", "zh-CN" and "cmn"; "" of "". What is no known code stays as it is."""
+    """Shorten a language code: "zho_Hans", "zh-CN" and "cmn" are "zh"; unknown codes stay."""
     base = language.strip().lower().replace("_", "-").partition("-")[0]
     return _SHORT.get(base, base)
 
 
 def check_language(language: object) -> None:
-    """Raise ConfigurationError where the option `language` is no language code."""
+    """Raise ConfigurationError if the option `language` is no language code."""
     good = (
         isinstance(language, str)
         and short_code(language).isalpha()

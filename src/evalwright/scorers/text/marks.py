@@ -18,8 +18,9 @@ SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 
 @cache
 def alternatives(table: str, spaced: bool | None = None) -> str:
-    """The entries of a table in all languages, the longest first. spaced: those of scripts with, or
-    without, spaces alone.
+    """Join the entries of a table in all languages, the longest first.
+
+    `spaced` limits them to scripts with spaces (True) or without (False).
     """
     entries = {
         entry
@@ -35,7 +36,7 @@ def alternatives(table: str, spaced: bool | None = None) -> str:
 
 
 def alphabets() -> dict[str, str]:
-    """The letters that number options, in their order, by name."""
+    """The letters that number options, in order, by alphabet."""
     return _TABLES["letters"]
 
 
@@ -82,7 +83,7 @@ def _place_groups(table: str) -> str:
 
 @cache
 def ordinals() -> re.Pattern[str]:
-    """Words for a place in a list in all languages, in groups named `place1` to `place5`."""
+    """The pattern of words for a place in a list, with groups `place1` to `place5`."""
     words = "|".join(row.replace("/", "|") for row in _TABLES["ordinal"].values())
     # Without spaces a word is one for a place only before an option's noun: 第一个选项, but 第一次.
     ends = rf"(?:(?!\w{{3}})|(?:{alternatives('ending')})(?!\w))"
@@ -96,8 +97,8 @@ def ordinals() -> re.Pattern[str]:
 
 @cache
 def option_numbers() -> re.Pattern[str]:
-    """An option's noun and its number in words ("option three") in all languages, in groups named
-    `place1` to `place5`.
+    """The pattern of an option's number in words ("option three"), with groups `place1` to
+    `place5`.
     """
     nouns = rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:{_option_nouns()})"
     after = rf"(?![^\W_])|(?=(?:{alternatives('ending')}))"

@@ -44,12 +44,12 @@ def answer_region(text: str, paragraphs: bool = False) -> str:
 
 
 def answer_place(text: str, paragraphs: bool = False) -> tuple[int, int]:
-    """Where the part of a reply that counts as its answer starts and ends.
+    """Find the part of a reply that counts as its answer, as start and end.
 
-    A question repeated at the start with a "Question:" label is skipped, and an "Answer:" label is
-    taken off. The region ends at the first blank line or where the model goes on to invent a new
-    "Question:"; where a paragraph only announces ("The answer is:") the next one belongs to it.
-    paragraphs: all paragraphs count, up to an invented question.
+    A question repeated at the start and an "Answer:" label are skipped. The part ends at the
+    first blank line or at an invented "Question:"; a paragraph that only announces ("The answer
+    is:") includes the next one. With `paragraphs`, all paragraphs up to an invented question
+    count.
     """
     first = len(text) - len(text.lstrip())
     limit = len(text)
@@ -119,10 +119,10 @@ _VULGAR = re.compile("(?<=[0-9])(?=[¼-¾⅐-⅞])")
 
 
 def plain(text: str) -> str:
-    """One spelling of every sign, and no markup: NFKC, plain dashes, quotes, spaces and digits;
-    superscripts as `^2`.
+    """Write a text with one spelling for each sign, and without markup.
 
-    Markdown, LaTeX, code quoting, HTML tags and citations such as [2] or [1, 3] are taken off.
+    NFKC, plain dashes, quotes, spaces and digits, superscripts as `^2`. Markdown, LaTeX, code
+    quoting, HTML tags and citations such as [2] or [1, 3] are removed.
     """
     if not text.isascii():
         text = _normalise_signs(text)
@@ -307,13 +307,13 @@ _BRACE = re.compile(r"(?<!\\)[{}]")
 
 
 def last_box(text: str) -> str | None:
-    """The content of the last `\\boxed{...}` that is closed, or None."""
+    """The content of the last closed `\\boxed{...}`; None without one."""
     box = placed_box(text)
     return box[1] if box else None
 
 
 def placed_box(text: str) -> tuple[int, str] | None:
-    """Where the last `\\boxed{...}` that is closed begins, and its content; or None."""
+    """The start and the content of the last closed `\\boxed{...}`; None without one."""
     boxes = list(_BOX.finditer(text))
     if not boxes:
         return None

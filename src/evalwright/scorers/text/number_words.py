@@ -112,7 +112,7 @@ _LONE_DIGIT = re.compile(
 
 
 class NumberInWords(NamedTuple):
-    """A value and its place. cut: whether a neighbour belongs to it that is not read."""
+    """A number in words; `cut` is set where a neighbouring word belongs to it and is not read."""
 
     value: Decimal
     start: int
@@ -121,7 +121,7 @@ class NumberInWords(NamedTuple):
 
 
 def find_number_words(text: str, language: str) -> list[NumberInWords]:
-    """The numbers that a plain text writes in words, in order."""
+    """Find the numbers that a plain text writes in words, in order."""
     lowered = text.casefold()
     candidates = [] if text.isascii() else list(_find_east_asian(lowered))
     for code in dict.fromkeys(("en", language)):
@@ -139,8 +139,10 @@ def find_number_words(text: str, language: str) -> list[NumberInWords]:
 
 
 class _NumberWords(NamedTuple):
-    """longest: how many words an entry may have. stems: how entries begin. spaceless: finds entries
-    where a script has no spaces.
+    """The number words of a language.
+
+    `longest` is the most words of an entry, `stems` are how entries begin, `spaceless` finds
+    entries in scripts without spaces.
     """
 
     values: dict[str, Decimal]
@@ -151,7 +153,7 @@ class _NumberWords(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _load_number_words(language: str) -> _NumberWords | None:
-    """Number words with their values; None where they are not known."""
+    """The number words of a language; None if it has no table."""
     hand = [
         word.partition("=") for word in number_table("words").get(language, "").split()
     ]
@@ -247,7 +249,7 @@ def _library_forms(language: str) -> Iterator[tuple[str, Decimal | int]]:
 
 
 def _find_entries(text: str, table: _NumberWords) -> list[NumberInWords]:
-    """What of the table stands in a text, the longest first."""
+    """Find the entries of the table in a text, the longest first."""
     if table.spaceless is not None:
         matches = table.spaceless.finditer(text)
         return [
@@ -283,7 +285,7 @@ def _find_entries(text: str, table: _NumberWords) -> list[NumberInWords]:
 
 
 def _value_of_compound(word: str, table: _NumberWords) -> Decimal | None:
-    """The value of a word that is several entries ("dreitausendzwanzig")."""
+    """The value of a compound of several entries ("dreitausendzwanzig")."""
     total: Decimal | None = None
     while word:
         cut = next(
@@ -310,9 +312,7 @@ def _value_of_compound(word: str, table: _NumberWords) -> Decimal | None:
 
 
 def _combine(first: Decimal, second: Decimal) -> Decimal | None:
-    """Two entries side by side: "two" "million", or "two million" "three hundred"; None where they
-    are two numbers.
-    """
+    """Combine two neighbouring entries ("two" "million"); None if they are two numbers."""
     if second in _SCALES.values():
         step = {100: 10, 10**5: 100, 12: 10**9}.get(int(second), 1000)
         low = first % (second * step)
@@ -388,7 +388,7 @@ def _join_entries(
 
 
 def _is_cut(text: str, start: int, end: int, table: _NumberWords) -> bool:
-    """Whether a neighbour in words belongs to the number and is not read."""
+    """Whether a neighbouring word belongs to the number and is not read."""
     if table.spaceless is not None:
         return table.spaceless.match(text, end) is not None
     if re.match(r"-[^\W\d_]", text[end : end + 2]):
@@ -436,16 +436,14 @@ def _find_east_asian(text: str) -> Iterator[NumberInWords]:
 
 
 def _without_copula(run: re.Match[str], text: str) -> re.Match[str]:
-    """A run of number characters without the copula at its end."""
+    """Drop the copula at the end of a run of number characters."""
     if len(run.group()) < 2 or _COPULA_BEHIND.match(text, run.end() - 1) is None:
         return run
     return _CHARACTERS.match(text, run.start(), run.end() - 1) or run
 
 
 def _is_number(run: re.Match[str], text: str) -> bool:
-    """Whether characters for digits are a number and not a part of a word, or of a number in
-    digits.
-    """
+    """Whether digit characters are a number, not part of a word or of a number in digits."""
     signs = run.group()
     before = text[run.start() - 1 : run.start()]
     after = text[run.end() : run.end() + 1]

@@ -139,11 +139,19 @@ _PI = Decimal("3.14159265358979323846264338327950288")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in a text: its readings, its place (with the unit), its unit, the worth of its last
-    digit, its significant digits.
+    """A number in a text.
 
-    ordinal: "5th". word: written in words. about, bound: with "about", with "at least" or as a part
-    of a range.
+    Args:
+        values: its readings, the likeliest first.
+        start: where it starts.
+        end: where it ends, with its unit.
+        unit: its unit, if it has one.
+        step: the value of its last digit.
+        figures: its significant figures.
+        ordinal: whether it is one such as "5th".
+        word: whether it is written in words.
+        about: whether the text says "about".
+        bound: whether it is a limit ("at least") or one end of a range.
     """
 
     values: tuple[Decimal, ...]
@@ -165,7 +173,7 @@ class Number:
 
 @lru_cache(maxsize=256)
 def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
-    """All numbers of a plain text in order, at most 200 in digits."""
+    """Find the numbers of a plain text, in order, at most 200 in digits."""
     numbers: list[Number] = []
     text = _CURRENCY.sub(lambda match: " " * len(match.group()), text)
     for match in _DIGITS.finditer(text):
@@ -201,7 +209,7 @@ def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
 
 
 def _days_in_words(text: str) -> Iterator[Number]:
-    """Korean numbers of days that are a word of their own: "사흘"."""
+    """Find Korean numbers of days that are one word: "사흘"."""
     if text.isascii():
         return
     for word in _DAYS.finditer(text):
@@ -262,7 +270,7 @@ def _read_digits(match: re.Match[str], text: str, language: str) -> Number | Non
 
 
 def _with_unit(number: Number, text: str, language: str) -> Number:
-    """With the magnitude and the unit that follow, or the currency before."""
+    """Add the magnitude and unit that follow, or the currency before."""
     end = number.end
     values = number.values
     step = number.step
@@ -353,9 +361,7 @@ def _multiply_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, 
 
 
 def _join_neighbours(numbers: Sequence[Number], text: str) -> list[Number]:
-    """With "1 h 30 min" as one number, and digits right after a unit ("1m75") as one that cannot be
-    read.
-    """
+    """Join "1 h 30 min" into one number; digits right after a unit ("1m75") make it unreadable."""
     joined: list[Number] = []
     for number in numbers:
         last = joined[-1] if joined else None
@@ -391,7 +397,7 @@ def _join_neighbours(numbers: Sequence[Number], text: str) -> list[Number]:
 
 
 def _with_context(numbers: Sequence[Number], text: str) -> Iterator[Number]:
-    """With what the words around say: a minus, "about", "at least", a range."""
+    """Add what the words around say: a minus, "about", "at least", a range."""
     counters = [
         counter_after(text, number.end) if number.unit is None else None
         for number in numbers
@@ -442,9 +448,7 @@ def _divide(above: str, below: str) -> Decimal:
 
 
 def _possible_values(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
-    """The values that digits with separators may have, the likeliest first; none for what is no
-    number (a version, a date).
-    """
+    """The values of digits with separators, the likeliest first; () for a version or a date."""
     comma = has_decimal_comma(language)
     text = re.sub(r"[ '_]", "", written)
     if spaced:
@@ -480,7 +484,7 @@ def has_decimal_comma(language: str) -> bool:
 
 
 def _is_grouped(text: str, mark: str) -> bool:
-    """Whether a text is grouped in threes, or as in India in twos above the thousands."""
+    """Whether digits are grouped in threes, or as in India in twos above the thousands."""
     first, *middle, last = text.split(mark)
     if not 1 <= len(first) <= 3 or len(last) != 3:
         return False
