@@ -200,8 +200,8 @@ class NameReader:
         )
         if named is not None:
             return incorrect(named.why, named.doubt)
-        reading = self.sentences.fold(reply.text[:2000])
-        content = self.sentences.content_words(reading.tokens)
+        folded = self.sentences.fold(reply.text[:2000])
+        content = self.sentences.content_words(folded.tokens)
         script = script_of(reply.text)
         quoted = f"'{shortened(reply.text)}'"
         if not content:
@@ -217,7 +217,7 @@ class NameReader:
         if any(token in content for token in self._targets_with_counter_twice()):
             return correct(f"{quoted} is a target", "its counter is written twice")
         if all(
-            differs_in_digits(reading.tokens, target.tokens) for target in self.targets
+            differs_in_digits(folded.tokens, target.tokens) for target in self.targets
         ):
             return incorrect(f"{quoted} has other digits than the target")
         doubt = (

@@ -240,26 +240,26 @@ class SentenceReader:
             )
         if "?" in without_tag_question(text):
             return SILENT
-        reading = self.fold(text)
-        named = self._find_mentions(reading)
+        folded = self.fold(text)
+        named = self._find_mentions(folded)
         if not named:
-            return self._read_without_target(reading)
+            return self._read_without_target(folded)
 
         plainly = [
-            mention for mention in named if not self._is_no_answer(reading, mention)
+            mention for mention in named if not self._is_no_answer(folded, mention)
         ]
         quoted = f"'{shortened(text)}'"
         if not plainly:
-            if all(self._is_denied(reading, mention) for mention in named):
+            if all(self._is_denied(folded, mention) for mention in named):
                 twice = (
                     "perhaps a denial of a denial"
-                    if _DENIED_TWICE.search(reading.text)
+                    if _DENIED_TWICE.search(folded.text)
                     else ""
                 )
                 return ReadSentence(
                     SentenceAnswer.REFUSES, f"{quoted} denies the target", twice
                 )
-            if all(self._is_other_person(reading, mention) for mention in named):
+            if all(self._is_other_person(folded, mention) for mention in named):
                 return ReadSentence(
                     SentenceAnswer.REFUSES, f"{quoted} gives another name", firm=True
                 )
@@ -268,24 +268,24 @@ class SentenceReader:
                 SentenceAnswer.REFUSES, f"{quoted} {reason}", reason, firm=True
             )
         mention = plainly[0]
-        if reason := self._reason_against(reading, mention, plainly):
+        if reason := self._reason_against(folded, mention, plainly):
             return ReadSentence(
                 SentenceAnswer.REFUSES, f"{quoted}: {reason}", reason, firm=True
             )
-        name = " ".join(reading.cased[mention.start : mention.end])
-        firm = self._takes_up_question(reading.tokens) or self.is_bare_name(text)
+        name = " ".join(folded.cased[mention.start : mention.end])
+        firm = self._takes_up_question(folded.tokens) or self.is_bare_name(text)
         return ReadSentence(
             SentenceAnswer.GIVES,
             f"'{name}' is given",
-            self._doubt_about(reading, mention),
+            self._doubt_about(folded, mention),
             firm,
         )
 
-    def _read_without_target(self, reading: FoldedText) -> ReadSentence:
+    def _read_without_target(self, folded: FoldedText) -> ReadSentence:
         """Read a sentence that names no target: another name, or nothing."""
-        if _REJECTED_BEHIND.search(reading.text):
+        if _REJECTED_BEHIND.search(folded.text):
             return SILENT
-        opening = self._opening_name(reading.text)
+        opening = self._opening_name(folded.text)
         if opening and not self.describe_likeness(
             self.content_words(fold_text(opening).tokens)
         ):
@@ -294,68 +294,68 @@ class SentenceReader:
                 f"'{shortened(opening)}' is none of the targets",
                 firm=True,
             )
-        if not self._takes_up_question(reading.tokens) or self.cues.denies(
-            reading.tokens, reading.text
+        if not self._takes_up_question(folded.tokens) or self.cues.denies(
+            folded.tokens, folded.text
         ):
             return SILENT
-        content = self.content_words(reading.tokens)
-        if script_of(reading.text) in CASED_SCRIPTS and not self.is_common_noun:
-            content = self._other_names(reading, 0, len(reading.tokens))
+        content = self.content_words(folded.tokens)
+        if script_of(folded.text) in CASED_SCRIPTS and not self.is_common_noun:
+            content = self._other_names(folded, 0, len(folded.tokens))
         if not content:
             return SILENT
         return ReadSentence(
             SentenceAnswer.OTHER,
-            f"'{shortened(reading.text)}' gives something else",
+            f"'{shortened(folded.text)}' gives something else",
             firm=True,
         )
 
-    def _is_no_answer(self, reading: FoldedText, mention: Mention) -> bool:
+    def _is_no_answer(self, folded: FoldedText, mention: Mention) -> bool:
         """Whether a mention is denied, another person's name, or explains another name."""
         return (
-            self._is_denied(reading, mention)
-            or self._is_aside(reading, mention)
-            or self._is_other_person(reading, mention)
+            self._is_denied(folded, mention)
+            or self._is_aside(folded, mention)
+            or self._is_other_person(folded, mention)
         )
 
     def _reason_against(
-        self, reading: FoldedText, mention: Mention, plainly: Sequence[Mention]
+        self, folded: FoldedText, mention: Mention, plainly: Sequence[Mention]
     ) -> str:
         """Why a plain mention is not the sentence's answer; "" if it is."""
-        tokens = reading.tokens
-        size = len(reading.tokens)
-        first, last = reading.clause(mention.start, mention.end)
-        if self._is_alternative(reading, mention, plainly):
+        tokens = folded.tokens
+        size = len(folded.tokens)
+        first, last = folded.clause(mention.start, mention.end)
+        if self._is_alternative(folded, mention, plainly):
             return "the target is one of several"
         goes_on = bool(
             self._words_of_question(tokens[last:])
-            or self._other_names(reading, last, size)
+            or self._other_names(folded, last, size)
         )
-        if goes_on and _USED_TO_BE.search(text_between(reading, first, last)):
+        if goes_on and _USED_TO_BE.search(text_between(folded, first, last)):
             return "the target was the answer once"
-        if self._has_earlier_answer(reading, mention, first):
+        if self._has_earlier_answer(folded, mention, first):
             return "something else is given first"
         is_last = mention.start == max(
             mention_beside.start for mention_beside in plainly
         )
         if is_last and _CORRECTED_BEHIND.match(
-            text_behind(reading, mention, CORRECTION_REACH_WORDS)
+            text_behind(folded, mention, CORRECTION_REACH_WORDS)
         ):
             return "another answer may be given behind it"
         return ""
 
-    def _doubt_about(self, reading: FoldedText, mention: Mention) -> str:
+    def _doubt_about(self, folded: FoldedText, mention: Mention) -> str:
         """What a careful reader might argue with where the target is given; "" if nothing."""
-        first, last = reading.clause(mention.start, mention.end)
+        first, last = folded.clause(mention.start, mention.end)
         if (
             first
             and last - first <= mention.end - mention.start
-            and self._other_names(reading, 0, first)
+            and self._other_names(folded, 0, first)
         ):
             return "the target behind another name"
         if (
             first
-            and self._takes_up_question(reading.tokens[:first])
-            and not self._words_of_question(reading.tokens[first:last])
+            and self._takes_up_question(folded.tokens[:first])
+            and not self._words_of_question(folded.tokens[first:last])
         ):
             return "another clause says more of the question"
         if not mention.sure and not self.is_person:
@@ -363,12 +363,12 @@ class SentenceReader:
         return ""
 
     def _is_alternative(
-        self, reading: FoldedText, mention: Mention, plainly: Sequence[Mention]
+        self, folded: FoldedText, mention: Mention, plainly: Sequence[Mention]
     ) -> bool:
         """Whether the target is one of several offers: "Paris or Lyon", "could be Paris or
         Lyon".
         """
-        tokens = reading.tokens
+        tokens = folded.tokens
         alternatives = self.cues.alternatives - self.asked
         for at, token in enumerate(tokens):
             if token not in alternatives:
@@ -379,31 +379,31 @@ class SentenceReader:
             )
             if before != behind:
                 return True
-        text = text_between(reading, max(0, mention.start - 3), mention.end + 3)
+        text = text_between(folded, max(0, mention.start - 3), mention.end + 3)
         if has_spaceless_cue("alternative", text) and len(plainly) < 2:
             return True
         hedges = [at for at, token in enumerate(tokens) if token in _PERHAPS]
         return len(hedges) > 1 and bool(
-            self._other_names(reading, mention.end, len(tokens))
+            self._other_names(folded, mention.end, len(tokens))
         )
 
     def _has_earlier_answer(
-        self, reading: FoldedText, mention: Mention, clause: int
+        self, folded: FoldedText, mention: Mention, clause: int
     ) -> bool:
         """Whether an earlier clause gives another answer.
 
         It does if it has the words of the question, or opens with a bare name.
         """
-        tokens = reading.tokens
+        tokens = folded.tokens
         restart = max(
             (at + 1 for at in range(mention.start) if tokens[at] in self.restarts),
             default=0,
         )
         if not clause or (restart > 0 and restart >= clause - 1):
             return False
-        beside = text_between(reading, clause, mention.start)
-        is_in_brackets = reading.gaps[clause].rstrip().endswith(("(", "（"))
-        earlier_text = text_between(reading, restart, mention.start)
+        beside = text_between(folded, clause, mention.start)
+        is_in_brackets = folded.gaps[clause].rstrip().endswith(("(", "（"))
+        earlier_text = text_between(folded, restart, mention.start)
         if _NAMELY.search(beside) or _REJECTED_BEHIND.search(earlier_text):
             return False
         if _CORRECTED_BEHIND.search(earlier_text):
@@ -416,15 +416,15 @@ class SentenceReader:
             return False  # "Bombay (now called Mumbai)"
         places = range(restart, clause)
         earlier = [tokens[at] for at in places]
-        if script_of(reading.text) in CASED_SCRIPTS and not self.is_common_noun:
+        if script_of(folded.text) in CASED_SCRIPTS and not self.is_common_noun:
             others = [
-                name for at in places for name in self._other_names(reading, at, at + 1)
+                name for at in places for name in self._other_names(folded, at, at + 1)
             ]
         else:
             others = [
                 token for token in self.content_words(earlier) if not token.isdecimal()
             ]
-        is_cased = script_of(reading.text) in CASED_SCRIPTS
+        is_cased = script_of(folded.text) in CASED_SCRIPTS
         says_more = is_in_brackets and bool(
             self.content_words(tokens[clause : mention.start])
         )
@@ -432,24 +432,24 @@ class SentenceReader:
             says_more  # "Sydney (the parliament sits in Canberra)"
             or self._takes_up_question(earlier)
             or (is_cased and self._words_of_question(earlier))
-            or self._opening_name(reading.text)
+            or self._opening_name(folded.text)
         )
         if not others or not answers:
             return False
-        last = reading.clause(mention.start, mention.end)[1]
+        last = folded.clause(mention.start, mention.end)[1]
         is_alone = last - clause <= mention.end - mention.start
-        if not self.is_person and is_alone and reading.gaps[clause].strip() == ",":
+        if not self.is_person and is_alone and folded.gaps[clause].strip() == ",":
             return False  # "Paris, France"
-        if _USED_TO_BE.search(text_between(reading, restart, clause)):
+        if _USED_TO_BE.search(text_between(folded, restart, clause)):
             return False
         mine = self._words_of_question(tokens[clause:last])
-        is_spaceless = script_of(reading.text) in BARE_CHARS
+        is_spaceless = script_of(folded.text) in BARE_CHARS
         return is_spaceless or not mine - self._words_of_question(earlier)
 
-    def _is_denied(self, reading: FoldedText, mention: Mention) -> bool:
+    def _is_denied(self, folded: FoldedText, mention: Mention) -> bool:
         """Whether the mention is negated, before it in its clause or right after it."""
-        tokens = reading.tokens
-        first, last = reading.clause(mention.start, mention.end)
+        tokens = folded.tokens
+        first, last = folded.clause(mention.start, mention.end)
         before = tokens[max(first, mention.start - DENIAL_REACH_WORDS) : mention.start]
         if before[-2:] == ["anything", "but"] or not _WRONG.isdisjoint(
             tokens[mention.end : mention.end + 5]
@@ -458,13 +458,13 @@ class SentenceReader:
         before = before[self.cues.turn_in(before) :]
         if before[-2:] == ["other", "than"]:
             return False
-        behind_text = text_behind(reading, mention)
+        behind_text = text_behind(folded, mention)
         before_text = text_between(
-            reading, max(first, mention.start - DENIAL_REACH_WORDS), mention.start
+            folded, max(first, mention.start - DENIAL_REACH_WORDS), mention.start
         )
         if _REJECTED_BEHIND.match(behind_text) or _MISTAKEN_BEFORE.search(before_text):
             return True
-        has_own_order = not reading.text.isascii() or self.is_latin
+        has_own_order = not folded.text.isascii() or self.is_latin
         before = [] if self.denies_behind and has_own_order else before
         near = tokens[mention.end : min(last, mention.end + 3)]
         preferred = next(
@@ -477,16 +477,16 @@ class SentenceReader:
             [*before, *near], "".join(before)[-8:]
         ) or self.cues.denies([], behind)
 
-    def _is_aside(self, reading: FoldedText, mention: Mention) -> bool:
+    def _is_aside(self, folded: FoldedText, mention: Mention) -> bool:
         """Whether a mention only explains another name.
 
         Examples: "the rival of ...", "after ...", "세종의 아들 ...".
         """
         start = max(
-            self.cues.turn_in(reading.tokens[: mention.start]),
+            self.cues.turn_in(folded.tokens[: mention.start]),
             mention.start - ASIDE_REACH_WORDS,
         )
-        near = reading.tokens[start : mention.start]
+        near = folded.tokens[start : mention.start]
         if near[-2:] == ["other", "than"]:
             return False
         if "than" in near[-2:]:
@@ -495,24 +495,24 @@ class SentenceReader:
             token in self.cues.aside and token[:5] not in self.asked for token in near
         ):
             return True
-        if _ASIDE_BEHIND.match(text_behind(reading, mention)):
+        if _ASIDE_BEHIND.match(text_behind(folded, mention)):
             return True
-        return self._is_possessor(reading, mention) and not self.cues.aside.isdisjoint(
-            reading.tokens[mention.end + 1 : mention.end + 4]
+        return self._is_possessor(folded, mention) and not self.cues.aside.isdisjoint(
+            folded.tokens[mention.end + 1 : mention.end + 4]
         )
 
-    def _is_possessor(self, reading: FoldedText, mention: Mention) -> bool:
+    def _is_possessor(self, folded: FoldedText, mention: Mention) -> bool:
         """Whether an English possessive "'s" follows."""
-        return reading.tokens[mention.end : mention.end + 1] == ["s"]
+        return folded.tokens[mention.end : mention.end + 1] == ["s"]
 
-    def _is_other_person(self, reading: FoldedText, mention: Mention) -> bool:
+    def _is_other_person(self, folded: FoldedText, mention: Mention) -> bool:
         """Whether the mention is someone else with a target's surname."""
-        named = reading.tokens[mention.start : mention.end]
+        named = folded.tokens[mention.start : mention.end]
         surnames = {
             target.surname: target for target in self.targets if target.given_names
         }
         if " ".join(named) in self.forms and " ".join(named) not in surnames:
-            return reading.tokens[mention.end : mention.end + 1] in (
+            return folded.tokens[mention.end : mention.end + 1] in (
                 ["junior"],
                 ["senior"],
             )
@@ -526,11 +526,11 @@ class SentenceReader:
         index = mention.start
         while (
             index > 0
-            and reading.cased[index - 1][:1].isupper()
-            and reading.gaps[index] in (" ", ". ", "-", ".")
+            and folded.cased[index - 1][:1].isupper()
+            and folded.gaps[index] in (" ", ". ", "-", ".")
         ):
             index -= 1
-            given_names.insert(0, reading.tokens[index])
+            given_names.insert(0, folded.tokens[index])
         given_names = [
             token
             for token in given_names
@@ -575,9 +575,9 @@ class SentenceReader:
         return {" ".join(target.tokens) for target in self.targets}
 
     def fold(self, text: str) -> FoldedText:
-        reading = align_with_targets(fold_text(text), self.targets, self.inflected)
+        folded = align_with_targets(fold_text(text), self.targets, self.inflected)
         if not self.tones:
-            return reading
+            return folded
         tokens = [
             (
                 token
@@ -586,12 +586,12 @@ class SentenceReader:
                 in self.tones.get(token, (order_tone_marks(word),))
                 else order_tone_marks(word)
             )
-            for word, token in zip(reading.cased, reading.tokens, strict=True)
+            for word, token in zip(folded.cased, folded.tokens, strict=True)
         ]
-        return reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
+        return folded._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
 
-    def _find_mentions(self, reading: FoldedText) -> list[Mention]:
-        return find_mentions(reading, self.targets, self.confusable, self.asked)
+    def _find_mentions(self, folded: FoldedText) -> list[Mention]:
+        return find_mentions(folded, self.targets, self.confusable, self.asked)
 
     def _words_of_question(self, tokens: Sequence[str]) -> set[str]:
         return {token[:5] for token in tokens} & self.about
@@ -634,15 +634,15 @@ class SentenceReader:
 
     def is_bare_name(self, text: str) -> bool:
         """Whether a text is only a name, or a short noun where the targets are nouns."""
-        reading = fold_text(text)
+        folded = fold_text(text)
         if (
-            not reading.tokens
-            or len(reading.tokens) > MAX_BARE_WORDS
+            not folded.tokens
+            or len(folded.tokens) > MAX_BARE_WORDS
             or "?" in text
             or ":" in text
         ):
             return False
-        content = self.content_words(reading.tokens)
+        content = self.content_words(folded.tokens)
         script = script_of(text)
         if script not in CASED_SCRIPTS:
             return 0 < len(content) <= BARE_CHARS.get(script, 4)
@@ -650,25 +650,25 @@ class SentenceReader:
         if (
             is_noun
             and 0 < len(content) <= 2
-            and set(reading.tokens) <= {*content, *ARTICLES}
+            and set(folded.tokens) <= {*content, *ARTICLES}
         ):
             return True
         inner = NAME_PARTICLES | ARTICLES
         return not NAME_HEADS.issuperset(content) and all(
             word[:1].isupper() or token in inner
-            for word, token in zip(reading.cased, reading.tokens, strict=True)
+            for word, token in zip(folded.cased, folded.tokens, strict=True)
         )
 
-    def _other_names(self, reading: FoldedText, start: int, end: int) -> list[str]:
+    def _other_names(self, folded: FoldedText, start: int, end: int) -> list[str]:
         """Capitalised words that belong neither to the question nor to a target.
 
         Words in a clause that denies them are left out.
         """
         targets = [token for target in self.targets for token in target.tokens]
         names = []
-        for index in range(start, min(end, len(reading.tokens))):
-            word = reading.cased[index]
-            token = reading.tokens[index]
+        for index in range(start, min(end, len(folded.tokens))):
+            word = folded.cased[index]
+            token = folded.tokens[index]
             if (
                 not word[:1].isupper()
                 or len(token) < 2
@@ -679,13 +679,13 @@ class SentenceReader:
             if not self.content_words([token]):
                 continue
             beside = (
-                reading.cased[index + 1][:1] if index + 1 < len(reading.cased) else ""
+                folded.cased[index + 1][:1] if index + 1 < len(folded.cased) else ""
             )
             if index == 0 and not (
-                beside and (beside.isupper() or reading.tokens[1] in FUNCTION_WORDS)
+                beside and (beside.isupper() or folded.tokens[1] in FUNCTION_WORDS)
             ):
                 continue  # a sentence begins with a capital
-            if self._is_denied(reading, Mention(index, index + 1, True)):
+            if self._is_denied(folded, Mention(index, index + 1, True)):
                 continue
             names.append(word)
         return names

@@ -116,8 +116,8 @@ def parse_name_targets(
 
 
 def _parse_name_target(text: str, name_parts: str) -> NameTarget:
-    reading = fold_text(plain(text))
-    tokens = tuple(reading.tokens)
+    folded = fold_text(plain(text))
+    tokens = tuple(folded.tokens)
     core = tokens[1:] if len(tokens) > 1 and tokens[0] in ARTICLES else tokens
     forms = [
         " ".join(core),
@@ -129,7 +129,7 @@ def _parse_name_target(text: str, name_parts: str) -> NameTarget:
     generic = len(core) == 2 and ((core[0] in _PLACES) + (core[1] in _GENERIC))
     if generic == 1 and "city" not in core:
         forms.append(core[1] if core[0] in _PLACES else core[0])
-    cased = [word for word in reading.cased if word]
+    cased = [word for word in folded.cased if word]
     named = len(core) > 1 and all(
         word[:1].isupper() or word.casefold() in NAME_PARTICLES for word in cased
     )
@@ -160,12 +160,12 @@ def _parse_name_target(text: str, name_parts: str) -> NameTarget:
 
 
 def align_with_targets(
-    reading: FoldedText, targets: Sequence[NameTarget], inflected: bool = False
+    folded: FoldedText, targets: Sequence[NameTarget], inflected: bool = False
 ) -> FoldedText:
     """Rewrite words that are a target's in another spelling or case as the target writes them.
 
     Args:
-        reading: the folded text.
+        folded: the folded text.
         targets: the targets whose words are looked for.
         inflected: whether a target's word may be followed by an ending of up to three letters.
     """
@@ -198,11 +198,11 @@ def align_with_targets(
                 token,
             )
         )
-        for token in reading.tokens
+        for token in folded.tokens
     ]
-    if tokens == reading.tokens:
-        return reading
-    return reading._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
+    if tokens == folded.tokens:
+        return folded
+    return folded._replace(tokens=tokens, joined=f" {' '.join(tokens)} ")
 
 
 def _is_inflected(token: str, word: str) -> bool:
@@ -276,14 +276,14 @@ def _is_slip(word: str, target_word: str) -> bool:
 # -- the text around words
 
 
-def text_behind(reading: FoldedText, mention: Mention, reach: int = 8) -> str:
+def text_behind(folded: FoldedText, mention: Mention, reach: int = 8) -> str:
     """The text right after a mention, with the ending of its last word.
 
     `reach` is its length in words; in scripts without spaces, in characters.
     """
-    text = text_between(reading, mention.end - 1, mention.end + reach)
-    word = reading.cased[mention.end - 1]
-    token = reading.tokens[mention.end - 1]
+    text = text_between(folded, mention.end - 1, mention.end + reach)
+    word = folded.cased[mention.end - 1]
+    token = folded.tokens[mention.end - 1]
     if not "가" <= word[-1:] <= "힣":
         return text[len(word) :]
     pairs = zip(word.casefold(), token, strict=False)
@@ -309,8 +309,8 @@ def tone_forms_of(targets: Sequence[NameTarget]) -> dict[str, set[str]]:
     """The words of the targets with their tone marks, by their folded form."""
     tones: dict[str, set[str]] = {}
     for target in targets:
-        reading = fold_text(plain(target.text))
-        for word, token in zip(reading.cased, reading.tokens, strict=True):
+        folded = fold_text(plain(target.text))
+        for word, token in zip(folded.cased, folded.tokens, strict=True):
             tones.setdefault(token, set()).add(order_tone_marks(word))
     return tones
 
@@ -330,7 +330,7 @@ class Mention(NamedTuple):
 
 
 def find_mentions(
-    reading: FoldedText,
+    folded: FoldedText,
     targets: Sequence[NameTarget],
     confusable: Sequence[str] = (),
     question_beginnings: Collection[str] = (),
@@ -338,7 +338,7 @@ def find_mentions(
     """Find where targets stand in a text, in order; of overlapping ones the longest.
 
     Args:
-        reading: the folded text.
+        folded: the folded text.
         targets: the targets to look for.
         confusable: names of others that contain a target; a target inside one does not count.
         question_beginnings: first letters of the question's words, which are no given names.
@@ -347,17 +347,17 @@ def find_mentions(
     confusable_spans = [
         span
         for name in confusable
-        for span in _find_form(reading, " ".join(fold_text(plain(name)).tokens))
+        for span in _find_form(folded, " ".join(fold_text(plain(name)).tokens))
     ]
     for target in targets:
         for form in dict.fromkeys((*target.forms, target.surname)):
-            for start, end in _find_form(reading, form):
+            for start, end in _find_form(folded, form):
                 if any(
                     first <= start and end <= last for first, last in confusable_spans
                 ):
                     continue
                 first, sure = _with_given_names(
-                    reading, start, end, target, question_beginnings
+                    folded, start, end, target, question_beginnings
                 )
                 best = mention_by_end.get(end)
                 if (
@@ -376,16 +376,16 @@ def find_mentions(
     )
 
 
-def _find_form(reading: FoldedText, form: str) -> list[tuple[int, int]]:
+def _find_form(folded: FoldedText, form: str) -> list[tuple[int, int]]:
     """Find a form of a target, also written together or apart; returns token spans."""
     spans: list[tuple[int, int]] = []
-    position = reading.joined.find(f" {form} ") if form else -1
+    position = folded.joined.find(f" {form} ") if form else -1
     while position >= 0 and len(spans) < MAX_MENTIONS:
-        start = reading.joined.count(" ", 0, position)
+        start = folded.joined.count(" ", 0, position)
         spans.append((start, start + form.count(" ") + 1))
-        position = reading.joined.find(f" {form} ", position + 1)
+        position = folded.joined.find(f" {form} ", position + 1)
     if len(form) >= 5 and " " not in form:
-        tokens = reading.tokens
+        tokens = folded.tokens
         for start, token in enumerate(tokens):
             if len(spans) >= MAX_MENTIONS:
                 break
@@ -402,7 +402,7 @@ def _find_form(reading: FoldedText, form: str) -> list[tuple[int, int]]:
 
 
 def _with_given_names(
-    reading: FoldedText,
+    folded: FoldedText,
     start: int,
     end: int,
     target: NameTarget,
@@ -412,29 +412,29 @@ def _with_given_names(
 
     "Theo van Gogh" is not Vincent van Gogh; "V. van Gogh" and "Sir Alexander Fleming" may be.
     """
-    form = " ".join(reading.tokens[start:end])
+    form = " ".join(folded.tokens[start:end])
     full = " " in form and len(target.tokens) > 1 and form != target.surname
     full = full or form == " ".join(target.tokens)
     first = start
     while (
         first > max(0, start - MAX_GIVEN_NAMES)
-        and not (full and reading.tokens[first - 1] in NAME_PARTICLES)
-        and _is_name_word(reading, first - 1)
-        and _is_joined_to_next(reading, first - 1)
+        and not (full and folded.tokens[first - 1] in NAME_PARTICLES)
+        and _is_name_word(folded, first - 1)
+        and _is_joined_to_next(folded, first - 1)
     ):
         first -= 1
     left_out = NAME_HEADS | NAME_PARTICLES
     given_names = [
         token
-        for token in reading.tokens[first:start]
+        for token in folded.tokens[first:start]
         if token not in left_out and token[:5] not in question_beginnings
     ]
     after = (
-        end < len(reading.tokens)
-        and reading.cased[end][:1].isupper()
-        and _is_joined_to_next(reading, end - 1)
+        end < len(folded.tokens)
+        and folded.cased[end][:1].isupper()
+        and _is_joined_to_next(folded, end - 1)
     )
-    before = reading.cased[start - 1] if start else ""
+    before = folded.cased[start - 1] if start else ""
     if (
         form == target.surname
         and before.istitle()
@@ -468,16 +468,16 @@ def is_same_given_name(name: str, target_name: str) -> bool:
     )
 
 
-def _is_name_word(reading: FoldedText, index: int) -> bool:
-    word = reading.cased[index]
-    token = reading.tokens[index]
-    if index == 0 and token in FUNCTION_WORDS and "." not in reading.gaps[1]:
+def _is_name_word(folded: FoldedText, index: int) -> bool:
+    word = folded.cased[index]
+    token = folded.tokens[index]
+    if index == 0 and token in FUNCTION_WORDS and "." not in folded.gaps[1]:
         return False
     return word[:1].isupper() or (
-        token in NAME_PARTICLES and index > 0 and reading.cased[index - 1][:1].isupper()
+        token in NAME_PARTICLES and index > 0 and folded.cased[index - 1][:1].isupper()
     )
 
 
-def _is_joined_to_next(reading: FoldedText, index: int) -> bool:
+def _is_joined_to_next(folded: FoldedText, index: int) -> bool:
     """Whether only a space, full stop or hyphen separates a token from the next."""
-    return re.fullmatch(r"\.?[ -]?", reading.gaps[index + 1]) is not None
+    return re.fullmatch(r"\.?[ -]?", folded.gaps[index + 1]) is not None
