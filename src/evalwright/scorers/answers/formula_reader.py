@@ -236,80 +236,105 @@ def _judge_formulas(
     question: str,
     language: str,
 ) -> Verdict:
+    """Judge the formulas of a reply, the likeliest region first."""
     seen: list[FoundFormula] = []
     later: list[FoundFormula] = []
-    near = ""
+    rounded = ""
     denied = ""
     for region, is_final in _answer_regions(reply):
-        there = find_formulas(region, language)
-        bold = [index for index, candidate in enumerate(there) if candidate.bold]
-        there = there if reply.marked or not bold else there[bold[0] :]
-        matching = [
+        formulas = find_formulas(region, language)
+        bold = [index for index, formula in enumerate(formulas) if formula.bold]
+        if bold and not reply.marked:
+            formulas = formulas[bold[0] :]
+        equal_indices = [
             index
-            for index, candidate in enumerate(there)
-            if equal_shapes(target_shapes, candidate.shapes)
-            and (is_final or not isinstance(candidate.shapes[0], Equation))
+            for index, formula in enumerate(formulas)
+            if equal_shapes(target_shapes, formula.shapes)
+            and (is_final or not isinstance(formula.shapes[0], Equation))
         ]
-        refused = [index for index in matching if there[index].denied]
+        matching = [index for index in equal_indices if not formulas[index].denied]
+        refused = [index for index in equal_indices if formulas[index].denied]
         if refused:
-            denied = denied or there[refused[-1]].text
-            matching = [index for index in matching if not there[index].denied]
+            denied = denied or formulas[refused[-1]].text
+
         if matching:
             last = matching[-1]
-            following = there[last + 1 :] + later
-            if (
-                step := _conclusion_behind(
-                    there[last], following, target_shapes, question, reply.marked
-                )
-            ) is not None:
+            formula = formulas[last]
+            following = formulas[last + 1 :] + later
+            step = _conclusion_behind(
+                formula, following, target_shapes, question, reply.marked
+            )
+            if step is not None:
                 return incorrect(
-                    f"'{shortened(there[last].text)}' {_SUPERSEDED}",
+                    f"'{shortened(formula.text)}' {_SUPERSEDED}",
                     f"'{shortened(step.text)}' follows",
                 )
-            unasked = _is_unasked_percentage(there[last], target_shapes, question)
-            if unasked and _NUMBER_ASKED.search(question):
-                return incorrect(
-                    f"'{shortened(there[last].text)}' {_AS_PERCENTAGE}",
-                    "the target's number, as a percentage",
-                )
-            if not _in_asked_form(there[last], target_shapes, question):
-                return incorrect(
-                    f"'{shortened(there[last].text)}' {_OTHER_FORM}",
-                    "the value is the target's",
-                )
-            doubt = _doubt_about(there, last, is_final=is_final and not seen)
-            if unasked:
-                doubt = doubt or "a percentage, which the target is not"
-            if there[last].about and all(
-                target.strip("$ ").isdigit() for target in targets
-            ):
-                doubt = doubt or "said to be about that"
-            return correct(
-                f"'{shortened(there[last].text)}' is the target formula", doubt
+            doubt = _doubt_about(formulas, last, is_final=is_final and not seen)
+            return _judge_equal_formula(
+                formula, targets, target_shapes, question, doubt
             )
-        if any(_gives_parts_one_by_one(there, target) for target in target_shapes):
+        if any(_gives_parts_one_by_one(formulas, target) for target in target_shapes):
             return correct(
                 "the parts of the target, one by one", "its parts stand apart"
             )
-        near = near or _find_rounded_target(there, target_shapes, targets)
-        later = there + later
+
+        rounded = rounded or _find_rounded_target(formulas, target_shapes, targets)
+        later = formulas + later
         seen += [
-            candidate
-            for candidate in there
-            if len(candidate.text) > 1 or candidate.text.isdigit()
+            formula
+            for formula in formulas
+            if len(formula.text) > 1 or formula.text.isdigit()
         ]
     if denied:
         return incorrect(f"'{shortened(denied)}' {_DENIED}")
-    if near:
-        return correct(f"'{shortened(near)}' is the target, rounded", "a rounded value")
-    raw = reply.as_written or reply.text
-    if any(_written_alike(raw, target) for target in targets):
+    if rounded:
+        return correct(
+            f"'{shortened(rounded)}' is the target, rounded", "a rounded value"
+        )
+    return _judge_other_formulas(reply, seen, targets, target_shapes, language)
+
+
+def _judge_equal_formula(
+    formula: FoundFormula,
+    targets: Sequence[str],
+    target_shapes: Sequence[Shape],
+    question: str,
+    doubt: str,
+) -> Verdict:
+    """Judge the formula that equals a target and is the reply's conclusion."""
+    quoted = f"'{shortened(formula.text)}'"
+    is_unasked_percentage = _is_unasked_percentage(formula, target_shapes, question)
+    if is_unasked_percentage and _NUMBER_ASKED.search(question):
+        return incorrect(
+            f"{quoted} {_AS_PERCENTAGE}", "the target's number, as a percentage"
+        )
+    if not _in_asked_form(formula, target_shapes, question):
+        return incorrect(f"{quoted} {_OTHER_FORM}", "the value is the target's")
+
+    if is_unasked_percentage:
+        doubt = doubt or "a percentage, which the target is not"
+    if formula.about and all(target.strip("$ ").isdigit() for target in targets):
+        doubt = doubt or "said to be about that"
+    return correct(f"{quoted} is the target formula", doubt)
+
+
+def _judge_other_formulas(
+    reply: ParsedReply,
+    seen: Sequence[FoundFormula],
+    targets: Sequence[str],
+    target_shapes: Sequence[Shape],
+    language: str,
+) -> Verdict:
+    """Judge a reply without a formula that equals a target."""
+    written = reply.as_written or reply.text
+    if any(_written_alike(written, target) for target in targets):
         return correct("the target as it is written")
     if not seen:
+        has_digits = any(map(str.isdigit, written))
         return unreadable(
-            "no formula",
-            "" if not any(map(str.isdigit, raw)) else "a formula that cannot be read",
+            "no formula", "a formula that cannot be read" if has_digits else ""
         )
+
     doubt = "" if target_shapes else "the target cannot be read"
     if reply.marked and any(
         equal_shapes(target_shapes, formula.shapes)

@@ -178,22 +178,7 @@ class NumberReader:
         if self._is_denied(text, answer):
             return incorrect(f"{quoted} is denied")
         if answer.bound and not _BOUND_ASKED.search(self.question):
-            if self.accepts_range and self._is_in_range(answer, numbers):
-                return correct(
-                    f"{quoted} is in a range that holds the target", "a range"
-                )
-            is_cut = answer.word or answer.unit is not None
-            # The question's numbers count here too: "189 or 190" names the target.
-            every_number = find_numbers(text, self.language)
-            is_open = (
-                is_right
-                or is_cut
-                or any(self._compare(number) == "right" for number in every_number)
-            )
-            return incorrect(
-                f"{quoted} is a bound or in a range",
-                "a bound or a range" if is_open else "",
-            )
+            return self._judge_bound(text, answer, numbers)
         if state == "unsure":
             return incorrect(
                 f"{quoted} is not the target",
@@ -215,8 +200,26 @@ class NumberReader:
             doubt = doubt or "a number in words"
         return incorrect(f"{quoted} is another number", doubt)
 
+    def _judge_bound(
+        self, text: str, answer: Number, numbers: Sequence[Number]
+    ) -> Verdict:
+        """Judge a limit, or one end of a range, where the question asks for a number."""
+        quoted = f"'{_as_written(text, answer)}'"
+        if self.accepts_range and self._is_in_range(answer, numbers):
+            return correct(f"{quoted} is in a range that holds the target", "a range")
+
+        is_cut = answer.word or answer.unit is not None
+        # The question's numbers count here too: "189 or 190" names the target.
+        is_open = is_cut or any(
+            self._compare(number) == "right"
+            for number in (answer, *find_numbers(text, self.language))
+        )
+        return incorrect(
+            f"{quoted} is a bound or in a range",
+            "a bound or a range" if is_open else "",
+        )
+
     # -- which number is the answer
-    # -------------------------------------------------------------------------------------
 
     def _without_working(self, text: str) -> str:
         """Remove the sums that give reasons: "It is 51, since 10x3=30 and 7x3=21"."""
@@ -413,7 +416,6 @@ class NumberReader:
         )
 
     # -- whether a number is a target
-    # -----------------------------------------------------------------------------------
 
     def _compare(self, number: Number) -> State:
         """Whether a number is a target; "unsure" where it may be, rounded or in another form."""
