@@ -315,35 +315,26 @@ class OptionReader:
         text = located.text
         free, denied = self._find_mentions(text)
         rejected = {mention.option for mention in denied}
-        others = {mention.option for mention in free if mention.letter} - rejected
-        if (
-            self.negated
-            and len(rejected) == 1
-            and len(others) != 1
-            and not any(mention.form == CLAIMED for mention in free)
-        ):
+        if self._answers_by_denial(free, rejected):
             return Choice(
                 rejected.pop(), "the option of which something is not true", "a denial"
             )
-        offered = self._find_offered_together(text, free)
         if not free:
             return self._choose_left_over(text, rejected)
-        left = set(range(self.count)) - (
-            rejected or {mention.option for mention in free}
-        )
-        words = sum(map(str.isalpha, text)) - sum(
+
+        mentioned = {mention.option for mention in free}
+        offered = self._find_offered_together(text, free)
+        left = set(range(self.count)) - (rejected or mentioned)
+        n_letters_beside = sum(map(str.isalpha, text)) - sum(
             mention.end - mention.start for mention in free
         )
-        if len(offered) == len(free) and not (
-            len(left) == 1 and words >= SENTENCE_LETTERS
-        ):
+        is_about_them = len(left) == 1 and n_letters_beside >= SENTENCE_LETTERS
+        if len(offered) == len(free) and not is_about_them:
             return Choice(NOT_EXTRACTED, SEVERAL, SEVERAL)
         listing = self._find_listing(text, free)
-        if (
-            len(listing) == len(free)
-            and len({mention.option for mention in free}) == self.count
-        ):
+        if len(listing) == len(free) and len(mentioned) == self.count:
             return Choice(NOT_EXTRACTED, NO_OPTION, "it goes through the options")
+
         second = _find_named_second(text, free)
         weights = self._weigh_mentions(located, free, listing)
         for index, mention in enumerate(free):
@@ -351,42 +342,53 @@ class OptionReader:
                 weights[index] = BEHIND
             elif mention.start in offered:
                 weights[index] = PASSING
-        top = max(weights)
-        if top <= LAST and len(left) == 1 and self.count > 2 and not second:
+        is_none_likely = max(weights) <= LAST and not second
+        if is_none_likely and len(left) == 1 and self.count > 2:
             return Choice(
                 left.pop(),
                 "the only option that the answer does not mention",
                 "no option is named as the answer",
             )
-        heaviest = [
-            mention
-            for mention, weight in zip(free, weights, strict=True)
-            if weight == top
-        ]
-        if top == ECHOING:
-            heaviest.reverse()  # the first answer counts, the last conclusion
-        option = heaviest[-1].option
-        rivals = {
-            mention.option
-            for mention, weight in zip(free, weights, strict=True)
-            if weight >= min(top, SECOND)
-        }
-        alone = len({mention.option for mention in free}) == 1
-        line = _line_of(text, heaviest[-1])
+        return self._choose_by_weight(text, free, weights)
+
+    def _answers_by_denial(
+        self, free: Sequence[OptionMention], rejected: set[int]
+    ) -> bool:
+        """Whether a reply denies one option, where the question asks which is not so."""
+        letters = {mention.option for mention in free if mention.letter} - rejected
+        is_claimed = any(mention.form == CLAIMED for mention in free)
+        return (
+            self.negated and len(rejected) == 1 and len(letters) != 1 and not is_claimed
+        )
+
+    def _choose_by_weight(
+        self, text: str, free: Sequence[OptionMention], weights: Sequence[int]
+    ) -> Choice:
+        """Choose the heaviest mention, of several the last, and say what speaks against it."""
+        top = max(weights)
+        weighed = list(zip(free, weights, strict=True))
+        heaviest = [mention for mention, weight in weighed if weight == top]
+        # The first answer counts, the last conclusion.
+        chosen = heaviest[0] if top == ECHOING else heaviest[-1]
+        option = chosen.option
+        line = _line_of(text, chosen)
         beside = {
             mention.option
             for mention in free
             if not mention.letter and _line_of(text, mention) == line
         }
-        if heaviest[-1].letter and top == ALONE and beside and option not in beside:
+        if chosen.letter and top == ALONE and beside and option not in beside:
             return Choice(
                 option, _HOW[top], "the letter of one option and the text of another"
             )
-        brief = len(text) <= BRIEF_CHARS or top >= LAST
-        sure = rivals == {option} and (top >= STRONG or (alone and brief))
-        if sure:
+
+        least = min(top, SECOND)
+        rivals = {mention.option for mention, weight in weighed if weight >= least}
+        is_only_one = len({mention.option for mention in free}) == 1
+        is_brief = len(text) <= BRIEF_CHARS or top >= LAST
+        if rivals == {option} and (top >= STRONG or (is_only_one and is_brief)):
             unsure = ""
-        elif alone:
+        elif is_only_one:
             unsure = "it is named, but not as the answer"
         else:
             unsure = "other options are named too"
