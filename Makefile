@@ -5,7 +5,17 @@ NEWEST := .venv-newest
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
 
-.PHONY: quickstart test newest wheel lint types format explorer site demo-models clean help
+# What the newest transformers, torch and clients of providers may break; without what measures memory, or waits.
+NEWEST_TESTS := tests/models/local tests/models/remote/wire $(wildcard tests/models/remote/test_openai*.py) \
+  tests/models/remote/test_litellm.py tests/models/remote/test_llamacpp.py tests/models/remote/test_http.py \
+  tests/models/remote/batch/test_apis.py \
+  $(foreach name,hf/test_memory hf/test_fitting hf/test_small_copy test_processes test_cluster,--ignore=tests/models/local/$(name).py)
+# Of the tests that are marked slow: three whole evaluations, brute force, and the coverage of differences.
+SLOW_SAMPLE := tests/end_to_end tests/statistics/test_coverage.py \
+  tests/statistics/test_tipping.py::test_the_number_of_unsure_readings_is_that_of_brute_force
+PYTEST := -m pytest -n auto --dist loadfile
+
+.PHONY: quickstart test slow slow-sample newest wheel lint types format explorer site demo-models clean help
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -17,16 +27,22 @@ quickstart: $(VENV)/core  ## Evaluate the two embedded models, compare them, wri
 	$(BIN)/evalwright compare quickstart-demo-large quickstart-demo-small --flips 3
 	@echo "Next: . $(BIN)/activate; evalwright view quickstart-demo-large quickstart-demo-small"
 
-test: $(VENV)/dev  ## Run all tests
-	LM_EVAL_TASKS=$(CURDIR)/$(VENV)/lm_eval/lm_eval/tasks $(BIN)/python -m pytest -n auto --dist loadfile
+test: $(VENV)/dev  ## Run all tests that are not marked slow
+	LM_EVAL_TASKS=$(CURDIR)/$(VENV)/lm_eval/lm_eval/tasks $(BIN)/python $(PYTEST) -m "not slow"
+
+slow: $(VENV)/dev  ## Run the tests that are marked slow
+	$(BIN)/python $(PYTEST) -m slow
+
+slow-sample: $(VENV)/dev  ## Run a part of the tests that are marked slow, in under a minute
+	$(BIN)/python $(PYTEST) -m slow -k "not covers or difference" $(SLOW_SAMPLE)
 
 # A warning of a release that came out today fails nothing; a test that it breaks does.
-newest:  ## The quickstart and the tests of local and remote models, with the newest release of everything
+newest:  ## The quickstart and tests of local and remote models, with the newest release of everything
 	$(PYTHON) -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
 	$(NEWEST)/bin/evalwright run factual-choice --model demo/small --model demo/large --name newest --replace
 	$(NEWEST)/bin/evalwright compare newest-demo-large newest-demo-small
-	$(NEWEST)/bin/python -m pytest -n auto --dist loadfile -W default tests/models/local tests/models/remote
+	$(NEWEST)/bin/python $(PYTEST) -W default -m "not slow" -k "not memory" $(NEWEST_TESTS)
 
 wheel: $(VENV)/bin/python  ## Build the wheel, check it, and use it in an environment of its own
 	$(BIN)/python scripts/check_wheel.py

@@ -14,26 +14,47 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import evalwright
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = "https://github.com/evalwright/evalwright/blob/main"
 
-CONF = """
+CONF = '''
 project = "Evalwright"
 html_title = "Evalwright"
 copyright = "The Evalwright authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_extra_path = ["extra"]
 exclude_patterns = ["extra"]
 default_role = "code"
 autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+napoleon_numpy_docstring = False
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
 myst_heading_anchors = 4
-"""
+smartquotes_action = "D"
+
+
+def setup(app):
+    """Show the signature that people call in place of the overloads that type checkers read."""
+    from sphinx.pycode import ModuleAnalyzer
+
+    analyze = ModuleAnalyzer.analyze
+
+    def analyze_without_overloads(analyzer):
+        analyze(analyzer)
+        analyzer.overloads = {}
+
+    ModuleAnalyzer.analyze = analyze_without_overloads
+'''
 
 EXPLORER = """# A run in the explorer
 
@@ -42,6 +63,15 @@ Two small models on bundled questions, as `evalwright export site` writes them. 
 <iframe src="PLACE" title="The explorer" style="width: 100%; height: 75vh; border: 1px solid"></iframe>
 """
 PLACE = "explorer/index.html"
+
+REFERENCE_PAGES = {"reference": "evalwright", "reference-extend": "evalwright.extend"}
+"""Public modules, by the page that lists what is in their `__all__`."""
+REFERENCE_KINDS = {
+    "Functions and decorators": ".. autofunction:: {name}\n",
+    "Classes": ".. autoclass:: {name}\n   :members:\n   :special-members: __call__\n",
+    "Errors": ".. autoexception:: {name}\n   :show-inheritance:\n",
+}
+"""The parts of a page, and how each name in them is written."""
 
 _FENCED_FILE = re.compile(
     r"^```(?P<language>\w*)\n(?:#|<!--|//) file: (?P<name>[\w./-]+)(?: -->)?\n",
@@ -70,7 +100,8 @@ def build(into: Path) -> None:
             encoding="utf-8",
         )
         (pages / "conf.py").write_text(CONF)
-        (pages / "reference.rst").write_text("\n".join(_reference()))
+        for name, module in reference_pages().items():
+            (pages / f"{name}.rst").write_text("\n".join(reference(module)))
         (pages / "explorer-of-a-run.md").write_text(EXPLORER.replace("PLACE", PLACE))
         _explorer(Path(found), pages / "extra" / Path(PLACE).parent)
         into.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +138,7 @@ def _contents(index: Path) -> Iterator[str]:
         for row in _ROW.finditer(text)
         if row["about"] != "about"
     }
-    groups["the code"] += ["reference", "explorer-of-a-run"]
+    groups["the code"] += [*reference_pages(), "explorer-of-a-run"]
     for about, pages in groups.items():
         caption = about[0].upper() + about[1:]
         yield "\n".join(
@@ -115,18 +146,40 @@ def _contents(index: Path) -> Iterator[str]:
         )
 
 
-def _reference() -> Iterator[str]:
-    """What `import evalwright` gives, by name."""
-    yield (
-        "Reference\n=========\n\nWhat `import evalwright` gives.\n\n.. currentmodule::"
-        " evalwright\n"
-    )
-    for name in evalwright.__all__:
-        found = getattr(evalwright, name)
-        if isinstance(found, type):
-            yield f".. autoclass:: {name}\n   :members:\n"
-        elif callable(found):
-            yield f".. autofunction:: {name}\n"
+def reference_pages() -> dict[str, str]:
+    """The public modules that there are, by the name of their page."""
+    return {
+        page: name
+        for page, name in REFERENCE_PAGES.items()
+        if find_spec(name) is not None
+    }
+
+
+def reference(module_name: str) -> Iterator[str]:
+    """The page of a module: everything in its `__all__` by kind, with the docstrings."""
+    module = import_module(module_name)
+    names_by_kind: dict[str, list[str]] = {kind: [] for kind in REFERENCE_KINDS}
+    for name in sorted(module.__all__, key=str.lower):
+        if kind := kind_of_name(getattr(module, name)):
+            names_by_kind[kind].append(name)
+    yield _underlined(f"Reference: {module_name}", "=")
+    yield f"What `import {module_name}` gives. :doc:`stability` says how long it stays.\n"
+    yield f".. currentmodule:: {module_name}\n"
+    for kind, names in names_by_kind.items():
+        if names:
+            yield _underlined(kind, "-")
+            yield from (REFERENCE_KINDS[kind].format(name=name) for name in names)
+
+
+def kind_of_name(public: object) -> str:
+    """The part of a page in which a name is; "" for what has no docstring, such as a version."""
+    if isinstance(public, type):
+        return "Errors" if issubclass(public, BaseException) else "Classes"
+    return "Functions and decorators" if callable(public) else ""
+
+
+def _underlined(title: str, line: str) -> str:
+    return f"{title}\n{line * len(title)}\n"
 
 
 def _explorer(work: Path, into: Path) -> None:

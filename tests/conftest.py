@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -54,6 +55,33 @@ def _trust_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     (folder / "evalwright" / "trust.toml").write_text(f'[keys]\n"127.0.0.1" = {keys}\nlocalhost = {keys}\n')
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _library_read_once() -> Iterator[None]:
+    """What the bundled task files say of themselves is read once in this process, and not for the new home of each test.
+
+    A stamp of each file is compared as ever, and the home gets its own copy.
+    """
+    from evalwright.tasks import index
+
+    read_before: dict[str, Any] = {}
+    read_cache, save = index._Cache.__init__, index._Cache.save
+
+    def read_with_library(cache: index._Cache) -> None:
+        read_cache(cache)
+        cache._changed = not read_before.keys() <= cache._files.keys()
+        cache._files = {**read_before, **cache._files}
+
+    def save_with_library(cache: index._Cache) -> None:
+        save(cache)
+        library = {path: known for path, known in cache._files.items() if path.startswith(f"{index.LIBRARY}")}
+        read_before.update(library)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index._Cache, "__init__", read_with_library)
+        patch.setattr(index._Cache, "save", save_with_library)
         yield
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import evalwright
+from support.code_style import code_style
 from support.runs import make_run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -145,6 +146,21 @@ def test_functions_stay_small() -> None:
                 assert statements <= MOST_STATEMENTS, (
                     f"{path}:{node.lineno} {node.name}: {statements} statements"
                 )
+
+
+MOST_VAGUE_NAMES = 0.02
+MOST_EMPTY_NAMES = 0.068
+MOST_TOKENS_PER_LINE = 8.0
+MOST_UNFORMATTED = 30
+"""Of `# fmt: skip`, for tables of data."""
+
+
+def test_names_and_density() -> None:
+    style = code_style(trees())
+    assert style.vague <= MOST_VAGUE_NAMES, "names that do not say what a thing is: tests/support/code_style.py"
+    assert style.empty <= MOST_EMPTY_NAMES
+    assert style.tokens_per_line <= MOST_TOKENS_PER_LINE
+    assert style.unformatted <= MOST_UNFORMATTED
 
 
 def test_every_module_states_its_idea() -> None:

@@ -32,9 +32,18 @@ RunLike = Run | str | Path
 
 
 def open_run(run: RunLike, runs_folder: str | Path = "runs") -> Run:
-    """The run at a folder, or of that name in `runs_folder`.
+    """Open a finished run.
 
-    Raises UnknownName with the closest names.
+    Args:
+        run: the run's folder, its name in `runs_folder`, or a Run, which is returned as it is.
+        runs_folder: the folder in which names are looked up.
+
+    Returns:
+        The run. Its samples are read from disk one at a time, when they are asked for.
+
+    Raises:
+        UnknownName: there is no such run; the message has the closest names.
+        RunError: the folder has no record, or one that cannot be read.
     """
     if isinstance(run, Run):
         return run
@@ -99,20 +108,39 @@ def compare(
     runs_folder: str | Path = "runs",
     **settings: Any,
 ) -> Comparison | SeveralComparison:
-    """Compare two runs, paired by item, or three and more with their error controlled;
-    `.conclusion` says it in words.
+    """Compare runs item by item: two of them, or several with the error rate controlled.
 
-    tasks: evaluate models or functions on these first, and compare their runs: `compare(small,
-    large, tasks="kmmlu", limit=50)`, or `compare({"a": small, "b": large}, tasks="kmmlu")`;
-    settings: as of `evaluate`. baseline: with three or more runs, the one that every other is
-    compared with; else all pairs are. metric: compare by this one, a label or TASK.LABEL, and not
-    by the main one of each task with the others beside it. slices: metadata keys by whose values to
-    compare too; slices_adjust: "bh" (false discovery rate), "holm" or "none". most_flips: flipped
-    items named of two runs, in each direction. equivalent: the margin of a test of equivalence of
-    two runs. tasks_are: "fixed", or "sample" for a mean that is about tasks like these. missing:
-    "scored", so that verdicts rest on the items that both have, or "worst-case", so that they hold
-    whatever the missing answers would have scored. Raises RunError where the runs share no task,
-    and UnknownName for a metric that there is not.
+    With `tasks`, models or functions are evaluated first, and their runs compared::
+
+        small, large = evaluate("factual-choice", ["demo/small", "demo/large"], limit=40)
+        print(compare(small, large).conclusion)
+
+    Args:
+        *runs: runs, their names or folders, one by one or as a list. With `tasks`, models,
+            functions or a mapping from labels to them.
+        tasks: evaluate the models on these tasks first.
+        baseline: with three or more runs, compare every other run with this one; without it, all
+            pairs are compared.
+        metric: compare by this metric, a label or "TASK.LABEL"; without it, by each task's main
+            one.
+        slices: metadata keys by whose values to compare too, such as "language".
+        slices_adjust: correction over slices: "bh" (false discovery rate), "holm" or "none".
+        most_flips: how many items to list that only one of two runs got right, in each direction.
+        equivalent: margin of an equivalence test of two runs, in the unit of the scores (0.02 is 2
+            points).
+        tasks_are: "fixed", or "sample" for a mean that is about tasks like these.
+        missing: "scored" compares on the items that both runs have; "worst-case" gives verdicts
+            that hold whatever the missing answers would have scored.
+        runs_folder: the folder in which names of runs are looked up.
+        **settings: settings of `evaluate`; only with `tasks`.
+
+    Returns:
+        The comparison. `.conclusion` says it in words, `.as_dict()` has every number.
+
+    Raises:
+        RunError: the runs have no task in common.
+        UnknownName: there is no such run or metric.
+        ConfigurationError: arguments that do not fit together.
     """
     given: Any = runs
     if (
@@ -160,12 +188,25 @@ def leaderboard(
     tasks_are: TasksAre = "fixed",
     ratings: bool = False,
 ) -> Board:
-    """A leaderboard of some runs as data; `evalwright.reports` shows it. Raises RunError for none.
+    """Rank runs by their scores, with intervals and the range of ranks that the data allow.
 
-    metric: the one to show, a label or TASK.LABEL, in place of each task's main one. tasks_are: as
-    of `compare`, for overall scores and ranks. ratings: whether to rate the models too.
+    Args:
+        runs: a run or several: Run objects, names or folders.
+        metric: the metric to show, a label or "TASK.LABEL"; without it, each task's main one.
+        runs_folder: the folder in which names of runs are looked up.
+        allow_baseline_judge: whether to take runs that a baseline judged, a stand-in for a real
+            judge.
+        tasks_are: "fixed", or "sample" for overall scores and ranks that are about tasks like
+            these.
+        ratings: whether to rate the models too, from their wins on items.
 
-    Raises ConfigurationError for runs that a baseline judged, unless `allow_baseline_judge`.
+    Returns:
+        The board as data. `print` and notebooks show it; `.save("board.html")` writes it to a file.
+
+    Raises:
+        RunError: there are no runs, or one cannot be read.
+        UnknownName: there is no such run or metric.
+        ConfigurationError: a baseline judged some of the runs.
     """
     from evalwright.analysis.board import make_board
 
@@ -180,12 +221,23 @@ def plan(
     models: ModelLike | Sequence[ModelLike] = (),
     **settings: Any,
 ) -> Forecast:
-    """What it takes to see a difference, what the tasks can detect, and what a run would cost;
-    `.conclusion` says it in words.
+    """Plan a run: what it takes to see a difference, what the tasks can detect, and what it costs.
 
-    settings: as of `evalwright.analysis.power.plan` (difference, half_width, power, level, pilot,
-    runs, assume, prices) and of `evaluate`. No request is sent unless a pilot is asked for. Raises
-    UsageError.
+    No request is sent unless a pilot is asked for, and no weights are loaded.
+
+    Args:
+        tasks: names, paths of files, or Task objects.
+        models: names, ModelSpec or Model objects, or functions; may be left out where `runs` has
+            them.
+        **settings: settings of the plan: `difference` and `half_width` in the unit of scores (0.02
+            is 2 points), `power`, `level`, `pilot` (items of each task to run first), `runs`
+            (stored runs to go by), `assume` and `prices`; and settings of `evaluate`.
+
+    Returns:
+        The forecast. `.conclusion` says it in words.
+
+    Raises:
+        UsageError: a setting, task or model that cannot be used.
     """
     from evalwright.analysis.power.making import plan as make_plan
     from evalwright.reports.documents.plan import worded_plan

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+MANY_FILES = 1000
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _shipped_tasks_read_once() -> Iterator[None]:
+    """The thousands of task files of the released package are read once in this process, and not for the new home of each test."""
+    from evalwright.compat.indexes import State, kept
+
+    read_before: dict[tuple[str, Path, tuple[State, ...]], Any] = {}
+
+    def kept_in_memory(system: str, folder: Path, files: list[State], made: Callable[[], Any]) -> Any:
+        state = (system, folder, tuple(files))
+        if len(files) < MANY_FILES:
+            return kept(*state, made)
+        if state not in read_before:
+            read_before[state] = kept(*state, made)
+        return read_before[state]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evalwright.compat.lm_eval.tasks.index.kept", kept_in_memory)
+        yield
 
 
 @pytest.fixture(autouse=True)

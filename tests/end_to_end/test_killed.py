@@ -10,14 +10,7 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from support.command import (
-    record,
-    records,
-    start,
-    stored_requests,
-    wait_until,
-    write_questions,
-)
+from support.command import record, records, start, stored_requests, wait_until, write_questions
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 

@@ -15,14 +15,7 @@ import pytest
 from evalwright import evaluate
 from evalwright.core.errors import ConfigurationError
 from support import sandbox
-from support.command import (
-    evalwright,
-    record,
-    records,
-    start,
-    stored_requests,
-    wait_until,
-)
+from support.command import evalwright, record, records, start, stored_requests, wait_until
 from support.ray_cluster import descendants, replicas
 
 pytestmark = [

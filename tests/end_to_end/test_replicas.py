@@ -17,15 +17,7 @@ from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.engine.rows import unpack
 from evalwright.models.registry import open_model
 from evalwright.models.replicas import Replica
-from support.command import (
-    Done,
-    record,
-    records,
-    start,
-    stored_requests,
-    wait_until,
-    write_questions,
-)
+from support.command import Done, record, records, start, stored_requests, wait_until, write_questions
 from support.openai_faults import Faults
 from support.openai_limits import Limits
 from support.openai_server import OpenAIServer, serving

@@ -183,7 +183,7 @@ def test_another_name_can_be_accepted(tmp_path: Path) -> None:
 
 
 def test_another_name_in_mid_run_is_a_failure(tmp_path: Path) -> None:
-    write_questions(tmp_path, 60)
+    write_questions(tmp_path, 28)
     with serving(edit=named("good-7b", "evil-7b", after=20)) as server:
         done = run(tmp_path, f"openai/{server.url}#good-7b", "-M", "max_concurrency=1")
     assert done.code == 1, done.text

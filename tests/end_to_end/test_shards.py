@@ -18,15 +18,7 @@ import jsonschema
 import pytest
 import yaml
 
-from support.command import (
-    ROOT,
-    environment,
-    evalwright,
-    record,
-    records,
-    start,
-    wait_until,
-)
+from support.command import ROOT, environment, evalwright, record, records, start, wait_until
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 from support.wire_schemas import InvalidRequest
@@ -265,7 +257,7 @@ def test_two_tasks_of_one_srun_take_a_shard_each(tmp_path: Path) -> None:
         {"SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2", "SLURM_PROCID": str(rank)} for rank in range(2)
     ]
     for settings in tasks:
-        refused = evalwright(*command, folder=tmp_path, extra=settings)
+        refused = typed(*command, folder=tmp_path, extra=settings)
         assert refused.code == 2
         assert "--shard auto" in refused.err and "-M replicas=N" in refused.err
     assert not (tmp_path / "runs").exists()
@@ -273,11 +265,12 @@ def test_two_tasks_of_one_srun_take_a_shard_each(tmp_path: Path) -> None:
     for process in processes:
         out, err = process.communicate(timeout=1800)
         assert process.returncode == 0, out + err
-    merged = evalwright("runs", "merge", "both", folder=tmp_path)
+    merged = typed("runs", "merge", "both", folder=tmp_path)
     assert merged.code == 0, merged.text
     assert len(records(tmp_path / "runs/both")) == 9
 
 
+N_JOBS = 2
 HOSTILE = 'it\'s "$(touch hostile)" `touch hostile`; touch hostile #@RUN@'
 
 
@@ -292,7 +285,16 @@ def test_job_files_run_the_shards_and_merge_them(system: str, tmp_path: Path) ->
     command = ["run", "asked.yaml", *model, "--name", HOSTILE.replace("/", ""), "--quiet"]
     image = ["--image", "registry/image:1"] if system == "kubernetes" else []
     done = typed(
-        "jobs", system, "--shards", "4", *image, "--into", f"file.{system}", "--", *command, folder=tmp_path
+        "jobs",
+        system,
+        "--shards",
+        f"{N_JOBS}",
+        *image,
+        "--into",
+        f"file.{system}",
+        "--",
+        *command,
+        folder=tmp_path,
     )
     assert done.code == 0, done.text
     env = shims(tmp_path)
@@ -320,17 +322,17 @@ def test_job_files_run_the_shards_and_merge_them(system: str, tmp_path: Path) ->
     end = ".jsonl.gz" if system == "kubernetes" else ""
     assert {
         place.name for place in (tmp_path / ".evalwright").iterdir() if place.name.startswith("shard")
-    } == {f"shard-{n}-of-4{end}" for n in range(1, 5)}
+    } == {f"shard-{n}-of-{N_JOBS}{end}" for n in range(1, N_JOBS + 1)}
     for shard in (tmp_path / "runs").glob("*.shard-*"):
         usage = record(shard)["usage"]
-        assert (usage["sent"], usage["stored"]) == (0, 5), "nothing is sent again"
+        assert (usage["sent"], usage["stored"]) == (0, 20 / N_JOBS), "nothing is sent again"
 
 
 def run_kubernetes(file: Path, env: dict[str, str]) -> None:
     """The containers' commands, as Kubernetes makes them of the file: `$$` is `$`, `$(NAME)` a variable of the container."""
     shards, merge = yaml.safe_load_all(file.read_text(encoding="utf-8"))
     assert shards["spec"]["completionMode"] == "Indexed"
-    assert (shards["spec"]["completions"], shards["spec"]["parallelism"]) == (4, 4)
+    assert (shards["spec"]["completions"], shards["spec"]["parallelism"]) == (N_JOBS, N_JOBS)
 
     def words(job: Any) -> list[str]:
         (container,) = job["spec"]["template"]["spec"]["containers"]
@@ -349,9 +351,9 @@ def run_kubernetes(file: Path, env: dict[str, str]) -> None:
             cwd=file.parent,
             env={**env, "JOB_COMPLETION_INDEX": str(index)},
         )
-        for index in range(4)
+        for index in range(N_JOBS)
     ]
-    assert [process.wait(timeout=1800) for process in started] == [0] * 4
+    assert [process.wait(timeout=1800) for process in started] == [0] * N_JOBS
     subprocess.run(words(merge), cwd=file.parent, env=env, check=True, stdout=subprocess.DEVNULL)
 
 

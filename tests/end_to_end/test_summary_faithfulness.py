@@ -16,12 +16,7 @@ import pytest
 from evalwright import ModelSpec, compare, evaluate, leaderboard, open_model, score_run
 from evalwright.analysis.judge_validation.panels import judges_agreement
 from evalwright.compat.hhem.importing import import_hhem
-from evalwright.core.errors import (
-    ConfigurationError,
-    Overloaded,
-    RequestError,
-    UsageError,
-)
+from evalwright.core.errors import ConfigurationError, Overloaded, RequestError, UsageError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.base import Pacing

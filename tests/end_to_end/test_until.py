@@ -10,15 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from support.command import (
-    Done,
-    record,
-    records,
-    start,
-    stored_requests,
-    wait_until,
-    write_questions,
-)
+from support.command import Done, record, records, start, stored_requests, wait_until, write_questions
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 

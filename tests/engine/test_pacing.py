@@ -11,22 +11,8 @@ from itertools import pairwise
 
 import pytest
 
-from engine.support import (
-    LimitedServer,
-    Remote,
-    VirtualClock,
-    account,
-    number_of,
-    question,
-    run_virtually,
-)
-from evalwright.core.errors import (
-    ConnectionFailed,
-    Overloaded,
-    RateLimited,
-    RequestError,
-    RequestFailed,
-)
+from engine.support import LimitedServer, Remote, VirtualClock, account, number_of, question, run_virtually
+from evalwright.core.errors import ConnectionFailed, Overloaded, RateLimited, RequestError, RequestFailed
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.pacing import Pacer

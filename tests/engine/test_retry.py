@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 
 from evalwright.core import errors
 from evalwright.core.errors import Failure, RequestError
-from evalwright.engine.retry import (
-    BASE_SECONDS,
-    LONGEST_SECONDS,
-    Attempts,
-    Breaker,
-    delay_before,
-)
+from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS, Attempts, Breaker, delay_before
 from evalwright.models.base import Pacing
 
 _POLICY: list[tuple[type[RequestError], int]] = [

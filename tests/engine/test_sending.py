@@ -10,14 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.support import (
-    LimitedServer,
-    Remote,
-    account,
-    number_of,
-    question,
-    run_virtually,
-)
+from engine.support import LimitedServer, Remote, account, number_of, question, run_virtually
 from evalwright.core.errors import (
     AuthenticationFailed,
     BadReply,

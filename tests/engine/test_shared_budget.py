@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.test_budget import spend, spend_all
+from engine.test_budget import spend_all
 from evalwright.core.errors import RequestFailed
 from evalwright.engine.budget import Amount, Limits
 from evalwright.engine.opening import open_store
@@ -123,10 +123,8 @@ def test_money_that_nothing_costs_is_no_limit(tmp_path: Path) -> None:
     async def work() -> None:
         with open_store(tmp_path) as store:
             budget = budget_in(store, Limits(dollars=1.0))
-            for _ in range(50):
-                reservation = budget.reservation()
-                await spend(reservation, Amount(1, 10, 0.0))
-                reservation.close()
+            await spend_quickly(budget, Amount(1, 10, 0.0), most=50)
             assert budget.reached == ""
+            assert budget.spent.requests == 50
 
     asyncio.run(work())

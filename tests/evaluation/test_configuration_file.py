@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.private import home_folder
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.configuration_file import (
-    configuration_from,
-    read_configuration,
-)
+from evalwright.evaluation.configuration_file import configuration_from, read_configuration
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

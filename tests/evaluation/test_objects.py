@@ -9,16 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalwright import (
-    Callback,
-    Score,
-    compare,
-    evaluate,
-    metric,
-    open_run,
-    scorer,
-    strategy,
-)
+from evalwright import Callback, Score, compare, evaluate, metric, open_run, scorer, strategy
 from evalwright.core.errors import UsageError
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.objects import Objects

@@ -150,19 +150,19 @@ def test_stored_answers_feed_a_rule_that_the_budget_left_open() -> None:
 
 
 def test_ctrl_c_while_the_numbers_are_computed_waits_for_nothing() -> None:
-    seconds_waited = 60.0
+    waited_to_the_end = []
 
     @metric("test-long-metric")
     def interrupted(column: Column) -> Estimate:
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(seconds_waited)
+        time.sleep(60)
+        waited_to_the_end.append(True)
         return mean_interval(column.values)
 
     task = quiz(20, metrics=["test-long-metric"])
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt), stop_signals():
         evaluate(task, model(), name="cut")
-    assert time.monotonic() - began < seconds_waited
+    assert not waited_to_the_end
     assert not Path("runs/cut/run.json").exists()
     assert not list(Path("runs/cut").glob("*.partial"))
     (run,) = evaluate(quiz(20), model(), name="whole")

@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalwright.core.errors import (
-    ConfigurationError,
-    MissingExtra,
-    ScoringError,
-    UnknownName,
-)
+from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.metrics.registry import Column, Groups, compute, group_sums
 from evalwright.scorers import corpus, registry

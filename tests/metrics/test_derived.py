@@ -14,14 +14,7 @@ from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.samples import Score
-from evalwright.metrics.registry import (
-    BOUNDED,
-    Column,
-    Groups,
-    check_options,
-    compute,
-    group_sums,
-)
+from evalwright.metrics.registry import BOUNDED, Column, Groups, check_options, compute, group_sums
 from support.runs import make_run
 from support.typed import typed
 

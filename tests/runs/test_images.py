@@ -15,12 +15,7 @@ import pytest
 
 from evalwright.core.images import Image
 from evalwright.runs import images
-from evalwright.runs.images import (
-    ImageKeeper,
-    KeptImages,
-    image_faults,
-    images_sentence,
-)
+from evalwright.runs.images import ImageKeeper, KeptImages, image_faults, images_sentence
 from evalwright.runs.pictures import NO_PILLOW
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RunWriter, is_running

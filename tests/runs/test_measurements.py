@@ -42,7 +42,7 @@ def test_draws_tokens_and_costs_of_a_real_run(tmp_path: Path, monkeypatch: pytes
     assert len(set(measured.clusters.tolist())) == 4
     assert measured.clusters[measured.ids.index("0")] == measured.clusters[measured.ids.index("1")]
     assert (measured.requests.sum(), measured.input_tokens.sum(), measured.cost.sum()) == (15, 105, 7.5)
-    assert (pace.asked, pace.seconds) == (15, run.data["seconds"])
+    assert (pace.requests, pace.seconds) == (15, run.data["seconds"])
     assert judges_share(run, 15) == 0.0
 
 

@@ -76,7 +76,7 @@ def test_items_by_run(tmp_path: Path) -> None:
     b = make_run(tmp_path, scores=[1, 1, 0, 1], model="demo/b", cluster_size=2)
     (found,) = read_matrices([a, b])
     assert found.values.shape == (2, 4)
-    assert found.asked.sum(axis=1).tolist() == [3, 4]
+    assert found.was_asked.sum(axis=1).tolist() == [3, 4]
     assert found.common().sum() == 3
     assert np.isnan(found.values).sum(axis=1).tolist() == [2, 0]
     assert found.clusters is not None

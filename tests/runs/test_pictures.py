@@ -10,14 +10,7 @@ import pytest
 
 from evalwright.core.images import Image
 from evalwright.runs import pictures
-from evalwright.runs.pictures import (
-    LONGEST_EDGE_PIXELS,
-    NOT_DECODED,
-    Picture,
-    draw,
-    is_picture,
-    media_type,
-)
+from evalwright.runs.pictures import LONGEST_EDGE_PIXELS, NOT_DECODED, Picture, draw, is_picture, media_type
 from support.image_files import (
     SECRET,
     Pictures,

@@ -18,14 +18,7 @@ from evalwright.runs import score_tables as module
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.score_tables import item_scores, keep_scores
-from evalwright.runs.scores import (
-    UNKNOWN,
-    ItemScores,
-    hashed,
-    names_question,
-    sample_content,
-    unit_codes,
-)
+from evalwright.runs.scores import UNKNOWN, ItemScores, hashed, names_question, sample_content, unit_codes
 from evalwright.runs.writer import RunWriter
 from support.runs import make_run, rewritten
 

@@ -11,12 +11,7 @@ from typing import Any
 import pytest
 
 from evalwright import ScriptedModel, evaluate
-from evalwright.core.errors import (
-    AbilityError,
-    ConfigurationError,
-    ScoringError,
-    UsageError,
-)
+from evalwright.core.errors import AbilityError, ConfigurationError, ScoringError, UsageError
 from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from evalwright.statistics import (
-    cohen_kappa,
-    gwet_ac1,
-    judge_agreement,
-    krippendorff_alpha,
-    raw_agreement,
-)
+from evalwright.statistics import cohen_kappa, gwet_ac1, judge_agreement, krippendorff_alpha, raw_agreement
 
 NAN = math.nan
 # Krippendorff (2011), "Computing Krippendorff's alpha-reliability", section C: four observers, twelve units.

@@ -10,11 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.statistics import compare_paired
-from evalwright.statistics.jackknife import (
-    jackknife_groups,
-    pseudo_values,
-    shared_groups,
-)
+from evalwright.statistics.jackknife import jackknife_groups, pseudo_values, shared_groups
 
 
 @given(st.lists(st.integers(-5, 30), min_size=2, max_size=200), st.randoms(use_true_random=False))

@@ -8,13 +8,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from evalwright.statistics import (
-    acquiescence_bias,
-    length_bias,
-    repeat_flips,
-    swap_consistency,
-    wilson,
-)
+from evalwright.statistics import acquiescence_bias, length_bias, repeat_flips, swap_consistency, wilson
 from evalwright.statistics.judge_bias import fit_logistic
 
 NAN = math.nan

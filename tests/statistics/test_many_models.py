@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalwright.statistics import (
-    compare_paired,
-    holm,
-    mean_interval,
-    rank_sets,
-    simultaneous_means,
-)
+from evalwright.statistics import compare_paired, holm, mean_interval, rank_sets, simultaneous_means
 from evalwright.statistics.many_models import all_differences
 from evalwright.statistics.pairwise import common_differences
 

@@ -21,10 +21,7 @@ from evalwright.statistics import (
 )
 from evalwright.statistics.many_models_macro import Part, all_macro_differences
 from evalwright.statistics.pairwise import MissingPolicy
-from evalwright.statistics.task_sample import (
-    all_sampled_differences,
-    sampled_difference,
-)
+from evalwright.statistics.task_sample import all_sampled_differences, sampled_difference
 
 NAN = math.nan
 WORST: MissingPolicy = "worst-case"

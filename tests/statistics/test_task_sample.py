@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalwright.statistics import (
-    compare_paired,
-    macro_average,
-    macro_difference,
-    mean_interval,
-)
+from evalwright.statistics import compare_paired, macro_average, macro_difference, mean_interval
 from evalwright.statistics.task_sample import (
     all_sampled_differences,
     sampled_average,

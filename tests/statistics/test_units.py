@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from scipy import linalg
 
 from evalwright.statistics import mean_interval
-from evalwright.statistics.units import (
-    Spread,
-    cluster_codes,
-    item_units,
-    standard_error,
-    variance_components,
-)
+from evalwright.statistics.units import Spread, cluster_codes, item_units, standard_error, variance_components
 
 
 def _spread(values: npt.ArrayLike, clusters: npt.ArrayLike) -> Spread:

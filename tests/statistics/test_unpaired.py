@@ -10,13 +10,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from evalwright.statistics import (
-    all_differences,
-    compare_paired,
-    compare_unpaired,
-    holm,
-    rank_sets,
-)
+from evalwright.statistics import all_differences, compare_paired, compare_unpaired, holm, rank_sets
 from support.clustered import clustered_standard_error
 
 

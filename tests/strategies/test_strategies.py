@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import RequestFailed
-from evalwright.core.requests import (
-    Generate,
-    LogLikelihood,
-    Message,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.generate import Conversation, Sampling, SingleDraw

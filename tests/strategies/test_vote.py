@@ -14,12 +14,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.core.errors import (
-    ConfigurationError,
-    Failure,
-    RequestFailed,
-    UsageError,
-)
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UsageError
 from evalwright.core.requests import Generate, Reward
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer

@@ -1,13 +1,26 @@
-"""A bound on work that no load of the machine moves: processor time of this process, not the clock's."""
+"""Bounds on work that no load of the machine moves: how it grows, and processor time of this process, not the clock's."""
 
 from __future__ import annotations
 
+import gc
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
 
 import pytest
+
+Argument = TypeVar("Argument")
+
+SIZES = (6_250, 100_000)
+"""Two sizes of an input, far apart: what grows with their square takes 256 times as long with the larger one."""
+MOST_GROWTH = 4
+"""By so much the time may grow faster than the size: linear work stays under it, the square (16 times) does not."""
+AT_ONCE_SECONDS = 0.05
+"""Of work that is done this soon nobody asks how it grows."""
+N_TRIES = 3
 
 
 @contextmanager
@@ -24,3 +37,52 @@ def ends(seconds: float = 30) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+
+
+def assert_grows_linearly(
+    work: Callable[[Argument], object],
+    of_size: Callable[[int], Argument],
+    sizes: tuple[int, int] = SIZES,
+    *,
+    most_seconds: float = 60,
+) -> None:
+    """Fail where the time of `work` grows much faster than its input: with the square, say, or without end.
+
+    of_size: the input of (about) a size, another one for each try, so that nothing kept from the last one helps.
+    most_seconds: of processor time for all tries, for work without end: many times what a slow machine takes.
+    """
+    small, large = sizes
+    growths = []
+    with ends(most_seconds):
+        for attempt in range(N_TRIES):
+            more = 100 * attempt
+            large_seconds = _seconds(work, of_size(large + more))
+            if large_seconds < AT_ONCE_SECONDS:
+                return
+            small_seconds = min(_seconds(work, of_size(small + more + 10 * n)) for n in range(N_TRIES))
+            growths.append(large_seconds / small_seconds)
+            if growths[-1] < MOST_GROWTH * large / small:
+                return
+    times_larger = f"{large / small:g} times as much"
+    pytest.fail(f"{times_larger} takes {min(growths):,.0f} times as long ({large_seconds:.2g} s): not linear")
+
+
+def repeated(piece: str, before: str = "", after: str = "") -> Callable[[int], str]:
+    """By its length, a text of this piece over and over."""
+    return lambda length: before + piece * (length // len(piece)) + after
+
+
+def _seconds(work: Callable[[Argument], object], argument: Argument) -> float:
+    """The processor time that `work` takes with this input in this thread, without a collection of garbage in it.
+
+    Not that of the process: while its timer runs, as in `ends`, that clock only counts ticks of milliseconds.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        began = time.thread_time()
+        work(argument)
+        return time.thread_time() - began
+    finally:
+        if was_enabled:
+            gc.enable()

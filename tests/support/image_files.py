@@ -74,7 +74,7 @@ def png_head(width: int, height: int, depth: int = 8, colour_type: int = 0) -> t
 
 def keep_images(run: Run, *images: Image, wanted: bool = True) -> Run:
     """The run with these images kept beside its record, as if its prompts had had them."""
-    keeper = ImageKeeper(run.folder, wanted=wanted)
+    keeper = ImageKeeper(run.folder, keeps_images=wanted)
     keeper.add(images)
     facts = keeper.finish()
     keeper.sweep(is_running)

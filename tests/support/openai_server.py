@@ -27,13 +27,7 @@ from typing import Any, Protocol, TypeVar
 from aiohttp import web
 
 from support import openai_stream
-from support.openai_answers import (
-    Answers,
-    FunctionAnswers,
-    Sampling,
-    TransformersAnswers,
-    hash_answer,
-)
+from support.openai_answers import Answers, FunctionAnswers, Sampling, TransformersAnswers, hash_answer
 from support.openai_faults import Faults, misbehave
 from support.openai_limits import Limits
 from support.wire_formats import documented, format_at

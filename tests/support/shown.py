@@ -17,10 +17,7 @@ from evalwright.analysis.several import SeveralComparison
 from evalwright.reports.conclusions import worded_comparison
 from evalwright.reports.document import Document
 from evalwright.reports.documents.board import board_document
-from evalwright.reports.documents.comparison import (
-    comparison_document,
-    several_document,
-)
+from evalwright.reports.documents.comparison import comparison_document, several_document
 from evalwright.reports.html import to_html
 from evalwright.reports.markdown import to_markdown
 from evalwright.reports.terminal import show

@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from support.tiny_judges import pair_tokenizer
-from support.tiny_models import (
-    CHAT_TEMPLATE,
-    make_tokenizer,
-    make_two_sided_tokenizer,
-    saved,
-    seeded,
-)
+from support.tiny_models import CHAT_TEMPLATE, make_tokenizer, make_two_sided_tokenizer, saved, seeded
 
 
 def make_chat_head(folder: Path, *, labels: int = 1) -> Path:

@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import DatasetError, TaskError
-from evalwright.core.requests import (
-    Generate,
-    LogLikelihood,
-    Message,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task
 from tasks.conftest import Load, Write

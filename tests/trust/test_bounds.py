@@ -21,14 +21,7 @@ from evalwright import bounded
 from evalwright.cli import main
 from evalwright.compat.lm_eval.tasks import files, rendering
 from evalwright.compat.lm_eval.tasks.filters import pipelines_of
-from evalwright.core.errors import (
-    BadReply,
-    DatasetError,
-    EvalwrightError,
-    Rejected,
-    ScoringError,
-    TaskError,
-)
+from evalwright.core.errors import BadReply, DatasetError, EvalwrightError, Rejected, ScoringError, TaskError
 from evalwright.core.requests import Generate, Message
 from evalwright.core.samples import Answer, Sample
 from evalwright.models.local.chat_template import ChatTemplate

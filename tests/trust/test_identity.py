@@ -16,12 +16,7 @@ import pytest
 
 from evalwright.cli import main
 from evalwright.compat.lm_eval.models import classes
-from evalwright.core.errors import (
-    ConfigurationError,
-    ModelError,
-    UnknownName,
-    UsageError,
-)
+from evalwright.core.errors import ConfigurationError, ModelError, UnknownName, UsageError
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel

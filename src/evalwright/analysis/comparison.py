@@ -793,8 +793,8 @@ def _compare(
         lower_is_better=measure.lower_is_better,
         paired=paired,
         unpaired=None if paired else unpaired_of(found),
-        only_a=int((items.asked[0] & ~items.asked[1]).sum()),
-        only_b=int((items.asked[1] & ~items.asked[0]).sum()),
+        only_a=int((items.was_asked[0] & ~items.was_asked[1]).sum()),
+        only_b=int((items.was_asked[1] & ~items.was_asked[0]).sum()),
         n_differing=int(higher.sum() + lower.sum()),
         n_a_higher=int(higher.sum()),
         n_b_higher=int(lower.sum()),
@@ -839,7 +839,7 @@ def _warnings(
         )
         if (
             found.clusters is not None
-            and np.intersect1d(*(found.clusters[one] for one in found.asked)).size
+            and np.intersect1d(*(found.clusters[one] for one in found.was_asked)).size
         ):
             warnings.append(
                 "Their items share passages, which this comparison does not take into"
@@ -851,7 +851,9 @@ def _warnings(
             " has a score on: the conclusion is for items drawn like these"
             f" {paired.n:,} only."
         )
-    notes = group_notes(found, shown=paired is None or not math.isnan(paired.low))
+    notes = group_notes(
+        found, has_interval=paired is None or not math.isnan(paired.low)
+    )
     return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *notes]
 
 

@@ -156,7 +156,7 @@ def _missing_in_worst_case(whole: Average) -> int:
     n_missing = 0
     for sample in whole.samples:
         items = sample.of_items
-        both_asked = items.asked[0] & items.asked[1]
+        both_asked = items.was_asked[0] & items.was_asked[1]
         n_missing += int((items.missing[:2].any(axis=0) & both_asked).sum())
     return n_missing
 

@@ -70,7 +70,7 @@ def robustness_of(whole: Average, sign: int) -> Robustness:
     asked = missing = unsure = np.zeros(2, np.int64)
     for sample in whole.samples:
         items = sample.of_items
-        both = items.asked[0] & items.asked[1]
+        both = items.was_asked[0] & items.was_asked[1]
         asked = asked + int(both.sum())
         missing = missing + (items.missing[:2] & both).sum(axis=1)
         unsure = unsure + (items.unsure[:2] & both).sum(axis=1)
@@ -148,7 +148,7 @@ def provisional_reason(
     lost = list[np.ndarray[tuple[int, int], np.dtype[np.bool_]]]()
     for sample, weight in zip(whole.samples, _weights(whole), strict=True):
         items = sample.of_items
-        both = items.asked[rows[0]] & items.asked[rows[1]]
+        both = items.was_asked[rows[0]] & items.was_asked[rows[1]]
         if not both.any():
             continue
         missing = items.missing[list(rows)][:, both]
@@ -275,7 +275,7 @@ def _moves(whole: Average, sign: int, what: str) -> list[tuple[Matrix, Moves]]:
     """
     out = []
     for sample in whole.samples:
-        part = sample.part(sample.asked[0] & sample.asked[1])
+        part = sample.part(sample.was_asked[0] & sample.was_asked[1])
         assert sample.measure.value_range is not None
         values = part.values[:2]
         span = sample.measure.value_range
@@ -289,7 +289,7 @@ def _moves(whole: Average, sign: int, what: str) -> list[tuple[Matrix, Moves]]:
         scored = replace(
             part,
             values=values,
-            asked=part.asked[:2],
+            was_asked=part.was_asked[:2],
             missing=none,
             unsure=part.unsure[:2],
             missing_policy="scored",

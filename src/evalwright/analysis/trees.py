@@ -73,7 +73,7 @@ class Average:
         units = list[UnitSums]()
         gaps = list[Values]()
         for one in self.samples:
-            both = one.asked[rows[0]] & one.asked[rows[1]]
+            both = one.was_asked[rows[0]] & one.was_asked[rows[1]]
             a, b = (one.values[row][both] for row in rows)
             gaps.append((a - b, one.units[both]))
             units.append(unit_sums(a - b, one.units[both]))

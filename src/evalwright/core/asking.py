@@ -9,14 +9,26 @@ from evalwright.core.responses import Response
 
 
 class Ask(Protocol):
-    """Asks the model that plays `role` ("target" is the model under test; "judge" and others are
-    named by the run).
+    """Sends a request to the model of a role: `response = await ask(role, request)`.
 
-    Raises `RequestFailed` once the request has failed for good, so a failure cannot be mistaken for
-    an answer.
+    Strategies and scorers get one. The role "target" is the model under test; "judge" and others
+    are named by the run.
     """
 
-    async def __call__(self, role: str, request: Request) -> Response: ...
+    async def __call__(self, role: str, request: Request) -> Response:
+        """Send the request; a stored response is used where there is one.
+
+        Args:
+            role: "target" for the model under test, or another role of the run.
+            request: what to send.
+
+        Returns:
+            The response, which is stored by then.
+
+        Raises:
+            RequestFailed: the request failed for good, after all its attempts.
+        """
+        ...
 
 
 def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:

@@ -1,7 +1,35 @@
-"""Everything that can go wrong, as one tree: what a person can mend (UsageError; exit code 2), one
-request that failed (RequestError; it becomes a Failure in the record), a scorer, the store.
+"""Everything that can go wrong, as one tree:
 
-Who failed is `party`; whether asking again may help is `retryable`.
+    EvalwrightError                base of all: str(error) is a sentence for a person
+    ├── UsageError                 a person can mend it; the command line exits with 2
+    │   ├── ConfigurationError     a setting that cannot be used
+    │   ├── UnknownName            a name that does not exist; suggests the closest ones
+    │   ├── MissingExtra           an optional library is not installed
+    │   ├── TaskError              a task definition that cannot be used
+    │   ├── DatasetError           data that cannot be read
+    │   │   └── OutOfReach         data of a hub that cannot be fetched now
+    │   ├── AbilityError           the model cannot do what the task needs
+    │   └── RunError               a run folder that cannot be read or written
+    ├── StoreError                 the store is locked, full, damaged or too new
+    ├── ScoringError               a scorer raised, or could not score
+    ├── RequestError               one request failed; recorded as a Failure
+    │   ├── RateLimited            429 (retried)
+    │   ├── Overloaded             500, 502, 503, 504, 529 (retried)
+    │   ├── ConnectionFailed       no connection, or it broke (retried)
+    │   ├── TimedOut               no reply within the time allowed (retried)
+    │   ├── BadReply               not what the interface documents (retried)
+    │   ├── EmptyReply             no content, and no reason for it (retried once)
+    │   ├── WrongModel             the reply names another model (retried)
+    │   ├── StillWriting           the model was writing when its time was over
+    │   ├── AuthenticationFailed   the key is missing or wrong: 401, 403
+    │   ├── Rejected               the request itself is wrong: 400, 404, 413, 422
+    │   │   └── PromptTooLong      the prompt does not fit the model's context
+    │   ├── ModelError             a local model raised an error
+    │   └── Cancelled              the run stopped first (retried by the next run)
+    └── RequestFailed              what `ask` raises once a request failed for good
+
+Each has a `party`, who failed; a RequestError also says whether sending it again may help
+(`retryable`). Other rooms derive their own errors from these.
 """
 
 from __future__ import annotations
@@ -45,7 +73,7 @@ def reason_of(error: BaseException) -> str:
 
 
 class UsageError(EvalwrightError):
-    """The person can mend it: bad arguments, files, names. The command line exits with 2."""
+    """What the user can put right: arguments, files, names. The command line exits with 2."""
 
 
 class ConfigurationError(UsageError):
@@ -128,12 +156,19 @@ class ScoringError(EvalwrightError):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A request, answer or score that failed, as data. Never scored, never stored as an answer.
+    """A request, answer or score that failed, as data; never scored, never stored as a response.
 
-    kind: the error's class in words, e.g. "rate limited". party: who failed. retryable: whether
-    asking again may help. status: the HTTP status where there was one. attempts: how often it was
-    tried. usage and cost: tokens and US dollars of all its sendings, useless replies and estimates
-    included; None where nothing was paid or known.
+    Args:
+        kind: the error's class in words, such as "rate limited".
+        party: who failed: "provider", "model", "task", "dataset", "scorer", "judge", "sandbox",
+            "configuration" or "store".
+        message: what happened, in a sentence.
+        retryable: whether sending the request again may help.
+        status: the HTTP status, where there was one.
+        attempts: how often it was tried.
+        usage: tokens of all attempts, useless replies and estimates included; None where nothing
+            was paid or known.
+        cost: US dollars of all attempts; None likewise.
     """
 
     kind: str
@@ -308,7 +343,11 @@ class Cancelled(RequestError):
 
 
 class RequestFailed(EvalwrightError):
-    """What `ask` raises once a request has failed for good; carries the Failure."""
+    """Raised by `ask` once a request has failed for good.
+
+    Args:
+        failure: what failed.
+    """
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)

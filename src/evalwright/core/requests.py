@@ -26,9 +26,13 @@ Part = str | Image
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation: text, or parts in their order.
+    """One turn of a conversation.
 
     A last message of role "assistant" is a prefill: the model goes on from it.
+
+    Args:
+        role: "system", "user" or "assistant".
+        content: text, or texts and images in their order.
     """
 
     role: Literal["system", "user", "assistant"]
@@ -112,19 +116,29 @@ def _content_from(content: Any) -> str | tuple[Part, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Go on from `prompt`.
+    """A request to continue `prompt`.
 
-    max_tokens None leaves the limit to the model, temperature None leaves all sampling to it;
-    temperature 0 is greedy. stop: strings that end the answer and are not part of it. draw tells
-    repeated samples of one prompt apart; a greedy request has draw 0, unless repeats are wanted of
-    a model that may answer differently. min_p: least probability, as a share of the most probable
-    token's. num_beams: of beam search, with length_penalty (scores are divided by the length to its
-    power) and early_stopping (False, True or "never"), as transformers has them. top_logprobs: None
-    for no log-probabilities, 0 for those of the answer's tokens, k for those with k alternatives.
-    reasoning_effort: the provider's own word; reasoning_budget: tokens. json_schema: a JSON schema
-    as canonical text that the reply must follow. generation_arguments: further arguments under the
-    names that the model's own library or server has for them (repetition_penalty), a mapping as
-    canonical JSON.
+    Args:
+        prompt: text, or messages, which the model's own template renders.
+        max_tokens: most tokens of the answer; None leaves the limit to the model.
+        temperature: 0 is greedy; None leaves all sampling to the model.
+        top_p: share of probability to sample from.
+        stop: strings that end the answer and are not part of it.
+        seed: seed of the sampling.
+        draw: tells repeated samples of one prompt apart. Greedy requests have draw 0, unless
+            repeats are wanted of a model that may answer differently.
+        top_k: sample from the k most probable tokens.
+        min_p: least probability to sample from, as a share of the most probable token's.
+        num_beams: width of beam search.
+        top_logprobs: None for no log-probabilities, 0 for those of the answer's tokens, k for those
+            with k alternatives each.
+        reasoning_effort: how much to reason, in the provider's own word.
+        reasoning_budget: most tokens of reasoning.
+        json_schema: JSON schema that the reply must follow, as canonical text.
+        length_penalty: beam search divides scores by the length to this power.
+        early_stopping: when beam search stops: False, True or "never", as in transformers.
+        generation_arguments: further arguments under the names of the model's own library or server
+            (`repetition_penalty`), a mapping as canonical JSON.
     """
 
     ability: ClassVar[Ability] = "generate"
@@ -184,7 +198,12 @@ _UNUSED = tuple(OPTIONS.values())
 
 @dataclass(frozen=True, slots=True)
 class LogLikelihood:
-    """The log-probability (natural log, summed over tokens) of `continuation` after `context`."""
+    """A request for the log-probability of a continuation: natural log, summed over its tokens.
+
+    Args:
+        context: text or messages before the continuation.
+        continuation: the text that is scored.
+    """
 
     ability: ClassVar[Ability] = "log-likelihood"
 
@@ -201,7 +220,11 @@ class LogLikelihood:
 
 @dataclass(frozen=True, slots=True)
 class RollingLogLikelihood:
-    """The log-probability of a whole text, in windows where it is longer than the model's context."""
+    """A request for the log-probability of a whole text, in windows where it is too long for one.
+
+    Args:
+        text: the text that is scored.
+    """
 
     ability: ClassVar[Ability] = "rolling"
 
@@ -214,7 +237,11 @@ class RollingLogLikelihood:
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """The vector of a text."""
+    """A request for the embedding of a text.
+
+    Args:
+        text: the text.
+    """
 
     ability: ClassVar[Ability] = "embed"
 
@@ -227,7 +254,12 @@ class Embed:
 
 @dataclass(frozen=True, slots=True)
 class Classify:
-    """The class probabilities of a pair, e.g. premise and hypothesis."""
+    """A request for the class probabilities of a pair.
+
+    Args:
+        premise: the text that is taken as true, such as a passage.
+        hypothesis: the text that is classified, such as a claim.
+    """
 
     ability: ClassVar[Ability] = "classify"
 
@@ -241,8 +273,12 @@ class Classify:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """How good a reply to a prompt is, as a reward model sees it; more is better. reference: what a
-    good reply would be, for models that compare with one (metrics of translations).
+    """A request for a reward: how good a reply to a prompt is. More is better.
+
+    Args:
+        prompt: what was asked.
+        response: the reply.
+        reference: a good reply, for models that compare with one (metrics of translations).
     """
 
     ability: ClassVar[Ability] = "reward"

@@ -11,9 +11,13 @@ from evalwright.core.secrets import holds_secret, mask
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that one request used.
+    """Tokens that a request used.
 
-    `reasoning_tokens` and `cached_tokens` are parts of output and input.
+    Args:
+        input_tokens: tokens read.
+        output_tokens: tokens written.
+        reasoning_tokens: those of the written ones that are reasoning.
+        cached_tokens: those of the read ones that the provider had cached.
     """
 
     input_tokens: int = 0
@@ -84,19 +88,27 @@ class TokenLogProb:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One answer of one model.
+    """One response of one model, as it came.
 
-    text: exactly as it came, reasoning tags included. reasoning: a reasoning field that the
-    provider keeps apart. finish_reason: "stop", "length", "content_filter", "refusal" (the model's,
-    in a field made for it) or the provider's own word. log_likelihood: natural log, summed over
-    `tokens_scored` tokens; is_greedy: every one was the most probable. values: an embedding, class
-    probabilities in the model's order, or one reward. tokens: of the answer, with their
-    log-probabilities, where those were asked for. latency: seconds from sending to the whole
-    answer. cost: in US dollars where a price is known. model: the model id that the provider's
-    reply names. rate_limits: for pacing only, not stored. replica: which of a pool answered, a note
-    that makes no difference. stopped_at: the stop string at which the answer ended, "" where it
-    ended by itself; None where nothing says which, or the request had none. also_named: other names
-    that the pieces of a stream gave, looked at when it comes and not stored.
+    Args:
+        text: the whole text, reasoning tags included.
+        reasoning: reasoning that the provider sends in a field of its own.
+        finish_reason: "stop", "length", "content_filter", "refusal" (in a field made for it) or the
+            provider's own word.
+        log_likelihood: natural log, summed over `tokens_scored` tokens.
+        is_greedy: whether each scored token was the most probable one.
+        tokens_scored: number of tokens of the scored text.
+        values: an embedding, class probabilities in the model's order, or one reward.
+        usage: tokens read and written.
+        latency: seconds from sending to the whole response.
+        cost: in US dollars, where a price is known.
+        model: the model id in the provider's reply.
+        rate_limits: the provider's limits, for pacing; not stored.
+        tokens: tokens of the answer with their log-probabilities, where they were asked for.
+        replica: which endpoint or process answered; ignored in comparisons.
+        stopped_at: the stop string that ended the answer, "" where it ended by itself; None where
+            that is not known, or the request had none.
+        also_named: other model ids in the pieces of a stream; not stored.
     """
 
     text: str = ""

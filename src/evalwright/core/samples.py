@@ -22,7 +22,12 @@ from evalwright.core.shown import brief
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of context with an id that an answer can cite."""
+    """A piece of context with an id that an answer can cite.
+
+    Args:
+        id: what answers cite.
+        text: the passage.
+    """
 
     id: str
     text: str
@@ -32,10 +37,17 @@ class Passage:
 class Sample:
     """One row of a task.
 
-    id: stable and unique in its task. targets: what is right, the canonical form first, then its
-    aliases. gold: indices into `choices` that are right (empty without choices). cluster: rows that
-    share it are one unit for statistics (a passage, translations of one item); "" means its own.
-    row: the raw columns, for templates; not recorded.
+    Args:
+        id: stable, and unique in its task.
+        input: the question.
+        targets: right answers, the canonical form first, then its aliases.
+        choices: the options to choose from.
+        gold: indices of the right options in `choices`; empty without choices.
+        passages: context to answer from.
+        metadata: facts about the row, for slices and filters.
+        cluster: rows that share it are one unit for statistics (a passage, translations of one
+            item); "" makes the row a unit of its own.
+        row: the raw columns, for templates; not recorded.
     """
 
     id: str
@@ -61,13 +73,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a strategy made of one or more responses.
+    """What a strategy formed from one or more responses.
 
-    text: the answer with reasoning removed; the raw text stays in `responses`. reasoning: what was
-    removed. choice: index of the chosen option, where the task has options. log_likelihoods: one
-    per choice (or one), natural log. prompt: what was sent (without the continuation). strategy:
-    how the answer was formed of several draws (what each said, what was voted), as plain JSON for
-    the record.
+    Args:
+        text: the answer without reasoning; the raw text stays in `responses`.
+        reasoning: what was removed.
+        choice: index of the chosen option, where the task has options.
+        log_likelihoods: one per option (or one), natural log.
+        prompt: what was sent, without the continuation.
+        responses: the responses that it was formed from.
+        strategy: how it was formed of several draws (each draw, the vote), as plain JSON for the
+            record.
     """
 
     text: str = ""
@@ -103,13 +119,17 @@ class Answer:
 class Score:
     """What an answer is worth to one scorer: its best reading, always.
 
-    value: in the scorer's own unit, mostly 0 to 1. label: an outcome class, e.g. "correct" or
-    "not_attempted". explanation: why, in words. parts: further numbers, by name (e.g. token counts
-    of a perplexity). item: what a metric over the whole corpus needs and is no number (a pair of
-    texts, of labels), by name. evidence: the spans of the answer's text that it rests on, where the
-    scorer knows them: first character, and the one after the last. unsure: why a careful reader
-    might argue with this reading; "" where none would. The value counts all the same, and how many
-    scores are unsure stands beside every number.
+    Args:
+        value: in the scorer's own unit, mostly 0 to 1.
+        label: a class of outcome, such as "correct" or "not_attempted".
+        explanation: why, in words.
+        parts: further numbers by name, such as the token counts of a perplexity.
+        item: what a metric over the whole corpus needs and is not a number (a pair of texts, of
+            labels).
+        evidence: spans of the answer's text that the score rests on: index of the first character,
+            and of the one after the last.
+        unsure: why a careful reader might disagree; "" where none would. The value counts all the
+            same, and the number of unsure scores is shown beside every metric.
     """
 
     value: float
@@ -158,11 +178,13 @@ def plain_number(number: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class NoScore:
-    """In place of a Score: the scorer has nothing to say of this answer (a refusal has no
-    faithfulness). No failure.
+    """Returned by a scorer in place of a Score: it has nothing to say about this answer.
 
-    The sample is then neither in the number of a metric over these scores nor among those that
-    failed.
+    A refusal has no faithfulness, for example. That is not a failure: the sample counts neither in
+    the metrics over these scores nor as missing.
+
+    Args:
+        reason: why, in words.
     """
 
     reason: str = ""
@@ -215,12 +237,19 @@ UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, slots=True)
 class SampleRecord:
-    """One line of `samples.jsonl`: a sample and draw, its answer, and its scores by scorer name.
+    """A sample with its answer and scores: one line of `samples.jsonl`.
 
-    Where `failure` is set there is no score, and the sample is missing: through no fault of the
-    model. A reply without an answer (cut, empty, refused) is in `answer`, and scored. A scorer that
-    failed by itself is in `score_failures`, under its name. exchanges: what scorers asked of
-    models, by scorer name.
+    Args:
+        task: the task's name.
+        index: the sample's place in the task, from 0.
+        draw: the repeat, from 0.
+        sample: the sample.
+        answer: the answer, also one that is cut, empty or refused; None where the sample failed.
+        scores: by scorer name.
+        failure: why there is no answer, through no fault of the model. The sample is then missing,
+            and has no score.
+        score_failures: scorers that failed by themselves, by name.
+        exchanges: what scorers asked models, and the responses, by scorer name.
     """
 
     task: str

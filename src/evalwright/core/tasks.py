@@ -99,16 +99,28 @@ class MetricSpec:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is asked.
+    """A dataset, a strategy, scorers and metrics: what models are evaluated on.
 
-    slices: metadata keys by whose values the metrics are also shown. definition: the whole resolved
-    definition as plain JSON, recorded with the run. source: the file it came from. draws: answers
-    per sample; repeated draws are averaged within the sample. order: "shuffled" (by the run's seed)
-    or "file"; a limit takes the first of that order. score_as_empty: replies without an answer that
-    this task's scorers get as an empty answer. The others have the worst value of each scorer under
-    their own label, where `no_answer` is "worst", and no score where it is "unscored".
-    found_metrics: for a task whose scores say what its metrics are: from the names of scores'
-    parts, by scorer, to all metrics; in place of `metrics` when the scores are there.
+    Args:
+        name: the task's name.
+        samples: the samples, in the order of the file.
+        strategy: forms an answer to a sample.
+        scorers: score the answer; each is a column of the record.
+        metrics: from columns of scores to numbers; the first is the main one.
+        version: changes whenever scores may change.
+        description: one line for lists.
+        draws: answers per sample; repeated draws are averaged within the sample.
+        slices: metadata keys by whose values the metrics are also shown.
+        metadata: facts about the task, for the record.
+        definition: the whole resolved definition as plain JSON, recorded with the run.
+        source: the file that it came from.
+        order: "shuffled" (by the run's seed) or "file"; a limit takes the first samples of that
+            order.
+        score_as_empty: outcomes without an answer that the scorers get as an empty answer.
+        no_answer: what other replies without an answer get: "worst", each scorer's worst value, or
+            "unscored", no score.
+        found_metrics: for a task whose scores decide what its metrics are: from the names of the
+            scores' parts, by scorer, to all metrics; used in place of `metrics`.
     """
 
     name: str

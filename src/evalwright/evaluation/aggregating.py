@@ -42,17 +42,27 @@ def aggregate_run(
     name: str = "",
     out: str | Path | None = None,
 ) -> Run:
-    """Make metrics, slices and intervals again from a run's recorded scores and write the result as
-    a new run.
+    """Compute a run's numbers again from its recorded scores, and write them as a new run.
 
-    metrics: in place of the run's own, for all its tasks; a spec whose scorer is "" is over each
-    task's first. slices: metadata keys, in place of the run's own. level: of all intervals. name:
-    of the new run (default: the old name with ".aggregated"); out: its parent folder (default:
-    beside the old).
+    No request is sent, and no answer is scored again.
 
-    Raises UsageError for unknown metrics, scorers and slices, a level outside (0, 1), a name that
-    another kind of run has, samples that were changed since the run, and runs whose numbers another
-    program's arithmetic made.
+    Args:
+        run: the run, its folder or its name in the folder "runs".
+        metrics: metrics in place of the run's own, for all its tasks; a spec whose scorer is ""
+            uses each task's first scorer.
+        slices: metadata keys in place of the run's own.
+        level: confidence level of all intervals, between 0 and 1.
+        name: name of the new run; without it, the old name with ".aggregated".
+        out: the new run's parent folder; without it, that of the old run.
+
+    Returns:
+        The new run.
+
+    Raises:
+        UnknownName: there is no such metric, scorer or slice.
+        ConfigurationError: the level is not between 0 and 1, the name is taken by another kind of
+            run, or the numbers come from another program's arithmetic.
+        RunError: the samples were changed after the run.
     """
     if level is not None and not (isinstance(level, int | float) and 0 < level < 1):
         raise ConfigurationError(

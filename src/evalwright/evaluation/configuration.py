@@ -78,9 +78,14 @@ def check_limit(limit: float | None, where: str = "") -> None:
 class ModelSpec:
     """A model by name, with the arguments of its backend and the label that boards show.
 
-    common: names of the arguments that it has from all models of a file; it may refuse those
-    (`common_arguments`). occurrence: which of several objects of that name it is, in an evaluation
-    that was given objects; no part of a file.
+    Args:
+        model: the name, `PROVIDER/NAME[@REVISION]`.
+        arguments: arguments of the backend, as with `-M` on the command line.
+        label: what boards show in place of the name.
+        common: names of the arguments that come from the settings for all models of a file; a
+            backend may refuse those.
+        occurrence: which of several objects of that name it is, where objects were passed in
+            Python; never in a file.
     """
 
     model: str
@@ -101,32 +106,48 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One evaluation.
+    """One evaluation: tasks, models and settings, as a suite file or the command line has them.
 
-    tasks: names, patterns of names (`mmlu_*`) or paths. models: those under test, a run each.
-    roles: other models by role, e.g. "judge". where: filters over samples' metadata
-    ("domain=science", "language!=ko"). limit: samples per task, or below 1 a share of them, the
-    first of the seed's random order; None takes all. name: of the run (or their common beginning).
-    out: folder of run folders. home: folder of the store. format: how prompts are rendered.
-    max_resident: heavy local models in memory at a time. replace: whether a run made otherwise may
-    be replaced. resend_empty: send requests again to which every reply was empty before (and was
-    paid). overrides: settings that override those of the tasks, nested or dotted ({"dataset.path":
-    "mine.csv"}). dialect: how other frameworks' tasks are run (DIALECT:NAME): task_root, trust,
-    scoring, and the like. num_fewshot: shots in place of the tasks' own number. until: stopping
-    rules ("accuracy +-0.02", "A beats B"). budget: what may be spent ("5 USD", "2M tokens"). price:
-    US dollars per million tokens read and written ("0.15/0.60", "openai/gpt-4o-mini=0.15/0.60").
-    batch: ask the models under test through their providers' batch interfaces. tree: how the tasks'
-    scores are averaged (`metrics.tree`), {} for the groups that tasks are asked for through.
-    unsure: the scorer that reads again what the rules of tasks are unsure of ({"scorer":
-    "judge-correct"}). shard: which part of the samples, "2/8" for the second of eight; "auto/8" in
-    an array of jobs, "auto" in processes launched together (`evaluation.sharding`). store_images:
-    whether pictures of the prompts' images are kept beside the record, for whoever looks at the
-    run. plugins: TOML files with providers and prices. hardware: what a person calls the machine,
-    for the record. accept_failures: how many samples of each task may stay without an answer or
-    score, "2%" or "3"; give_up: ids of samples, and files of ids, that may besides
-    (`runs.accepted_failures`). no_judge: leave out roles, and the scorers that ask a model.
+    Args:
+        tasks: names, patterns of names (`mmlu_*`) or paths.
+        models: models under test, a run each.
+        roles: other models by role, such as "judge".
+        where: filters on samples' metadata ("domain=science", "language!=ko").
+        limit: number of samples per task, or a share of them below 1; the first of the seed's
+            random order. None takes all.
+        seed: seeds the order of samples and everything else that is drawn.
+        name: name of the run, or what the names of several begin with.
+        out: folder of run folders.
+        home: folder of the store.
+        format: how prompts are rendered: "auto", "chat" or "text".
+        max_resident: large local models in memory at a time.
+        replace: whether a run of that name with other settings may be replaced.
+        resend_empty: send requests again whose replies were all empty before, and were paid for.
+        overrides: settings in place of the tasks' own, nested or dotted ({"dataset.path":
+            "mine.csv"}).
+        dialect: settings for tasks of other frameworks (DIALECT:NAME), such as `task_root`, `trust`
+            and `scoring`.
+        num_fewshot: number of worked examples in place of the tasks' own.
+        tree: how scores are averaged over tasks; {} averages over the groups that tasks come from.
+        until: stopping rules ("accuracy +-0.02", "A beats B").
+        budget: spending limits ("5 USD", "2M tokens").
+        price: US dollars per million tokens read and written ("0.15/0.60",
+            "openai/gpt-4o-mini=0.15/0.60").
+        batch: send requests to the models under test through their providers' batch interfaces.
+        store_images: whether pictures of the prompts' images are kept beside the record.
+        plugins: TOML files with providers and prices.
+        hardware: what you call the machine, for the record.
+        shard: which part of the samples to take: "2/8" for the second of eight, "auto/8" in an
+            array of jobs, "auto" in processes launched together.
+        unsure: the scorer that reads again what tasks' rules are unsure of ({"scorer":
+            "judge-correct"}).
+        accept_failures: how many samples of each task may stay without an answer or score: "2%" or
+            "3".
+        give_up: ids of samples, and files of ids, that may stay without one besides.
+        no_judge: leave out roles, and the scorers that call a model.
 
-    Raises ConfigurationError for an address such as s3://bucket in place of a folder.
+    Raises:
+        ConfigurationError: `out` or `home` is an address such as s3://bucket, not a folder.
     """
 
     tasks: tuple[str, ...] = ()

@@ -55,21 +55,33 @@ def score_run(
     sandbox: str | None = None,
     unsure: Mapping[str, Any] | None = None,
 ) -> Run:
-    """Score a run's answers again and write the result as a new run.
+    """Score a run's recorded answers again, and write the scores as a new run.
 
-    scorers: names, or mappings of name to options; none scores with those that the run recorded.
-    Names of the run's own scorers score with these again, with options that override theirs; other
-    scores and the metrics stay. With other scorers, the metrics are the usual one (mostly
-    `accuracy`) over the first and `mean` over the others. roles: models that the scorers ask, by
-    role; those that are not given are the run's own, whose answers are in the store, unless these
-    were opened with arguments. name: of the new run (default: the old name with ".rescored"); out:
-    its parent folder (default: beside the old). dialect: `task_root` and `trust`, where tasks of
-    another framework are scored by Python beside their files; what the run trusted counts for
-    nothing here. unsure: the scorer that reads again what rules are unsure of. sandbox: as in
-    `evaluate_configuration`.
+    The model under test is not called. Judges are, unless their responses are in the store.
 
-    Raises UsageError for unknown scorers, missing roles, a name that is taken by another kind of
-    run, and samples that were changed since the run.
+    Args:
+        run: the run, its folder or its name in the folder "runs".
+        scorers: names, or mappings from a name to its options; without any, the run's own scorers.
+            Naming only scorers of the run scores with these again, and other scores and the metrics
+            stay. With new scorers the metrics are the usual one (mostly `accuracy`) over the first
+            and `mean` over the others.
+        roles: models that the scorers call, by role, such as {"judge": "openai/gpt-4o"}; without
+            one, the run's own, unless it was opened with arguments.
+        name: name of the new run; without it, the old name with ".rescored".
+        out: the new run's parent folder; without it, that of the old run.
+        home: folder of the store.
+        dialect: `task_root` and `trust`, for tasks of another framework that are scored by Python
+            files beside them. What the run trusted does not count here.
+        sandbox: where programs written by models run, chosen for this call alone.
+        unsure: the scorer that reads again what rules are unsure of: {"scorer": "judge-correct"}.
+
+    Returns:
+        The new run.
+
+    Raises:
+        UnknownName: there is no such scorer or option.
+        ConfigurationError: a role has no model, or the name is taken by another kind of run.
+        RunError: the samples were changed after the run.
     """
     new = Derived(run, name or "{}.rescored", out, "scored_from")
     old = new.old

@@ -81,20 +81,33 @@ def evaluate(
     track: str | Iterable[str] = (),
     **settings: Any,
 ) -> list[Run]:
-    """Evaluate models on tasks: one run per model, written to a folder and returned.
+    """Evaluate models on tasks. Each model gets one run, which is written to a folder.
 
-    tasks: names, paths of files, or Task objects. models: names ("demo/small"), ModelSpec or Model
-    objects, functions from a prompt to an answer, or a mapping from labels to these; a function or
-    Model may also stand first: `evaluate(my_function, "kmmlu")`. progress: told how far runs are; a
-    notebook has it without. callbacks: one or several that are told of runs and samples
-    (`runs.callbacks.Callback`). track: trackers to log to, "mlflow" or "mlflow=ADDRESS". settings:
-    the fields of `Configuration`: where, limit, seed, name, out, roles, overrides, format, home,
-    max_resident, replace, resend_empty, until, budget, price, batch, plugins; a role's model may
-    also be a name or a Model object. on, replicas, gpus_per_replica: "ray" or "ray:ADDRESS", "auto"
-    or a number, and the GPUs of each replica of local models (docs/ray.md). Answers already in the
-    store are not asked again. Samples that fail are counted in `run.n_missing`, not raised. Raises
-    UsageError before anything is spent where the request cannot be carried out, and StoreError
-    where answers cannot be kept.
+    Responses in the store are used again, so a second call sends only what is missing. Samples that
+    fail are counted in `run.n_missing`; they raise nothing::
+
+        (run,) = evaluate("factual-choice", "demo/small", limit=20)
+        print(run.tasks[0].main.estimate)
+
+    Args:
+        tasks: names, patterns of names (`mmlu_*`), paths of YAML, CSV or JSONL files, or Task
+            objects.
+        models: names ("demo/small"), ModelSpec or Model objects, functions from a prompt to an
+            answer, or a mapping from labels to these. Functions and Model objects may also come
+            first.
+        progress: what is shown while the runs are made; a notebook shows it without.
+        callbacks: one Callback or several, called when runs and samples start or finish.
+        track: experiment trackers to log to: "mlflow", "mlflow=ADDRESS".
+        **settings: the fields of `Configuration`, such as `limit`, `seed`, `name`, `roles` and
+            `budget`; `on`, `replicas` and `gpus_per_replica` spread local models over a Ray
+            cluster.
+
+    Returns:
+        One run per model, in the order of `models`.
+
+    Raises:
+        UsageError: a task, model or setting that cannot be used; before any request is sent.
+        StoreError: responses cannot be stored.
     """
     asked, under_test = (
         list(one) if isinstance(one, Iterator) else one for one in (tasks, models)

@@ -89,22 +89,30 @@ _USUAL = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One scorer's scores over the samples that have one.
+    """One scorer's scores over the n samples that have one; what a metric gets.
 
-    values: shape (n,), a sample's mean over its draws. parts: further numbers of the scores by
-    name, shape (n,), nan where a score has none. clusters: shape (n,) integers, or None where every
-    sample is its own. n_missing: samples without a score through no fault of the model. unsure:
-    shape (n,), whether a careful reader might argue with the score, or None where no score is
-    unsure. draws: shape (n, draws) where there are several (nan = missing), else None; part_draws:
-    the same for parts, needed by metrics over classes, whose mean over draws means nothing. items:
-    the scores' items, in the order of values (of the first draw), empty where no score has one.
-    labels: the scores' labels as codes into label_names, shape (n, draws), -1 where a score has
-    none, or None where no score has one. missing_clusters: shape (n_missing,), of the samples
-    without a score, where there are clusters. item_draws: the items of each draw, shape (n, draws),
-    where there are several. failures: why scores are missing, each reason once, as "kind: message".
-    memory: what a metric computed of this column, for the next metric over it; no part of it.
-    slices: of the metadata keys that a metric goes by, the items' values as codes (n,), -1 for
-    none, into names.
+    Args:
+        values: scores, shape (n,); a sample's mean over its draws.
+        parts: further numbers of the scores by name, shape (n,); nan where a score has none.
+        clusters: cluster of each sample, integers of shape (n,), or None where every sample is its
+            own.
+        n_missing: samples without a score through no fault of the model.
+        draws: scores by draw, shape (n, draws), nan where missing; None with one draw.
+        part_draws: `parts` by draw, shape (n, draws); for metrics over classes, for which a mean
+            over draws means nothing.
+        items: the scores' items, of the first draw, in the order of `values`; empty where no score
+            has one.
+        labels: the scores' labels as indices into `label_names`, shape (n, draws), -1 where a score
+            has none; None where no score has one.
+        label_names: the labels.
+        unsure: whether a careful reader might disagree with the score, shape (n,); None where no
+            score is unsure.
+        missing_clusters: clusters of the samples without a score, shape (n_missing,), where there
+            are clusters.
+        slices: for metadata keys that a metric needs: the samples' values as indices, shape (n,),
+            -1 for none, and the values' names.
+        item_draws: items by draw, shape (n, draws), with several draws.
+        failures: why scores are missing, each reason once, as "kind: message".
     """
 
     values: NDArray[np.float64]
@@ -208,7 +216,27 @@ registry: Registry[MetricFunction] = Registry(
 
 
 def metric(name: str) -> Callable[[Function], Function]:
-    """Register a metric `def f(column, *, option=default) -> Estimate` under `name`."""
+    """Register a metric: from a column of scores to an estimate.
+
+    The function is `def f(column, *, option=default) -> Estimate`; `evalwright.statistics` has what
+    it needs::
+
+        from evalwright.statistics import mean_interval
+
+        @metric("error-rate")
+        def error_rate(column):
+            wrong = 1 - column.values
+            return mean_interval(wrong, clusters=column.clusters, n_missing=column.n_missing)
+
+    Args:
+        name: the name that task files use.
+
+    Returns:
+        The decorator.
+
+    Raises:
+        ConfigurationError: the name or the function's parameters do not fit; when registering.
+    """
     registry.check_name(name)
 
     def register(function: Function) -> Function:

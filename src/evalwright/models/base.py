@@ -36,14 +36,19 @@ images in prompts.
 
 
 class Model(ABC):
-    """Base of both kinds. A backend sets these in `__init__`, without loading anything heavy.
+    """What answers requests. Derive from RemoteModel or LocalModel, and set these in `__init__`.
 
-    name: as the person wrote it ("hf/gpt2@main"). price: what its tokens cost, None where that is
-    not known. abilities: what it can be asked. fingerprint: equal for equal models and different
-    for any that could answer differently; `fingerprint_of` makes one. A class that sets none shares
-    nothing with other runs, because nobody can know whether it would answer the same. carries:
-    those of `EVERY_OPTION` that its requests may use; the others are refused before anything is
-    sent.
+    Nothing heavy is loaded in `__init__`.
+
+    Attributes:
+        name: as the user wrote it ("hf/gpt2@main").
+        abilities: the kinds of request that it answers, such as {"generate", "chat"}.
+        fingerprint: equal for equal models, and different for any two that could answer
+            differently. Models without one share no responses with other runs.
+        price: what its tokens cost; None where that is not known.
+        carries: options beyond the usual ones that its requests may use, such as "top_k" or
+            "images". Requests that use others are refused before anything is sent.
+        replicas: the endpoints or processes that it is spread over.
     """
 
     name: str
@@ -131,13 +136,17 @@ class Model(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How requests to a remote model are paced. Times in seconds.
+    """How requests to a remote model are paced. Times are in seconds.
 
-    max_concurrency: the most requests in flight; start_concurrency: where the adaptive limit
-    begins. timeout: for one attempt. deadline: for a request with all its attempts, from its first
-    sending. max_attempts: how often a request is sent at the most. careful: send only a few before
-    the first reply has come, because it may tell of small limits. requests_per_minute: the most
-    that are sent, whatever replies announce; None leaves it to them.
+    Args:
+        max_concurrency: most requests in flight.
+        start_concurrency: where the adaptive limit begins.
+        timeout: for one attempt.
+        deadline: for a request with all its attempts, from the first one.
+        max_attempts: how often a request is sent at most.
+        careful: send only a few requests before the first reply, which may announce small limits.
+        requests_per_minute: most requests per minute, whatever replies announce; None leaves it to
+            them.
     """
 
     max_concurrency: int = 512
@@ -150,11 +159,15 @@ class Pacing:
 
 
 class RemoteModel(Model):
-    """A model behind a network. One method: `answer`.
+    """A model behind a network. Write one method, `answer`; the engine paces, retries and stores.
 
-    names_cost: its replies say what they cost. dearest: the most that one said, for estimates.
-    batched: it is used at the price of a batch. resumes: what is stopped goes on at the provider;
-    the next command gets the answers, and pays.
+    Attributes:
+        pacing: how its requests are paced.
+        names_cost: whether its replies say what they cost.
+        dearest: the highest cost, in US dollars, that a reply named; for estimates.
+        batched: whether it is billed at the price of batch requests.
+        resumes: whether requests that were stopped go on at the provider, so that the next command
+            gets the responses, and pays for them.
     """
 
     pacing: Pacing = Pacing()
@@ -180,9 +193,16 @@ class RemoteModel(Model):
 
     @abstractmethod
     async def answer(self, request: Request) -> Response:
-        """Send the request once.
+        """Send the request once; never retry, never sleep.
 
-        Raises a `RequestError` that says what failed; never retries, never sleeps.
+        Args:
+            request: one of the kinds in `abilities`.
+
+        Returns:
+            The response, as it came.
+
+        Raises:
+            RequestError: says what failed, and whether sending it again may help.
         """
 
     async def close(self) -> None:
@@ -228,9 +248,10 @@ class Forwarding(RemoteModel):
 
 
 class LocalModel(Model):
-    """A model in this process. One method: `answer_batch`.
+    """A model in this process. Write one method, `answer_batch`.
 
-    heavy: it takes so much memory that only one such model should be loaded at a time.
+    Attributes:
+        heavy: whether it takes so much memory that only one such model should be loaded at a time.
     """
 
     heavy: bool = True
@@ -245,10 +266,14 @@ class LocalModel(Model):
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Yield `(index into requests, answer)` once for every request, in any order, as they
-        finish.
+        """Answer requests, in any order, and yield each response as soon as it is there.
 
-        An exception fails the requests not yet yielded, not those that were.
+        Args:
+            requests: all requests that are waiting, of the kinds in `abilities`.
+
+        Returns:
+            Pairs of an index into `requests` and its response or failure; each index once. An
+            exception fails only the requests that were not yielded yet.
         """
 
     def unload(self) -> None:

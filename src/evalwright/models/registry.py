@@ -104,11 +104,28 @@ def model(
 
 
 def model(of: Any = None, /, **settings: Any) -> Any:
-    """Make a function a model under test: `@model`, or `@model(fingerprint="prompt-3")` (settings:
-    as of `function_model`).
+    """Turn a function into a model under test, or register a backend.
 
-    With a provider's name, `@model("mine")`, register a backend under it, a class or a function
-    that makes a model; one without `answer` or `answer_batch` is refused here.
+    Over a function, with or without settings, it makes a model that `evaluate` takes::
+
+        @model(fingerprint="prompt-3")
+        def my_model(prompt: str) -> str:
+            return prompt.upper()
+
+    With a provider's name, `@model("mine")`, it registers a class derived from RemoteModel or
+    LocalModel (or a function that makes one), which is then named "mine/NAME" everywhere.
+
+    Args:
+        of: the function, or the provider's name.
+        **settings: of a function: `name` (shown on boards), `fingerprint` (names what answers, so
+            that runs share stored responses), `batch_size` (the function takes lists of so many
+            prompts) and `concurrency` (calls at a time).
+
+    Returns:
+        The model, or the decorator.
+
+    Raises:
+        ConfigurationError: the function, class or name does not fit; when registering.
     """
     if not isinstance(of, str):
         if inspect.isclass(of):
@@ -154,10 +171,18 @@ def parse_name(name: str) -> tuple[str, str, str | None]:
 
 
 def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
-    """Make the model that `name` and `arguments` describe; nothing heavy is loaded yet.
+    """Open a model by name. Nothing heavy is loaded yet, and no request is sent.
 
-    Raises UnknownName for a provider or argument that does not exist, ConfigurationError for values
-    that do not fit.
+    Args:
+        name: `PROVIDER/NAME[@REVISION]`, such as "openai/gpt-4o" or "hf/gpt2".
+        arguments: arguments of the backend, as with `-M` on the command line.
+
+    Returns:
+        The model.
+
+    Raises:
+        UnknownName: there is no such provider or argument; the message has the closest names.
+        ConfigurationError: arguments that do not fit.
     """
     provider, rest, revision = parse_name(name)
     if provider not in _BACKENDS.names():

@@ -132,9 +132,25 @@ class _Scripted(Model):
 
 
 class ScriptedModel(_Scripted, RemoteModel):
-    """A scripted model that is called like a remote one: paced, timed and retried.
+    """A model that follows a script, for tests and baselines; to the engine it is a remote model.
 
-    latency: seconds per request, or a function of it. Answers may be coroutines.
+    An answer in the script is a Response, a text, a number or numbers, or a RequestError::
+
+        ScriptedModel("Paris")                                        # always the same
+        ScriptedModel({"2 + 2 =": "4"})                               # by prompt
+        ScriptedModel(lambda request: "Paris")                        # by a function
+        ScriptedModel(["first", RateLimited("slow down"), "third"])   # one after another
+
+    Args:
+        answers: the script.
+        name: the model's name.
+        abilities: the kinds of request that it answers.
+        failures: `failures(request, n)` returns an error to raise, or None; n counts earlier
+            sendings of the request.
+        latency: seconds per request, or a function from the request to seconds.
+        version: names the behaviour of a function, so that its responses may be stored across runs.
+        record: whether to keep all requests in `.requests`.
+        pacing: how its requests are paced.
     """
 
     async def answer(self, request: Request) -> Response:

@@ -75,9 +75,9 @@ def read_limit(text: str, where: str = "") -> Limit:
     )
 
 
-def is_id_file(entry: str) -> bool:
+def is_id_file(text: str) -> bool:
     """Whether an entry of `give_up` names a file of ids rather than one id."""
-    return entry.endswith(".txt")
+    return text.endswith(".txt")
 
 
 def read_given_up(entries: Iterable[str]) -> tuple[str, ...]:

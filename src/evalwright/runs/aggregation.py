@@ -231,7 +231,7 @@ class TaskTally(ItemColumns):
             for name, column in self.scores.items()
         }
         return self.with_scores(
-            scores, missing, unsure, whole=False, places=(self.draws, self.indices)
+            scores, missing, unsure, all_keys=False, places=(self.draws, self.indices)
         )
 
     def names(self) -> dict[str, list[str]]:
@@ -251,7 +251,7 @@ class TaskTally(ItemColumns):
             (np.frombuffer(self.draws, np.int32), np.frombuffer(self.indices, np.int64))
         )
         first = starts(np.frombuffer(self.indices, np.int64)[order])
-        whole = self._metrics(order, metrics)
+        overall = self._metrics(order, metrics)
         slices: dict[str, dict[str, tuple[MetricResult, ...]]] = {}
         left_out = []
         for key, column in self.slices.items():
@@ -265,15 +265,24 @@ class TaskTally(ItemColumns):
                 }
         failures = dict(sorted(self.failures.items()))
         outcomes: dict[str, int] = {
-            one: self.outcomes[one] for one in OUTCOMES if self.outcomes[one]
+            outcome: self.outcomes[outcome]
+            for outcome in OUTCOMES
+            if self.outcomes[outcome]
         }
         n_missing, n_unsure = self._counts(order, first)
-        more = slices, failures, tuple(left_out), n_unsure, outcomes
+        details = slices, failures, tuple(left_out), n_unsure, outcomes
         n_judged, n_judge_failed = (
-            self._count_part(part) for part in (JUDGE_READ, JUDGE_FAILED)
+            self._count_part(part_name) for part_name in (JUDGE_READ, JUDGE_FAILED)
         )
         return TaskResult(
-            name, version, len(first), n_missing, whole, *more, n_judged, n_judge_failed
+            name,
+            version,
+            len(first),
+            n_missing,
+            overall,
+            *details,
+            n_judged,
+            n_judge_failed,
         )
 
     def _count_part(self, name: str) -> int:
@@ -323,8 +332,16 @@ class TaskTally(ItemColumns):
         results = []
         for spec in metrics:
             if spec.scorer not in columns:
-                own = [one for one in metrics if one.scorer == spec.scorer]
-                keys = [key for one in own for key in slice_keys(one.kind, one.options)]
+                scorer_specs = [
+                    other_spec
+                    for other_spec in metrics
+                    if other_spec.scorer == spec.scorer
+                ]
+                keys = [
+                    key
+                    for scorer_spec in scorer_specs
+                    for key in slice_keys(scorer_spec.kind, scorer_spec.options)
+                ]
                 columns[spec.scorer] = self.column(spec.scorer, rows, keys)
             estimate = estimate_of(spec, columns[spec.scorer])
             results.append(
@@ -346,21 +363,22 @@ class TaskTally(ItemColumns):
 
         scores = self.scores[scorer]
         total = len(self.indices)
-        items = np.frombuffer(self.indices, np.int64)[rows]
+        item_indices = np.frombuffer(self.indices, np.int64)[rows]
         values = np.frombuffer(scores.values, np.float64)[rows]
-        first = starts(items)
-        counts = np.diff(np.r_[first, items.size])
+        first = starts(item_indices)
+        counts = np.diff(np.r_[first, item_indices.size])
         width = int(counts.max()) if counts.size else 1
         draws = _spread(values, first, counts, width)
-        kept = ~np.isnan(draws).all(axis=1)
+        is_scored = ~np.isnan(draws).all(axis=1)
         missing = _missing_items(scores, rows, first)
         unsure = _unsure_items(scores, rows, first)
 
         def spread(column: NDArray[Any]) -> NDArray[np.float64]:
-            return _spread(column[rows], first, counts, width)[kept]
+            return _spread(column[rows], first, counts, width)[is_scored]
 
         part_draws = {
-            name: spread(part.padded(total)) for name, part in scores.parts.items()
+            name: spread(part_column.padded(total))
+            for name, part_column in scores.parts.items()
         }
         label_names = scores.labels.names
         codes = scores.labels.codes_of(total).codes
@@ -374,24 +392,31 @@ class TaskTally(ItemColumns):
             if self.clustered
             else None
         )
-        known = {
-            key: one for key, one in self.slices.items() if key in slices and one.few
+        slice_columns = {
+            key: column
+            for key, column in self.slices.items()
+            if key in slices and column.few
         }
         return Column(
             slices={
-                key: (one.codes_of(total).codes[rows][first][kept], tuple(one.names))
-                for key, one in known.items()
+                key: (
+                    slice_column.codes_of(total).codes[rows][first][is_scored],
+                    tuple(slice_column.names),
+                )
+                for key, slice_column in slice_columns.items()
             },
-            values=row_means(draws[kept]),
-            parts={name: row_means(part) for name, part in part_draws.items()},
-            clusters=None if clusters is None else clusters[kept],
+            values=row_means(draws[is_scored]),
+            parts={
+                name: row_means(draw_values) for name, draw_values in part_draws.items()
+            },
+            clusters=None if clusters is None else clusters[is_scored],
             missing_clusters=None if clusters is None else clusters[missing],
             n_missing=int(missing.sum()),
-            unsure=unsure[kept],
-            draws=draws[kept] if width > 1 else None,
+            unsure=unsure[is_scored],
+            draws=draws[is_scored] if width > 1 else None,
             part_draws=part_draws if width > 1 else {},
             items=(
-                [scores.items.get(int(row)) for row in rows[first][kept]]
+                [scores.items.get(int(row)) for row in rows[first][is_scored]]
                 if scores.items
                 else ()
             ),
@@ -484,7 +509,12 @@ def _item_draws(scores: ScoreColumn, places: NDArray[np.float64]) -> list[list[A
     there is none.
     """
     return [
-        [scores.items.get(int(place)) if place == place else None for place in of_item]
+        [
+            scores.items.get(int(record_index))
+            if record_index == record_index
+            else None
+            for record_index in of_item
+        ]
         for of_item in places
     ]
 
@@ -511,10 +541,10 @@ def _spread(
 
     if width == 1:
         return values.reshape(-1, 1)
-    out = np.full((first.size, width), NAN)
-    item = np.repeat(np.arange(first.size), counts)
-    out[item, np.arange(values.size) - np.repeat(first, counts)] = values
-    return out
+    grouped = np.full((first.size, width), NAN)
+    item_of_row = np.repeat(np.arange(first.size), counts)
+    grouped[item_of_row, np.arange(values.size) - np.repeat(first, counts)] = values
+    return grouped
 
 
 def derived_task(
@@ -522,8 +552,11 @@ def derived_task(
 ) -> dict[str, Any]:
     """A task's record with the results of other metrics or scores."""
     # A result leaves out these keys where it has nothing to say, so the old ones must not stay.
-    kept = {key: value for key, value in task.items() if key not in SELDOM}
-    return {**kept, **tally.result(task["name"], task["version"], metrics).as_dict()}
+    unchanged = {key: value for key, value in task.items() if key not in SELDOM}
+    return {
+        **unchanged,
+        **tally.result(task["name"], task["version"], metrics).as_dict(),
+    }
 
 
 def rules_record(
@@ -532,17 +565,17 @@ def rules_record(
     """What `run.json` keeps of how answers were scored."""
     return {
         "scorers": [
-            {"name": one.name, "kind": one.kind, "options": dict(one.options)}
-            for one in scorers
+            {"name": scorer.name, "kind": scorer.kind, "options": dict(scorer.options)}
+            for scorer in scorers
         ],
         "metric_specs": [
             {
-                "label": one.label,
-                "kind": one.kind,
-                "scorer": one.scorer,
-                "options": dict(one.options),
+                "label": metric.label,
+                "kind": metric.kind,
+                "scorer": metric.scorer,
+                "options": dict(metric.options),
             }
-            | ({"lower_is_better": True} if one.lower_is_better else {})
-            for one in metrics
+            | ({"lower_is_better": True} if metric.lower_is_better else {})
+            for metric in metrics
         ],
     }

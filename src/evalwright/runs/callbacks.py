@@ -41,20 +41,35 @@ class RunStarted(Protocol):
 
 
 class Callback:
-    """Derive from it, or have one of its methods: those that are missing are not called.
+    """Is called when runs and samples start and finish. Derive from it, or have one of its methods.
 
-    Samples are told on the event loop, so a method that takes long holds up all requests; runs are
-    told in a thread.
+    `sample_finished` is called on the event loop and holds up all requests while it works; the
+    other two are called in a thread. A callback that raises costs no sample: it is not called
+    again, and the error is reported at the end.
     """
 
     def run_started(self, run: RunStarted) -> None:
-        """Before a run's first request."""
+        """Called before a run's first request.
+
+        Args:
+            run: the run that starts: its `id`, `folder` and `total`, the number of answers it
+                needs.
+        """
 
     def sample_finished(self, run_id: str, record: SampleRecord) -> None:
-        """After a sample was answered, scored and kept; in the order in which they finish."""
+        """Called after a sample was answered, scored and recorded, in the order of finishing.
+
+        Args:
+            run_id: the run's name.
+            record: the sample with its answer and scores.
+        """
 
     def run_finished(self, run: Run) -> None:
-        """After the run was written."""
+        """Called after a run was written.
+
+        Args:
+            run: the finished run.
+        """
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:
@@ -62,28 +77,28 @@ def check_callbacks(callbacks: Any) -> list[Any]:
 
     Raises ConfigurationError for what would never be told, or not as it expects.
     """
-    several = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
-    for one in several:
+    listeners = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
+    for listener in listeners:
         methods = [
             method
             for name in METHODS
-            if (method := getattr(one, name, None)) is not None
+            if (method := getattr(listener, name, None)) is not None
         ]
-        if isinstance(one, type):
+        if isinstance(listener, type):
             raise ConfigurationError(
-                f"A callback is an object: write {one.__name__}(), not {one.__name__}."
+                f"A callback is an object: write {listener.__name__}(), not {listener.__name__}."
             )
         if not methods:
             raise ConfigurationError(
                 f"A callback has one of the methods {', '.join(METHODS)};"
-                f" {type(one).__name__} has none."
+                f" {type(listener).__name__} has none."
             )
         for method in filter(iscoroutinefunction, methods):
             raise ConfigurationError(
                 f"The callback's method {method.__name__} is `async def`, but is"
                 " called, not awaited: write `def`."
             )
-    return several
+    return listeners
 
 
 class Callbacks:
@@ -99,8 +114,8 @@ class Callbacks:
 
     def sample(self, run_id: str, record: SampleRecord) -> None:
         """A sample is kept."""
-        for one in self._callbacks:
-            self._tell(one, "sample_finished", run_id, record)
+        for callback in self._callbacks:
+            self._tell(callback, "sample_finished", run_id, record)
 
     async def finished(self, run: Run) -> None:
         """A run is written."""
@@ -111,27 +126,29 @@ class Callbacks:
         for fault in self.faults:
             logging.getLogger("evalwright").warning("%s", fault)
 
-    async def _in_thread(self, what: str, *given: Any) -> None:
-        for one in list(self._callbacks):
-            await asyncio.to_thread(self._tell, one, what, *given)
+    async def _in_thread(self, method_name: str, *arguments: Any) -> None:
+        for callback in list(self._callbacks):
+            await asyncio.to_thread(self._tell, callback, method_name, *arguments)
 
-    def _tell(self, callback: Any, what: str, *given: Any) -> None:
-        method: Callable[..., Any] | None = getattr(callback, what, None)
+    def _tell(self, callback: Any, method_name: str, *arguments: Any) -> None:
+        method: Callable[..., Any] | None = getattr(callback, method_name, None)
         if method is None or callback not in self._callbacks:
             return
         try:
-            method(*given)
+            method(*arguments)
         except KeyboardInterrupt:
             raise
         except (
             BaseException
         ) as error:  # also what would end the event loop, or look like a cancelled run
-            self._callbacks = [one for one in self._callbacks if one is not callback]
+            self._callbacks = [
+                remaining for remaining in self._callbacks if remaining is not callback
+            ]
             name = printable(
                 str(getattr(callback, "name", "") or type(callback).__name__)
             )
             why = printable(mask(f"{type(error).__name__}: {error}"))
             self.faults.append(
-                f"The callback '{name}' failed in {what} and was told no more: {why}."
+                f"The callback '{name}' failed in {method_name} and was told no more: {why}."
                 " No sample is lost."
             )

@@ -127,29 +127,34 @@ def remember_numbers(run: Run) -> None:
         return
     groups = run.data.get("groups", ())
     answers = run.data["usage"].get("answers")
-    made = Confirmation(run.data["tasks"], groups, answers)
-    write_sealed(_name(run, run.verify()), _packed(made))
+    confirmation = Confirmation(run.data["tasks"], groups, answers)
+    write_sealed(_name(run, run.verify()), _packed(confirmation))
 
 
 def _confirm(run: Run, digest: str) -> Run:
     name = _name(run, digest)
-    kept = _unpacked(read_sealed(name)) if is_large(run) else None
-    made = kept or _from_scores(run)
-    if kept is None and made.as_published:
+    sealed = _unpacked(read_sealed(name)) if is_large(run) else None
+    confirmation = sealed or _from_scores(run)
+    if sealed is None and confirmation.as_published:
         # A plug-in or a dialect's folder that made them may not be here now, as it was when the run
         # was made.
-        made = _unpacked(read_sealed(name)) or made
-    elif kept is None and is_large(run):
-        write_sealed(name, _packed(made))
-    source = NumbersFrom("samples" if kept is None else "kept table", made.as_published)
+        confirmation = _unpacked(read_sealed(name)) or confirmation
+    elif sealed is None and is_large(run):
+        write_sealed(name, _packed(confirmation))
+    source = NumbersFrom(
+        "samples" if sealed is None else "kept table", confirmation.as_published
+    )
     if run.has_published_scores:
         source = replace(source, source="published table")
-    data = {**run.data, "tasks": list(made.tasks)}
-    if "groups" in data:
-        data["groups"] = list(made.groups)
-    if made.answers is not None:
-        data["usage"] = {**data["usage"], "answers": dict(made.answers)}
-    return replace(run, data=data, numbers_from=source, _confirmed={})
+    confirmed_data = {**run.data, "tasks": list(confirmation.tasks)}
+    if "groups" in confirmed_data:
+        confirmed_data["groups"] = list(confirmation.groups)
+    if confirmation.answers is not None:
+        confirmed_data["usage"] = {
+            **confirmed_data["usage"],
+            "answers": dict(confirmation.answers),
+        }
+    return replace(run, data=confirmed_data, numbers_from=source, _confirmed={})
 
 
 def _from_scores(run: Run) -> Confirmation:
@@ -160,17 +165,21 @@ def _from_scores(run: Run) -> Confirmation:
     scores = RunScores(run)
     for row in run.score_rows():
         scores.add(row)
-    made = scores.confirmation()
-    if made.disagreements:
-        raise RunError(_refusal(run, made.disagreements))
+    confirmation = scores.confirmation()
+    if confirmation.disagreements:
+        raise RunError(_refusal(run, confirmation.disagreements))
     keep_scores(run, scores.tables())
-    return made
+    return confirmation
 
 
-def _refusal(run: Run, found: Sequence[Disagreement]) -> str:
-    first = found[0]
+def _refusal(run: Run, disagreements: Sequence[Disagreement]) -> str:
+    first = disagreements[0]
     of_task = f", task '{printable(first.task)}'" if first.task else ""
-    more = f" {len(found) - 1} more of its figures differ." if len(found) > 1 else ""
+    further = (
+        f" {len(disagreements) - 1} more of its figures differ."
+        if len(disagreements) > 1
+        else ""
+    )
     if run.has_published_scores:
         way_out = "Ask its publisher for a record and a table of scores that agree."
     else:
@@ -183,7 +192,7 @@ def _refusal(run: Run, found: Sequence[Disagreement]) -> str:
             f" request: evalwright {command} {quote(str(run.folder))}"
         )
     return (
-        f"Run '{run.id}'{of_task}: {printable(first.sentence)}.{more} The numbers of"
+        f"Run '{run.id}'{of_task}: {printable(first.sentence)}.{further} The numbers of"
         f" {run.folder / RUN_FILE} are not used. {way_out}"
     )
 
@@ -249,7 +258,7 @@ class RunScores:
         """
         tasks = []
         published = list[str]()
-        found = list[Disagreement]()
+        disagreements = list[Disagreement]()
         for task in self._run.data["tasks"]:
             if task["name"] in without:
                 tasks.append(task)
@@ -262,29 +271,32 @@ class RunScores:
             )
             tasks.append(again.record())
             published += again.as_published
-            found += again.disagreements
+            disagreements += again.disagreements
         groups: list[Mapping[str, Any]] = list(self._run.data.get("groups", ()))
-        if groups and not found and not without:
-            groups = self._groups(tasks, groups, published, found)
-        answers = self._answers(found) if not without else None
-        return Confirmation(tasks, groups, answers, tuple(published), tuple(found))
+        if groups and not disagreements and not without:
+            groups = self._groups(tasks, groups, published, disagreements)
+        answers = self._answers(disagreements) if not without else None
+        return Confirmation(
+            tasks, groups, answers, tuple(published), tuple(disagreements)
+        )
 
     def _groups(
         self,
         tasks: Sequence[Mapping[str, Any]],
         recorded: Sequence[Mapping[str, Any]],
         published: list[str],
-        found: list[Disagreement],
+        disagreements: list[Disagreement],
     ) -> list[Mapping[str, Any]]:
         """The averages over tasks."""
         stopping = self._run.data.get("stopping")
         try:
             tables = {name: tally.table() for name, tally in self._tallies.items()}
-            made = group_records(
+            recomputed = group_records(
                 tasks, self._run.data["configuration"], tables.__getitem__
             )
             again = {
-                str(group["name"]): group for group in noted_groups(made, stopping)
+                str(group["name"]): group
+                for group in noted_groups(recomputed, stopping)
             }
         except Exception:  # a dialect of somebody's own may raise anything
             again = {}
@@ -300,15 +312,26 @@ class RunScores:
             )
             metrics = []
             for metric in group["metrics"]:
-                one = by_label.get(metric["label"])
-                if one is not None and _same(metric["value"], one["value"]):
-                    metrics.append(one if one["low"] is not None else metric)
+                our_metric = by_label.get(metric["label"])
+                if our_metric is not None and _same(
+                    metric["value"], our_metric["value"]
+                ):
+                    metrics.append(
+                        our_metric if our_metric["low"] is not None else metric
+                    )
                     continue
-                if one is not None and one["value"] is not None and is_ours:
+                if (
+                    our_metric is not None
+                    and our_metric["value"] is not None
+                    and is_ours
+                ):
                     figure = f"{metric['label']} of the group '{group['name']}'"
-                    found.append(
+                    disagreements.append(
                         Disagreement(
-                            "", figure, _shown(metric["value"]), _shown(one["value"])
+                            "",
+                            figure,
+                            _figure_text(metric["value"]),
+                            _figure_text(our_metric["value"]),
                         )
                     )
                 elif metric["value"] is not None:
@@ -317,7 +340,7 @@ class RunScores:
             groups.append({**group, "metrics": metrics})
         return groups
 
-    def _answers(self, found: list[Disagreement]) -> dict[str, Any] | None:
+    def _answers(self, disagreements: list[Disagreement]) -> dict[str, Any] | None:
         """What the answers cost; None where the record does not say it, or is another program's."""
         answers = self._run.data["usage"].get("answers") or {}
         if "cost" not in answers or not all(map(_is_own, self._run.data["tasks"])):
@@ -325,16 +348,21 @@ class RunScores:
         recorded = answers["cost"]
         cost = self._cost
         if not _same(recorded, cost):
-            found.append(
+            disagreements.append(
                 Disagreement(
-                    "", "the cost of its answers", _shown(recorded), _shown(cost)
+                    "",
+                    "the cost of its answers",
+                    _figure_text(recorded),
+                    _figure_text(cost),
                 )
             )
         unpriced = (
             {"unpriced": self._unpriced} if self._unpriced and cost is not None else {}
         )
-        kept = {key: value for key, value in answers.items() if key != "unpriced"}
-        return {**kept, **unpriced}
+        other_figures = {
+            key: value for key, value in answers.items() if key != "unpriced"
+        }
+        return {**other_figures, **unpriced}
 
 
 class _TaskAgain:
@@ -395,13 +423,13 @@ class _TaskAgain:
             check_bounded(self._run, spec, values)
         version = str(self._task["version"])
         with np.errstate(all="ignore"):  # scores may be as absurd as their writer likes
-            result = self._tally.result(self._name, version, specs).as_dict()
+            task_result = self._tally.result(self._name, version, specs).as_dict()
         stopping = self._run.data.get("stopping")
         derived = any(
             key in self._run.data for key in ("scored_from", "aggregated_from")
         )
         with_intervals = with_noted_intervals if derived else with_valid_intervals
-        again = with_intervals(result, stopping)
+        again = with_intervals(task_result, stopping)
         for metric in again["metrics"]:
             # A rule's interval is recorded with the rule; what it was made of is not in the
             # samples.
@@ -431,7 +459,8 @@ class _TaskAgain:
             configuration = self._run.data["configuration"]
             rules = dialect.rules(self._task, configuration, first, {"bootstrap": 0})
             return list(rules.found(self._tally.names()))
-        except Exception:  # its files or its library may not be here, and what somebody's own raises is anything
+        except Exception:
+            # Its files or its library may be missing here, and foreign code may raise anything.
             return []
 
     def _imported(self, again: Mapping[str, Any]) -> dict[str, Any]:
@@ -453,20 +482,20 @@ class _TaskAgain:
     def _compare_counts(self, again: Mapping[str, Any], counts: Sequence[str]) -> None:
         for count in counts:
             recorded = self._task.get(count, 0)
-            made = again.get(count, 0)
-            if recorded != made:
-                self._disagree(count, recorded, made)
+            recomputed = again.get(count, 0)
+            if recorded != recomputed:
+                self._disagree(count, recorded, recomputed)
         outcomes = self._task.get("outcomes")
         if counts is _COUNTS and outcomes and outcomes != again["outcomes"]:
-            kind = next(
-                one
-                for one in {**outcomes, **again["outcomes"]}
-                if outcomes.get(one) != again["outcomes"].get(one)
+            outcome = next(
+                outcome_name
+                for outcome_name in {**outcomes, **again["outcomes"]}
+                if outcomes.get(outcome_name) != again["outcomes"].get(outcome_name)
             )
             self._disagree(
-                f"outcomes.{kind}",
-                outcomes.get(kind, 0),
-                again["outcomes"].get(kind, 0),
+                f"outcomes.{outcome}",
+                outcomes.get(outcome, 0),
+                again["outcomes"].get(outcome, 0),
             )
 
     def _metric(
@@ -485,8 +514,8 @@ class _TaskAgain:
         # By another framework's rules no interval is made here where it would be a bootstrap's.
         if ours["low"] is None and metric["low"] is not None:
             return metric
-        made: Mapping[str, Any] = ours
-        return made
+        confirmed_metric: Mapping[str, Any] = ours
+        return confirmed_metric
 
     def _slice(
         self,
@@ -498,21 +527,21 @@ class _TaskAgain:
         by_label = {
             metric["label"]: metric for metric in slices.get(key, {}).get(value, ())
         }
-        made = []
+        confirmed_metrics = []
         for metric in metrics:
             ours = by_label.get(metric["label"])
             if ours is None or ours["value"] is None or metric["value"] is None:
                 published = f"{self._name}: {metric['label']} by {key}"
                 if metric["value"] is not None and published not in self.as_published:
                     self.as_published.append(published)
-                made.append(metric)
+                confirmed_metrics.append(metric)
             elif self._differs(
                 f"{metric['label']} of {key} {value}", metric, ours, False
             ):
-                made.append(metric)
+                confirmed_metrics.append(metric)
             else:
-                made.append(metric if ours["low"] is None else ours)
-        return made
+                confirmed_metrics.append(metric if ours["low"] is None else ours)
+        return confirmed_metrics
 
     def _differs(
         self,
@@ -533,9 +562,11 @@ class _TaskAgain:
                 return True
         return False
 
-    def _disagree(self, figure: str, recorded: Any, made: Any) -> None:
+    def _disagree(self, figure: str, recorded: Any, recomputed: Any) -> None:
         self.disagreements.append(
-            Disagreement(self._name, figure, _shown(recorded), _shown(made))
+            Disagreement(
+                self._name, figure, _figure_text(recorded), _figure_text(recomputed)
+            )
         )
 
     def _is_mean(self, metric: Mapping[str, Any]) -> bool:
@@ -591,15 +622,15 @@ def _is_own(task: Mapping[str, Any]) -> bool:
     return not _is_imported(task)
 
 
-def _same(recorded: Any, made: Any) -> bool:
-    if recorded is None or made is None:
-        return recorded is made
+def _same(recorded: Any, recomputed: Any) -> bool:
+    if recorded is None or recomputed is None:
+        return recorded is recomputed
     return math.isclose(
-        recorded, made, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE
+        recorded, recomputed, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE
     )
 
 
-def _shown(figure: Any) -> str:
+def _figure_text(figure: Any) -> str:
     if figure is None:
         return "no number"
     return f"{figure:g}" if isinstance(figure, float) else str(figure)
@@ -612,13 +643,19 @@ def _name(run: Run, digest: str) -> str:
     """What the numbers are kept under: the content of the scores, all that `run.json` says, and
     what made them.
     """
-    said = json.dumps([_FORMAT, __version__, run.data], sort_keys=True, default=str)
-    return f"{digest}.{hashlib.sha256(said.encode(errors='surrogatepass')).hexdigest()[:32]}.json"
+    identity = json.dumps([_FORMAT, __version__, run.data], sort_keys=True, default=str)
+    identity_hash = hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()
+    return f"{digest}.{identity_hash[:32]}.json"
 
 
-def _packed(made: Confirmation) -> bytes:
+def _packed(confirmation: Confirmation) -> bytes:
     return json.dumps(
-        [made.tasks, made.groups, made.answers, made.as_published]
+        [
+            confirmation.tasks,
+            confirmation.groups,
+            confirmation.answers,
+            confirmation.as_published,
+        ]
     ).encode()
 
 
@@ -641,21 +678,26 @@ AS_PUBLISHED = "figures as published, not computed here"
 
 def numbers_from(runs: Sequence[Run]) -> dict[str, str]:
     """By run, what its numbers were made of, where that is not its samples alone."""
-    found = {}
+    sources_by_run = {}
     for run in runs:
-        if said := list(_sources(run)):
-            found[run.id] = "; ".join(said)
-    return found
+        if run_sources := list(_sources(run)):
+            sources_by_run[run.id] = "; ".join(run_sources)
+    return sources_by_run
 
 
 def published_from(runs: Sequence[Run]) -> dict[str, str]:
     """As `numbers_from`, for what is written down: a table of this machine is made of the samples'
     own bytes, and is not told from them.
     """
-    found = {
-        run.id: [said for said in _sources(run) if said != KEPT_TABLE] for run in runs
+    sources_by_run = {
+        run.id: [source for source in _sources(run) if source != KEPT_TABLE]
+        for run in runs
     }
-    return {name: "; ".join(said) for name, said in found.items() if said}
+    return {
+        name: "; ".join(run_sources)
+        for name, run_sources in sources_by_run.items()
+        if run_sources
+    }
 
 
 def _sources(run: Run) -> Iterator[str]:
@@ -667,9 +709,9 @@ def _sources(run: Run) -> Iterator[str]:
     if source.source == "published table":
         yield PUBLISHED_TABLE
     if source.as_published:
-        more = len(source.as_published) - MAX_NAMED
+        n_unnamed = len(source.as_published) - MAX_NAMED
         named = ", ".join(map(printable, source.as_published[:MAX_NAMED]))
-        yield f"{AS_PUBLISHED} ({named}{f' and {more} more' if more > 0 else ''})"
+        yield f"{AS_PUBLISHED} ({named}{f' and {n_unnamed} more' if n_unnamed > 0 else ''})"
 
 
 def published_notes(runs: Sequence[Run]) -> list[str]:
@@ -678,15 +720,17 @@ def published_notes(runs: Sequence[Run]) -> list[str]:
     """
     by_source: dict[str, list[str]] = {}
     for run in runs:
-        for said in _sources(run):
-            if said != KEPT_TABLE:
-                by_source.setdefault(said, []).append(run.label)
+        for source in _sources(run):
+            if source != KEPT_TABLE:
+                by_source.setdefault(source, []).append(run.label)
     notes = []
     # The order of the runs makes no difference to what is published.
-    for said, labels in sorted(by_source.items()):
+    for source, labels in sorted(by_source.items()):
         labels = sorted(labels)
-        more = f" and {len(labels) - MAX_NAMED} more" if len(labels) > MAX_NAMED else ""
-        notes.append(f"{', '.join(labels[:MAX_NAMED])}{more}: {said}.")
+        others = (
+            f" and {len(labels) - MAX_NAMED} more" if len(labels) > MAX_NAMED else ""
+        )
+        notes.append(f"{', '.join(labels[:MAX_NAMED])}{others}: {source}.")
     return notes
 
 

@@ -45,7 +45,7 @@ def environment() -> dict[str, Any]:
 
 def _git_commit() -> str | None:
     try:
-        found = subprocess.run(
+        completed = subprocess.run(
             ["git", "rev-parse", "HEAD"],
             capture_output=True,
             text=True,
@@ -54,4 +54,4 @@ def _git_commit() -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return found.stdout.strip() or None if found.returncode == 0 else None
+    return completed.stdout.strip() or None if completed.returncode == 0 else None

@@ -31,15 +31,15 @@ def group_records(
     scores of a task.
     """
     groups = groups_of(tasks, configuration)
-    known: dict[tuple[str, str], Matrix] = {}
+    matrices: dict[tuple[str, str], Matrix] = {}
 
     def matrix(task: str, metric: MetricResult) -> Matrix:
         key = task, metric.label
-        if key not in known:
-            known[key] = make_matrix(
+        if key not in matrices:
+            matrices[key] = make_matrix(
                 task, [metric], [means_of(tables(task), metric.scorer)]
             )
-        return known[key]
+        return matrices[key]
 
     ranges = {
         (task["name"], spec["label"]): metric_range(
@@ -64,8 +64,8 @@ def groups_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Group]:
         for tree in trees_of(tasks, configuration)
         for node in tree.nodes()
     ]
-    for name, own in by_dialect.items():
-        groups += dialect(name).groups(own) if is_dialect(name) else []
+    for name, dialect_tasks in by_dialect.items():
+        groups += dialect(name).groups(dialect_tasks) if is_dialect(name) else []
     return groups
 
 
@@ -76,21 +76,21 @@ def trees_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Node]:
     if tree := configuration.get("tree"):
         return [read_tree(tree)]
     names = [task["name"] for task in tasks]
-    out = []
-    for asked in dict.fromkeys(configuration.get("tasks", ())):
+    nodes = []
+    for group_name in dict.fromkeys(configuration.get("tasks", ())):
         members = [
             task["name"]
             for task in tasks
-            if asked in _listed(task["definition"].get("group"))
+            if group_name in _listed(task["definition"].get("group"))
         ]
         dialects = [
             str(task["definition"].get("dialect"))
             for task in tasks
             if task["name"] in members
         ]
-        if members and asked not in names and not any(map(is_dialect, dialects)):
-            out.append(Node(asked, tuple(members)))
-    return out
+        if members and group_name not in names and not any(map(is_dialect, dialects)):
+            nodes.append(Node(group_name, tuple(members)))
+    return nodes
 
 
 def check_tree(configuration: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -98,11 +98,11 @@ def check_tree(configuration: Mapping[str, Any], names: Sequence[str]) -> None:
     stand in it.
     """
     if tree := configuration.get("tree"):
-        own = read_tree(tree).tasks
-        if not set(own) & set(names):
+        tree_tasks = read_tree(tree).tasks
+        if not set(tree_tasks) & set(names):
             raise ConfigurationError(
                 "The tree has none of the tasks of this run. It names"
-                f" {', '.join(own[:6])}; the run has {', '.join(names[:6])}."
+                f" {', '.join(tree_tasks[:6])}; the run has {', '.join(names[:6])}."
             )
 
 
@@ -121,12 +121,18 @@ def _of_node(node: Node, tasks: Records) -> Group:
         Averaged(labels.pop() if len(labels) == 1 else "main metrics", node, mains)
     ]
     for metric in there[0]["metrics"] if there else ():
-        all_metrics = ((task["name"], own) for task in there for own in task["metrics"])
-        found = {
-            task: own for task, own in all_metrics if own["label"] == metric["label"]
+        all_metrics = (
+            (task["name"], task_metric)
+            for task in there
+            for task_metric in task["metrics"]
+        )
+        metric_by_task = {
+            task: task_metric
+            for task, task_metric in all_metrics
+            if task_metric["label"] == metric["label"]
         }
-        if len(found) == len(there) and metric["label"] != averages[0].label:
-            averages.append(Averaged(metric["label"], node, found))
+        if len(metric_by_task) == len(there) and metric["label"] != averages[0].label:
+            averages.append(Averaged(metric["label"], node, metric_by_task))
     return Group(node.name, node.name, tuple(averages))
 
 
@@ -140,25 +146,33 @@ def _record(
     node = group.averages[0].node
     missing: dict[str, None] = dict.fromkeys(group.absent)
     for average in group.averages:
-        results = {
-            task: one
+        metric_results = {
+            task: metric_result
             for task, record in average.found.items()
-            if not math.isnan((one := MetricResult.from_dict(record)).estimate.value)
+            if not math.isnan(
+                (metric_result := MetricResult.from_dict(record)).estimate.value
+            )
         }
-        missing |= dict.fromkeys(average.node.missing(results))
-        made = average.published or _estimate(
-            average.node, results, sizes, matrix, ranges
+        missing |= dict.fromkeys(average.node.missing(metric_results))
+        estimate = average.published or _estimate(
+            average.node, metric_results, sizes, matrix, ranges
         )
-        parts = list(results.values()) or [
-            MetricResult.from_dict(one) for one in average.found.values()
+        node_metrics = list(metric_results.values()) or [
+            MetricResult.from_dict(record) for record in average.found.values()
         ]
-        kinds = {part.kind for part in parts}
+        kinds = {metric.kind for metric in node_metrics}
         mixed = "macro" if kinds <= BOUNDED else "mean"
-        kind = parts[0].kind if len(kinds) == 1 else mixed
-        scorer = parts[0].scorer if parts else ""
-        less = bool(parts) and parts[0].less_is_better
+        average_kind = node_metrics[0].kind if len(kinds) == 1 else mixed
+        scorer = node_metrics[0].scorer if node_metrics else ""
+        less = bool(node_metrics) and node_metrics[0].less_is_better
         metrics.append(
-            MetricResult(average.label, kind if parts else "mean", scorer, made, less)
+            MetricResult(
+                average.label,
+                average_kind if node_metrics else "mean",
+                scorer,
+                estimate,
+                less,
+            )
         )
     there = any(not math.isnan(metric.estimate.value) for metric in metrics)
     without = f" (without {', '.join(missing)})" if missing and there else ""
@@ -188,8 +202,10 @@ def _estimate(
     from evalwright.statistics.shared_units import unit_sums
 
     def nothing(why: str) -> Estimate:
-        lost = sum(one.estimate.n_missing for one in results.values())
-        n = sum(one.estimate.n for one in results.values())
+        lost = sum(
+            metric_result.estimate.n_missing for metric_result in results.values()
+        )
+        n = sum(metric_result.estimate.n for metric_result in results.values())
         return Estimate(
             math.nan, math.nan, math.nan, 0.95, n, lost, None, None, f"no number: {why}"
         )
@@ -197,35 +213,46 @@ def _estimate(
     samples = node.samples({task: sizes[task] for task in results})
     if not samples:
         return nothing("a task of the group has none")
-    used = [results[task] for one in samples for task in one.tasks]
-    bounded = all(one.kind in BOUNDED for one in used)
-    if len({one.less_is_better for one in used}) > 1 or not (
-        bounded or len({one.kind for one in used}) == 1
+    used = [results[task] for group_sample in samples for task in group_sample.tasks]
+    bounded = all(metric_result.kind in BOUNDED for metric_result in used)
+    if len({metric_result.less_is_better for metric_result in used}) > 1 or not (
+        bounded or len({metric_result.kind for metric_result in used}) == 1
     ):
         return nothing("the tasks have different units or directions")
-    parts = []
+    estimates = []
     units = []
-    for one in samples:
-        found = pooled([matrix(task, results[task]) for task in one.tasks], node.name)
-        if len(one.tasks) == 1:
-            parts.append(results[one.tasks[0]].estimate)
-        elif found.measure.is_mean:
-            value_range = found.measure.value_range
-            made = mean_interval(
-                found.values[0], clusters=found.clusters, value_range=value_range
+    for group_sample in samples:
+        pooled_matrix = pooled(
+            [matrix(task, results[task]) for task in group_sample.tasks], node.name
+        )
+        if len(group_sample.tasks) == 1:
+            estimates.append(results[group_sample.tasks[0]].estimate)
+        elif pooled_matrix.measure.is_mean:
+            value_range = pooled_matrix.measure.value_range
+            pooled_estimate = mean_interval(
+                pooled_matrix.values[0],
+                clusters=pooled_matrix.clusters,
+                value_range=value_range,
             )
-            n_unsure = sum(results[task].estimate.n_unsure for task in one.tasks)
-            parts.append(replace(made, n_unsure=n_unsure))
+            n_unsure = sum(
+                results[task].estimate.n_unsure for task in group_sample.tasks
+            )
+            estimates.append(replace(pooled_estimate, n_unsure=n_unsure))
         else:
             return nothing("only means of items can be pooled")
-        units.append(unit_sums(found.values[0], found.units))
-    weights = [one.weight for one in samples]
+        units.append(unit_sums(pooled_matrix.values[0], pooled_matrix.units))
+    weights = [group_sample.weight for group_sample in samples]
     equal = node.average == "macro" and len(set(weights)) == 1
     spans = [
-        ranges.get((one.tasks[0], results[one.tasks[0]].label), UNIT_RANGE)
-        for one in samples
+        ranges.get(
+            (group_sample.tasks[0], results[group_sample.tasks[0]].label), UNIT_RANGE
+        )
+        for group_sample in samples
     ]
     ranges_of = spans if bounded else None
     return macro_average(
-        parts, weights=None if equal else weights, units=units, value_range=ranges_of
+        estimates,
+        weights=None if equal else weights,
+        units=units,
+        value_range=ranges_of,
     )

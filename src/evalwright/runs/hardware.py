@@ -31,16 +31,17 @@ class HardwareWatch:
         whole run.
         """
         local = isinstance(model, LocalModel)
-        said = model.describe()
+        description = model.describe()
         throughput = speed.throughput()
         return {
             **({"label": label} if label else {}),
             "machine": find_machine().as_dict(),
             "model": {
                 "local": local,
-                "device": _word(said.get("device")) or ("cpu" if local else None),
-                "dtype": _word(said.get("dtype")),
-                "quantisation": _quantisation(said.get("quantisation")),
+                "device": _word(description.get("device"))
+                or ("cpu" if local else None),
+                "dtype": _word(description.get("dtype")),
+                "quantisation": _quantisation(description.get("quantisation")),
             },
             "load_seconds": (
                 None if speed.load_seconds is None else round(speed.load_seconds, 3)

@@ -95,9 +95,9 @@ class ImageKeeper:
     wanted: whether images are kept at all.
     """
 
-    def __init__(self, run_folder: Path, *, wanted: bool = True) -> None:
+    def __init__(self, run_folder: Path, *, keeps_images: bool = True) -> None:
         self._folder = run_folder / IMAGES_FOLDER
-        self._wanted = wanted
+        self._wanted = keeps_images
         self._seen: set[bytes] = set()
         self._index: dict[str, dict[str, Any]] = {}
         self._left_out: Counter[str] = Counter()
@@ -157,15 +157,15 @@ class ImageKeeper:
         while self._waiting and self._waiting[0][1].done():
             self._take_first()
 
-    def add_kept(self, kept: KeptImages) -> None:
+    def add_kept(self, source: KeptImages) -> None:
         """Take over what another run kept: of a shard, or of the run whose answers are scored
         again. Raises OSError.
         """
-        for digest, entry in kept.entries.items():
+        for digest, entry in source.entries.items():
             if bytes.fromhex(digest) in self._seen:
                 continue
             self._seen.add(bytes.fromhex(digest))
-            picture = kept.read(digest)
+            picture = source.read(digest)
             if picture is None:
                 self._left_out[CHANGED] += 1
                 continue
@@ -173,12 +173,12 @@ class ImageKeeper:
             self._write(
                 digest, Picture(picture, suffix, entry["width"], entry["height"])
             )
-        self._left_out.update(kept.left_out)
-        if kept.problem:
-            self._left_out[kept.problem] += kept.n_recorded
+        self._left_out.update(source.left_out)
+        if source.problem:
+            self._left_out[source.problem] += source.n_recorded
         # What is counted here already has no reason of its own when its records come.
-        is_counted = bool(kept.left_out or kept.problem)
-        self._why_no_bytes = "" if is_counted else kept.why_missing
+        is_counted = bool(source.left_out or source.problem)
+        self._why_no_bytes = "" if is_counted else source.why_missing
 
     def finish(self) -> dict[str, Any] | None:
         """Write the index; what `run.json` says. None for a run without images. Raises OSError."""
@@ -292,8 +292,8 @@ class KeptImages:
             self.why_missing = NOT_BY_THAT_VERSION
             return
         self.left_out = _counts(recorded.get("left_out"))
-        kept = recorded.get("kept")
-        self.n_recorded = kept if type(kept) is int and kept > 0 else 0
+        n_kept = recorded.get("kept")
+        self.n_recorded = n_kept if type(n_kept) is int and n_kept > 0 else 0
         if self.n_recorded:
             index_digest = str(recorded.get("index_sha256", ""))
             self.entries, self.problem = _read_index(self._folder, index_digest)
@@ -321,13 +321,13 @@ def images_sentence(run: Run) -> str:
     recorded = run.data.get("images")
     if not isinstance(recorded, dict):
         return ""
-    kept = KeptImages(run)
-    n_left_out = sum(kept.left_out.values())
-    sentence = f"{kept.n_recorded:,} kept in {IMAGES_FOLDER}/"
+    images = KeptImages(run)
+    n_left_out = sum(images.left_out.values())
+    sentence = f"{images.n_recorded:,} kept in {IMAGES_FOLDER}/"
     if not n_left_out:
         return sentence
     reasons = "; ".join(
-        f"{count:,}: {reason}" for reason, count in kept.left_out.items()
+        f"{count:,}: {reason}" for reason, count in images.left_out.items()
     )
     return f"{sentence}, {n_left_out:,} not kept ({reasons})"
 
@@ -336,15 +336,15 @@ def image_faults(run: Run) -> tuple[dict[str, str], list[str]]:
     """The images of a run whose pictures are not as they were written, and what could not be
     checked.
     """
-    kept = KeptImages(run)
-    if kept.problem == WITHOUT_INDEX:
-        return {}, [f"Its images: {kept.problem}."]
-    if kept.problem:
-        return {kept.problem: ""}, []
+    images = KeptImages(run)
+    if images.problem == WITHOUT_INDEX:
+        return {}, [f"Its images: {images.problem}."]
+    if images.problem:
+        return {images.problem: ""}, []
     return {
         digest[:16]: CHANGED_FILE
-        for digest in kept.entries
-        if kept.read(digest) is None
+        for digest in images.entries
+        if images.read(digest) is None
     }, []
 
 
@@ -393,7 +393,9 @@ def _entry_of(line: str) -> dict[str, Any] | None:
 def _bytes_of(
     folder: Path, name: str, most_bytes: int = MOST_PICTURE_BYTES
 ) -> bytes | None:
-    """A file's bytes; None for a link, a pipe, a folder behind a link, or more than `most_bytes`."""
+    """A file's bytes; None for a link, a pipe, a folder behind a link, or more than
+    `most_bytes`.
+    """
     path = folder / name
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:

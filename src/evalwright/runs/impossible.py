@@ -84,9 +84,9 @@ def impossible_count(number: Any) -> str:
     return reason
 
 
-def impossible_amounts(part: Mapping[str, Any], where: str) -> Iterator[str]:
+def impossible_amounts(figures: Mapping[str, Any], where: str) -> Iterator[str]:
     """Faults of all counts, amounts and times of a part of a record. where: what it is called."""
-    yield from _amounts(part, where)
+    yield from _amounts(figures, where)
 
 
 def _impossible(record: Mapping[str, Any]) -> Iterator[str]:
@@ -95,8 +95,8 @@ def _impossible(record: Mapping[str, Any]) -> Iterator[str]:
     yield from _fault(
         "seconds", record.get("seconds"), impossible_amount(record.get("seconds"))
     )
-    for part in _UNSIGNED_PARTS:
-        yield from _amounts(record.get(part), part)
+    for section in _UNSIGNED_PARTS:
+        yield from _amounts(record.get(section), section)
     samples = record["samples"]
     yield from _fault(
         "samples.records",
@@ -134,17 +134,19 @@ def _part_faults(record: Mapping[str, Any]) -> Iterator[str]:
             "" if is_number and limit else "which is no limit"
         )
         yield from _fault("configuration.limit", limit, reason)
-    for number, part in enumerate((record.get("stopping") or {}).get("tasks") or ()):
+    for number, task_stopping in enumerate(
+        (record.get("stopping") or {}).get("tasks") or ()
+    ):
         for field in ("asked", "of"):
-            count = part.get(field)
+            count = task_stopping.get(field)
             yield from _fault(
                 f"stopping.tasks.{number}.{field}", count, impossible_count(count)
             )
-        if part.get("asked", 0) > part.get("of", 0):
+        if task_stopping.get("asked", 0) > task_stopping.get("of", 0):
             yield from _fault(
                 f"stopping.tasks.{number}.asked",
-                part["asked"],
-                f"of {part.get('of')} answers",
+                task_stopping["asked"],
+                f"of {task_stopping.get('of')} answers",
             )
 
 
@@ -170,8 +172,10 @@ def _task_faults(task: Mapping[str, Any], where: str) -> Iterator[str]:
         reason = impossible_count(draws) or ("which is below 1" if draws < 1 else "")
         yield from _fault(f"{where}.draws", draws, reason)
     for field in ("outcomes", "failures"):
-        for kind, count in (task.get(field) or {}).items():
-            yield from _fault(f"{where}.{field}.{kind}", count, impossible_count(count))
+        for outcome, count in (task.get(field) or {}).items():
+            yield from _fault(
+                f"{where}.{field}.{outcome}", count, impossible_count(count)
+            )
     for number, metric in enumerate(task.get("metrics") or ()):
         yield from _metric_faults(metric, f"{where}.metrics.{number}")
     for key, metrics_by_value in (task.get("slices") or {}).items():
@@ -233,19 +237,19 @@ def _are_ends(ends: Any) -> bool:
     return len(numbers) == 2 and numbers[0] <= numbers[1]
 
 
-def _amounts(part: Any, where: str) -> Iterator[str]:
+def _amounts(figures: Any, where: str) -> Iterator[str]:
     """Faults of all numbers within a part of the record that has none below nothing."""
-    if isinstance(part, Mapping):
-        for key, inner in part.items():
+    if isinstance(figures, Mapping):
+        for key, inner in figures.items():
             yield from _amounts(inner, f"{where}.{key}")
-    elif isinstance(part, list):
-        for place, inner in enumerate(part):
-            yield from _amounts(inner, f"{where}.{place}")
+    elif isinstance(figures, list):
+        for index, inner in enumerate(figures):
+            yield from _amounts(inner, f"{where}.{index}")
     else:
         is_count = where.rpartition(".")[2] in _WHOLE_USAGE or "_tokens" in where
         is_rate = "per_second" in where
         judge = impossible_count if is_count and not is_rate else impossible_amount
-        yield from _fault(where, part, judge(part))
+        yield from _fault(where, figures, judge(figures))
 
 
 def _fault(field: str, figure: Any, reason: str) -> Iterator[str]:

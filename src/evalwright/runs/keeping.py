@@ -59,14 +59,14 @@ def keep_runs(runs: Sequence[Run], folder: Path) -> None:
         raise RunError(f"Runs cannot be kept in '{folder}': {error}.") from error
 
 
-def _earlier(run: Run, place: Path) -> Run | None:
+def _earlier(run: Run, folder: Path) -> Run | None:
     try:
-        found = open_run(place)
+        earlier = open_run(folder)
     except (RunError, UnknownName):
         return (
             None  # none is kept yet, or it is damaged: the run itself is kept instead
         )
-    return found if _results(found) == _results(run) else None
+    return earlier if _results(earlier) == _results(run) else None
 
 
 def _results(run: Run) -> tuple[object, ...]:
@@ -82,8 +82,8 @@ def _results(run: Run) -> tuple[object, ...]:
 def _copy(run: Run, target: Path) -> None:
     """Copy a run's two files so that the target is either the old or the new one."""
     new, old = (
-        target.with_name(f".{target.name}.{os.getpid()}.{kind}")
-        for kind in ("new", "old")
+        target.with_name(f".{target.name}.{os.getpid()}.{suffix}")
+        for suffix in ("new", "old")
     )
     shutil.rmtree(new, ignore_errors=True)
     try:

@@ -56,7 +56,7 @@ class Pace:
     answer.
     """
 
-    asked: int
+    requests: int
     seconds: float
     latency: float
 
@@ -83,21 +83,26 @@ class _Rows(ItemRows):
 
 
 def measure(run: Run) -> tuple[dict[str, Measured], Pace]:
-    """The tasks of a run by name, and its pace. Raises RunError where the records cannot be read."""
+    """The tasks of a run by name, and its pace.
+
+    Raises RunError where the records cannot be read.
+    """
     import numpy as np
 
     mains = {task.name: task.main for task in run.tasks if task.main}
     rows = {name: _Rows(main.scorer) for name, main in mains.items()}
     read_rows(run, rows)
-    latencies = [latency for found in rows.values() for latency in found.latencies]
+    latencies = [
+        latency for task_rows in rows.values() for latency in task_rows.latencies
+    ]
     usage = run.data["usage"]
     latency = float(np.mean(latencies)) if latencies else NAN
     pace = Pace(
         int(usage.get("asked", 0)), float(run.data.get("seconds", 0.0)), latency
     )
     return {
-        name: _measured(run, name, mains[name].kind, found)
-        for name, found in rows.items()
+        name: _measured(run, name, mains[name].kind, task_rows)
+        for name, task_rows in rows.items()
     }, pace
 
 
@@ -113,7 +118,9 @@ def judges_share(run: Run, answered: float) -> float:
 def _measured(run: Run, task: str, metric: str, rows: _Rows) -> Measured:
     import numpy as np
 
-    names = [cluster or f"\0{place}" for place, cluster in enumerate(rows.clusters)]
+    names = [
+        cluster or f"\0{row_index}" for row_index, cluster in enumerate(rows.clusters)
+    ]
     codes = (
         np.unique(np.array(names, dtype=object), return_inverse=True)[1]
         if any(rows.clusters)

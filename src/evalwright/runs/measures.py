@@ -98,7 +98,7 @@ class Matrix:
     measure: Measure
     keys: NDArray[np.int64]
     values: NDArray[np.float64]
-    asked: NDArray[np.bool_]
+    was_asked: NDArray[np.bool_]
     missing: NDArray[np.bool_]
     unsure: NDArray[np.bool_]
     clusters: NDArray[np.int64] | None
@@ -125,9 +125,13 @@ class Matrix:
         """Ids that two runs both have: those with another question in each, which are not compared,
         and all.
         """
-        found = self.of_items
-        n = 0 if found.pairing is None else int(found.pairing.differing[a, b])
-        return n, n + int((found.asked[a] & found.asked[b]).sum())
+        item_matrix = self.of_items
+        n = (
+            0
+            if item_matrix.pairing is None
+            else int(item_matrix.pairing.differing[a, b])
+        )
+        return n, n + int((item_matrix.was_asked[a] & item_matrix.was_asked[b]).sum())
 
     @property
     def of_items(self) -> Matrix:
@@ -150,7 +154,8 @@ class Matrix:
     def with_policy(self, missing_policy: MissingPolicy) -> Matrix:
         """The same scores under another policy for missing answers."""
         within = {
-            name: part.with_policy(missing_policy) for name, part in self.within.items()
+            name: slice_matrix.with_policy(missing_policy)
+            for name, slice_matrix in self.within.items()
         }
         return replace(self, missing_policy=missing_policy, within=within)
 
@@ -165,8 +170,8 @@ class Matrix:
 
     def common(self) -> NDArray[np.bool_]:
         """Items that all runs were asked, (items,)."""
-        every: NDArray[np.bool_] = self.asked[0].copy()
-        for row in self.asked[1:]:
+        every: NDArray[np.bool_] = self.was_asked[0].copy()
+        for row in self.was_asked[1:]:
             every &= row
         return every
 
@@ -181,13 +186,13 @@ class Matrix:
             self,
             keys=self.keys[chosen],
             values=self.values[:, chosen],
-            asked=self.asked[:, chosen],
+            was_asked=self.was_asked[:, chosen],
             missing=self.missing[:, chosen],
             unsure=self.unsure[:, chosen],
             clusters=None if self.clusters is None else self.clusters[chosen],
             slices={
-                key: SliceCodes(found.names, found.codes[chosen])
-                for key, found in ({} if self.scores else self.slices).items()
+                key: SliceCodes(slice_codes.names, slice_codes.codes[chosen])
+                for key, slice_codes in ({} if self.scores else self.slices).items()
             },
             # That of groups stays: it is of the items beneath.
             pairing=self.pairing
@@ -201,32 +206,35 @@ class Matrix:
         return self.part((self.values[row] == self.values[row]) | self.missing[row])
 
 
-def pooled(found: Sequence[Matrix], name: str) -> Matrix:
+def pooled(matrices: Sequence[Matrix], name: str) -> Matrix:
     """Several tasks as one sample of all their items, where items of one unit are a cluster.
 
     The measure is that of the first.
     """
     import numpy as np
 
-    if len(found) == 1:
-        return found[0]
-    clusters = np.concatenate([one.units for one in found])
-    keys = np.concatenate([one.keys for one in found])
-    rows = [(one.values, one.asked, one.missing, one.unsure) for one in found]
-    values, asked, missing, unsure = (
+    if len(matrices) == 1:
+        return matrices[0]
+    clusters = np.concatenate([matrix.units for matrix in matrices])
+    keys = np.concatenate([matrix.keys for matrix in matrices])
+    rows = [
+        (matrix.values, matrix.was_asked, matrix.missing, matrix.unsure)
+        for matrix in matrices
+    ]
+    values, was_asked, missing, unsure = (
         np.concatenate(side, axis=1) for side in zip(*rows, strict=True)
     )
-    measure = replace(found[0].measure, task=name)
+    measure = replace(matrices[0].measure, task=name)
     return Matrix(
         measure,
         keys,
         values,
-        asked,
+        was_asked,
         missing,
         unsure,
         clusters,
         {},
-        missing_policy=found[0].missing_policy,
+        missing_policy=matrices[0].missing_policy,
     )
 
 
@@ -248,18 +256,23 @@ def make_matrix(
     pairing = pair_items(scores)
     keys = pairing.keys
     values = np.full((len(scores), len(keys)), np.nan)
-    asked, missing, unsure = (np.zeros(values.shape, dtype=bool) for _ in range(3))
-    clustered = any(one.clustered for one in scores)
+    was_asked, missing, unsure = (np.zeros(values.shape, dtype=bool) for _ in range(3))
+    clustered = any(item_scores.clustered for item_scores in scores)
     clusters = (
         ~keys if clustered else None
     )  # an item without a cluster is alone: `cluster_code`
-    for row, (one, places) in enumerate(zip(scores, pairing.places, strict=True)):
-        values[row, places], asked[row, places] = one.values, True
-        missing[row, places], unsure[row, places] = one.missing, one.unsure
-        if clusters is not None and one.clustered:
-            named = one.clusters != ~one.keys
-            clusters[places[named]] = one.clusters[named]
-    form = _form(results, [one.values for one in scores])
+    for row, (run_scores, places) in enumerate(
+        zip(scores, pairing.places, strict=True)
+    ):
+        values[row, places], was_asked[row, places] = run_scores.values, True
+        missing[row, places], unsure[row, places] = (
+            run_scores.missing,
+            run_scores.unsure,
+        )
+        if clusters is not None and run_scores.clustered:
+            named = run_scores.clusters != ~run_scores.keys
+            clusters[places[named]] = run_scores.clusters[named]
+    form = _form(results, [run_scores.values for run_scores in scores])
     main = results[0]
     values = _as_shown(form, values)
     bounded = main.kind in BOUNDED
@@ -274,13 +287,21 @@ def make_matrix(
         form,
         shown_range,
     )
-    found = {
+    codes_by_key = {
         key: codes
         for key in slices
         if (codes := _slice_codes(key, pairing, scores)) is not None
     }
     return Matrix(
-        measure, keys, values, asked, missing, unsure, clusters, found, pairing
+        measure,
+        keys,
+        values,
+        was_asked,
+        missing,
+        unsure,
+        clusters,
+        codes_by_key,
+        pairing,
     )
 
 
@@ -298,33 +319,37 @@ def matrices(
     """
     scores = [
         item_scores(
-            run, {task: found[row].scorer for task, found in results.items()}, slices
+            run,
+            {task: task_metrics[row].scorer for task, task_metrics in results.items()},
+            slices,
         )
         for row, run in enumerate(runs)
     ]
-    made = {
+    matrix_by_task = {
         task: make_matrix(
             task,
-            found,
-            [one[task] for one in scores],
+            task_metrics,
+            [scores_by_task[task] for scores_by_task in scores],
             slices,
-            _declared_range(runs, task, found),
+            _declared_range(runs, task, task_metrics),
         )
-        for task, found in results.items()
+        for task, task_metrics in results.items()
     }
-    for task, found in results.items():
-        for run, metric, one in zip(runs, found, scores, strict=True):
-            is_of_values = made[task].measure.is_mean or not _options(
+    for task, task_metrics in results.items():
+        for run, metric, scores_by_task in zip(runs, task_metrics, scores, strict=True):
+            is_of_values = matrix_by_task[task].measure.is_mean or not _options(
                 run, task, metric
             ).get("part")
             if of_scores and is_of_values:
-                check_bounded(run, metric, one[task].values)
+                check_bounded(run, metric, scores_by_task[task].values)
     others = {
-        task: results[task] for task, one in made.items() if not one.measure.is_mean
+        task: results[task]
+        for task, matrix in matrix_by_task.items()
+        if not matrix.measure.is_mean
     }
     if others:
-        made |= _others(runs, others, made, scores, slices)
-    return list(made.values())
+        matrix_by_task |= _others(runs, others, matrix_by_task, scores, slices)
+    return list(matrix_by_task.values())
 
 
 _ROUNDING = 1e-9
@@ -354,7 +379,7 @@ def check_bounded(
 def _others(
     runs: Sequence[Run],
     results: Mapping[str, Sequence[MetricResult]],
-    made: Mapping[str, Matrix],
+    item_matrices: Mapping[str, Matrix],
     scores: Sequence[Mapping[str, ItemScores]],
     slices: Sequence[str],
 ) -> dict[str, Matrix]:
@@ -362,107 +387,119 @@ def _others(
 
     The records of one run are held at a time.
     """
-    cuts = {task: _cuts(made[task]) for task in results}
+    cuts = {task: _cuts(item_matrices[task]) for task in results}
     values: dict[str, list[ItemScores | None]] = {task: [] for task in results}
     groups: dict[str, list[list[Grouped]]] = {
         task: [[] for _ in runs] for task in results
     }
 
     def grouped(row: int, task: str, record: Record) -> None:
-        parts = {
+        groups_by_slice = {
             name: Groups(cut.items, len(cut.keys[cut.sides[row]]))
             for name, cut in cuts[task].items()
         }
-        pairing = made[task].pairing
+        pairing = item_matrices[task].pairing
         places = None if pairing is None else pairing.places[row]
-        groups[task][row] = record.grouped(scores[row][task].keys, places, parts)
+        groups[task][row] = record.grouped(
+            scores[row][task].keys, places, groups_by_slice
+        )
 
     for row, run in enumerate(runs):
         for task, record in records_of(
-            run, {task: found[0] for task, found in results.items()}
+            run, {task: task_metrics[0] for task, task_metrics in results.items()}
         ).items():
-            one = scores[row][task]
-            own = record.item_values(one.keys)
-            if own is None:
+            run_scores = scores[row][task]
+            item_values = record.item_values(run_scores.keys)
+            if item_values is None:
                 values[task].append(None)
                 grouped(row, task, record)
             else:
                 values[task].append(
-                    replace(one, values=own, missing=one.missing & (own != own))
+                    replace(
+                        run_scores,
+                        values=item_values,
+                        missing=run_scores.missing & (item_values != item_values),
+                    )
                 )
-    out = {}
-    for task, found in results.items():
-        known = [one for one in values[task] if one is not None]
-        if len(known) == len(runs):
-            out[task] = make_matrix(task, found, known, slices)
+    matrix_by_task = {}
+    for task, task_metrics in results.items():
+        known_scores = [
+            maybe_scores for maybe_scores in values[task] if maybe_scores is not None
+        ]
+        if len(known_scores) == len(runs):
+            matrix_by_task[task] = make_matrix(task, task_metrics, known_scores, slices)
             continue
         for row, run in enumerate(runs):
             if (
                 values[task][row] is not None
             ):  # one run alone has them, which is no comparison
-                grouped(row, task, records_of(run, {task: found[0]})[task])
-        out[task] = _of_groups(
-            made[task], cuts[task], groups[task], [run.id for run in runs]
+                grouped(row, task, records_of(run, {task: task_metrics[0]})[task])
+        matrix_by_task[task] = _of_groups(
+            item_matrices[task], cuts[task], groups[task], [run.id for run in runs]
         )
-    return out
+    return matrix_by_task
 
 
-def _cuts(found: Matrix) -> dict[tuple[str, str], SharedGroups]:
+def _cuts(matrix: Matrix) -> dict[tuple[str, str], SharedGroups]:
     """The groups of all items, under ("", ""), and of those of each slice."""
     import numpy as np
 
     from evalwright.statistics.jackknife import MOST_GROUPS, MOST_REMADE, shared_groups
 
-    most = MOST_GROUPS if is_of_sums(found.measure.kind) else MOST_REMADE
-    codes = found.units
-    inside = {("", ""): np.ones(len(found.keys), dtype=bool)} | {
+    most = MOST_GROUPS if is_of_sums(matrix.measure.kind) else MOST_REMADE
+    codes = matrix.units
+    inside = {("", ""): np.ones(len(matrix.keys), dtype=bool)} | {
         (key, name): there.codes == code
-        for key, there in found.slices.items()
+        for key, there in matrix.slices.items()
         for code, name in enumerate(there.names)
     }
-    there = {name: items for name, items in inside.items() if items.any()}
+    there = {name: is_inside for name, is_inside in inside.items() if is_inside.any()}
     return {
-        name: shared_groups(codes, found.asked & items, most)
-        for name, items in there.items()
+        name: shared_groups(codes, matrix.was_asked & is_inside, most)
+        for name, is_inside in there.items()
     }
 
 
 def _of_groups(
-    found: Matrix,
+    matrix: Matrix,
     cuts: Mapping[tuple[str, str], SharedGroups],
-    made: Sequence[Sequence[Grouped]],
+    grouped_by_run: Sequence[Sequence[Grouped]],
     runs: Sequence[str],
 ) -> Matrix:
-    """The matrix of pseudo-values. found: the scores beneath; made: by run, for each of the cuts."""
+    """The matrix of pseudo-values. found: the scores beneath; made: by run, for each of the
+    cuts.
+    """
     import numpy as np
 
-    parts: dict[tuple[str, str], Matrix] = {}
-    for place, (name, cut) in enumerate(cuts.items()):
-        own = [one[place] for one in made]
+    matrix_by_slice: dict[tuple[str, str], Matrix] = {}
+    for cut_index, (name, cut) in enumerate(cuts.items()):
+        run_groups = [grouped_cuts[cut_index] for grouped_cuts in grouped_by_run]
         keys = np.concatenate(cut.keys)
-        values = np.full((len(own), len(keys)), np.nan)
-        asked = np.zeros(values.shape, dtype=bool)
-        for row, one in enumerate(own):
-            asked[row, cut.place(row)] = True
-            if not one.problem:
-                values[row, cut.place(row)] = one.values
+        values = np.full((len(run_groups), len(keys)), np.nan)
+        was_asked = np.zeros(values.shape, dtype=bool)
+        for row, run_group in enumerate(run_groups):
+            was_asked[row, cut.place(row)] = True
+            if not run_group.problem:
+                values[row, cut.place(row)] = run_group.values
         problems = tuple(
-            f"{runs[row]}: {one.problem}" for row, one in enumerate(own) if one.problem
+            f"{runs[row]}: {run_group.problem}"
+            for row, run_group in enumerate(run_groups)
+            if run_group.problem
         )
-        if problems and len(own) == 2:
+        if problems and len(run_groups) == 2:
             # The two numbers side by side, as one unit of which nothing is known.
             keys = keys[:1]
-            asked = np.ones((2, 1), dtype=bool)
-            values = np.array([[one.estimate.value] for one in own])
-        inside = found if not name[0] else found.part(cut.items >= 0)
-        estimates = tuple(one.estimate for one in own)
-        none = np.zeros(asked.shape, dtype=bool)
-        sides = found.measure, keys, values, asked, none, none, None
-        parts[name] = Matrix(
+            was_asked = np.ones((2, 1), dtype=bool)
+            values = np.array([[run_group.estimate.value] for run_group in run_groups])
+        inside = matrix if not name[0] else matrix.part(cut.items >= 0)
+        estimates = tuple(run_group.estimate for run_group in run_groups)
+        none = np.zeros(was_asked.shape, dtype=bool)
+        sides = matrix.measure, keys, values, was_asked, none, none, None
+        matrix_by_slice[name] = Matrix(
             *sides, {}, scores=inside, estimates=estimates, problems=problems
         )
-    whole = parts.pop(("", ""))
-    return replace(whole, slices=found.slices, within=parts)
+    overall = matrix_by_slice.pop(("", ""))
+    return replace(overall, slices=matrix.slices, within=matrix_by_slice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,103 +528,106 @@ class Pair:
         """What is said of the two, on the items that both were asked."""
         import numpy as np
 
-        found = self.of
-        made = self.scores.comparison(level, power)
-        if found.scores is None:
-            return made
+        matrix = self.of
+        comparison = self.scores.comparison(level, power)
+        if matrix.scores is None:
+            return comparison
         # What it rests on are items, and the groups are how that was found out.
-        both = found.scores.asked[list(self.rows)].all(axis=0)
-        n = int(common_counts(found)[self.rows])
-        missing = found.scores.missing[list(self.rows)] & both
-        own = found.scores.clusters
+        asked_of_both = matrix.scores.was_asked[list(self.rows)].all(axis=0)
+        n = int(common_counts(matrix)[self.rows])
+        missing = matrix.scores.missing[list(self.rows)] & asked_of_both
+        clusters = matrix.scores.clusters
         if self._unbounded:
-            made = replace(
-                made,
+            comparison = replace(
+                comparison,
                 low=math.nan,
                 high=math.nan,
                 p_value=math.nan,
                 verdict="no difference seen",
             )
-        if found.measure.bounded:  # no such difference is beyond the ends
+        if matrix.measure.bounded:  # no such difference is beyond the ends
             ends = ("low", "high", "worst_low", "worst_high")
-            made = replace(
-                made, **{end: min(max(getattr(made, end), -1.0), 1.0) for end in ends}
+            comparison = replace(
+                comparison,
+                **{end: min(max(getattr(comparison, end), -1.0), 1.0) for end in ends},
             )
         return replace(
-            made,
+            comparison,
             n=n,
             n_missing=int(missing.any(axis=0).sum()),
             n_missing_a=int(missing[0].sum()),
             n_missing_b=int(missing[1].sum()),
-            n_clusters=None if own is None else len(np.unique(own[both])),
+            n_clusters=None
+            if clusters is None
+            else len(np.unique(clusters[asked_of_both])),
             test=(
-                made.test.removesuffix(", range not known")
-                if made.test.startswith("none")
-                else f"jackknife t (G = {made.n})"
+                comparison.test.removesuffix(", range not known")
+                if comparison.test.startswith("none")
+                else f"jackknife t (G = {comparison.n})"
             ),
             discordant=None,
         )
 
 
-def pair_of(found: Matrix, rows: tuple[int, int] = (0, 1)) -> Pair:
+def pair_of(matrix: Matrix, rows: tuple[int, int] = (0, 1)) -> Pair:
     """Two rows of a matrix on the items that both were asked."""
     from evalwright.statistics.paired import paired
 
-    part = found.part(found.asked[rows[0]] & found.asked[rows[1]])
-    both = paired(
-        *(part.values[row] for row in rows),
-        missing=part.missing[list(rows)],
-        missing_policy=found.missing_policy,
-        clusters=part.clusters,
-        value_range=found.measure.value_range,
+    common = matrix.part(matrix.was_asked[rows[0]] & matrix.was_asked[rows[1]])
+    pair_scores = paired(
+        *(common.values[row] for row in rows),
+        missing=common.missing[list(rows)],
+        missing_policy=matrix.missing_policy,
+        clusters=common.clusters,
+        value_range=matrix.measure.value_range,
     )
-    return Pair(rows, found, both)
+    return Pair(rows, matrix, pair_scores)
 
 
 def paired_of(
-    found: Matrix,
+    matrix: Matrix,
     *,
     rows: tuple[int, int] = (0, 1),
     level: float = 0.95,
     power: float = 0.8,
 ) -> PairedComparison:
     """Two rows of a matrix compared on the items that both were asked."""
-    return pair_of(found, rows).comparison(level, power)
+    return pair_of(matrix, rows).comparison(level, power)
 
 
 def unpaired_of(
-    found: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95
+    matrix: Matrix, *, rows: tuple[int, int] = (0, 1), level: float = 0.95
 ) -> UnpairedComparison:
     """Two rows of a matrix compared as independent samples, each on its own items."""
     from evalwright.statistics import compare_unpaired
 
-    left, right = (found.counted(row) for row in rows)
+    left, right = (matrix.counted(row) for row in rows)
     return compare_unpaired(
         left.values[rows[0]],
         right.values[rows[1]],
         clusters_a=left.clusters,
         clusters_b=right.clusters,
         level=level,
-        missing_policy=found.missing_policy,
-        value_range=found.measure.value_range,
+        missing_policy=matrix.missing_policy,
+        value_range=matrix.measure.value_range,
     )
 
 
-def common_counts(found: Matrix) -> NDArray[np.int64]:
+def common_counts(matrix: Matrix) -> NDArray[np.int64]:
     """Items with a score from both, (runs, runs); on the diagonal those of one run."""
-    return common_units(found.of_items)
+    return common_units(matrix.of_items)
 
 
-def common_units(found: Matrix) -> NDArray[np.int64]:
+def common_units(matrix: Matrix) -> NDArray[np.int64]:
     """As `common_counts`, of groups where they stand in the place of items."""
     import numpy as np
 
-    there = (~np.isnan(found.values)).astype(np.float64)
+    there = (~np.isnan(matrix.values)).astype(np.float64)
     counts: NDArray[np.int64] = (there @ there.T).astype(np.int64)
     return counts
 
 
-def group_notes(found: Matrix, shown: bool = True) -> list[str]:
+def group_notes(matrix: Matrix, has_interval: bool = True) -> list[str]:
     """What a reader must know of a metric by the jackknife: what has no interval, too few groups,
     other items on each side. shown: whether there is an interval to speak of.
     """
@@ -595,27 +635,30 @@ def group_notes(found: Matrix, shown: bool = True) -> list[str]:
 
     from evalwright.statistics.jackknife import FEW_GROUPS
 
-    if found.scores is None:
+    if matrix.scores is None:
         return []
-    name = found.measure.metric
+    name = matrix.measure.metric
     notes = [
-        f"'{name}' has no interval and no test for {why}." for why in found.problems
+        f"'{name}' has no interval and no test for {why}." for why in matrix.problems
     ]
-    what = "items" if found.scores.clusters is None else "clusters"
-    groups = int(common_units(found).diagonal().min(initial=FEW_GROUPS))
-    if not notes and shown and groups < FEW_GROUPS:
+    unit_name = "items" if matrix.scores.clusters is None else "clusters"
+    groups = int(common_units(matrix).diagonal().min(initial=FEW_GROUPS))
+    if not notes and has_interval and groups < FEW_GROUPS:
         notes.append(
-            f"the interval of '{name}' rests on {groups} groups of {what} only; with"
+            f"the interval of '{name}' rests on {groups} groups of {unit_name} only; with"
             f" fewer than {FEW_GROUPS} it is wide and assumes that these few are"
             " typical."
         )
-    if not notes and not shown and not found.unbounded.any():
+    if not notes and not has_interval and not matrix.unbounded.any():
         notes.append(
-            f"the difference in '{name}' has no interval: without any one of the {what}"
+            f"the difference in '{name}' has no interval: without any one of the {unit_name}"
             " it is the same, so its error is unknown."
         )
-    asked = found.scores.asked
-    if found.common().any() and not (asked == np.logical_or.reduce(asked)).all():
+    was_asked = matrix.scores.was_asked
+    if (
+        matrix.common().any()
+        and not (was_asked == np.logical_or.reduce(was_asked)).all()
+    ):
         notes.append(
             f"'{name}' is that of all items of each run, also of those that others were"
             " not asked."
@@ -624,7 +667,7 @@ def group_notes(found: Matrix, shown: bool = True) -> list[str]:
 
 
 def _form(
-    results: Sequence[MetricResult], items: Sequence[NDArray[np.float64]]
+    results: Sequence[MetricResult], scores_by_run: Sequence[NDArray[np.float64]]
 ) -> Form:
     """The form that fits the recorded values of all runs."""
     import numpy as np
@@ -632,20 +675,20 @@ def _form(
     main = results[0]
     best: Form = "other"
     least = math.inf
-    known = False
+    has_scores = False
     for form in _forms(main):
         missed = 0.0
-        for result, values in zip(results, items, strict=True):
+        for metric, values in zip(results, scores_by_run, strict=True):
             there = values[~np.isnan(values)]
-            if len(there) and math.isfinite(result.estimate.value):
-                gap = abs(result.estimate.value - _as_shown(form, float(there.mean())))
-                missed = max(missed, gap / max(1.0, abs(result.estimate.value)))
-                known = True
+            if len(there) and math.isfinite(metric.estimate.value):
+                gap = abs(metric.estimate.value - _as_shown(form, float(there.mean())))
+                missed = max(missed, gap / max(1.0, abs(metric.estimate.value)))
+                has_scores = True
         if missed < least:
             best = form
             least = missed
     if least > SAME or (
-        not known and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED
+        not has_scores and main.kind in LOWER_IS_BETTER and main.kind not in BOUNDED
     ):
         return "other"
     return best
@@ -724,13 +767,13 @@ def _slice_codes(
 
     names: dict[str, int] = {}
     codes = np.full(len(pairing.keys), -1, np.int32)
-    for one, places in reversed([*zip(scores, pairing.places, strict=True)]):
-        found = one.slices.get(key)
-        if found is None:
+    for run_scores, places in reversed([*zip(scores, pairing.places, strict=True)]):
+        run_codes = run_scores.slices.get(key)
+        if run_codes is None:
             continue
         renamed = np.array(
-            [names.setdefault(name, len(names)) for name in found.names], np.int32
+            [names.setdefault(name, len(names)) for name in run_codes.names], np.int32
         )
-        there = found.codes >= 0
-        codes[places[there]] = renamed[found.codes[there]]
+        there = run_codes.codes >= 0
+        codes[places[there]] = renamed[run_codes.codes[there]]
     return SliceCodes(tuple(names), codes) if names else None

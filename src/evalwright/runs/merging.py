@@ -84,24 +84,32 @@ def merge_runs(
     out: str | Path | None = None,
     dialect: Mapping[str, Any] | None = None,
 ) -> list[Run]:
-    """Make whole runs of their shards; one for each model.
+    """Merge the shards of runs: the runs that one process would have made, one per model.
 
     Samples, metrics, counts and costs are those of the whole run.
 
-    runs: shards, or names: that of a whole run, or of the evaluation, for all of its shards in
-    `runs_folder`. name: of the merged run, where there is one (default: that of the whole run).
-    out: its parent folder (default: beside the shards). dialect: as of `score_run`, for tasks of
-    another framework whose metrics are Python.
+    Args:
+        runs: shards, or names: of a whole run, or of an evaluation, for all its shards in
+            `runs_folder`.
+        name: name of the merged run, where there is one; without it, that of the whole run.
+        runs_folder: the folder in which names are looked up.
+        out: the merged runs' parent folder; without it, that of the shards.
+        dialect: as for `score_run`, for tasks of another framework whose metrics are Python.
 
-    Raises ShardsMissing where shards are missing, RunError where they are changed, or of different
-    evaluations, UnknownName for an unknown run, and ConfigurationError where another run has the
-    name.
+    Returns:
+        The merged runs.
+
+    Raises:
+        ShardsMissing: shards are missing.
+        RunError: shards were changed, or belong to different evaluations.
+        UnknownName: there is no such run.
+        ConfigurationError: another run has the name.
     """
     listed = [runs] if isinstance(runs, (Run, str, Path)) else runs
     folder = Path(runs_folder)
     shards = {
-        run: _complete(run, found, folder)
-        for run, found in _found(listed, folder).items()
+        run: _complete(run, run_shards, folder)
+        for run, run_shards in _shards_by_run(listed, folder).items()
     }
     if name and len(shards) > 1:
         raise ConfigurationError(
@@ -109,55 +117,69 @@ def merge_runs(
             f" cannot all be named '{name}': leave out --name."
         )
     work = []
-    for run, found in shards.items():
-        folder = Path(out or found[0].folder.parent) / slug(check_run_name(name or run))
-        whole = found[0].data["shard"]["identity"]
+    for run, run_shards in shards.items():
+        folder = Path(out or run_shards[0].folder.parent) / slug(
+            check_run_name(name or run)
+        )
+        identity = run_shards[0].data["shard"]["identity"]
         if (folder / RUN_FILE).exists() and open_run(folder).data.get(
             "identity"
-        ) != whole:
+        ) != identity:
             raise ConfigurationError(
                 f"'{folder}' holds another run than the one that these are shards of:"
                 " choose another --name."
             )
-        work.append((found, folder))
-    return [_merged(found, folder, dialect or {}) for found, folder in work]
+        work.append((run_shards, folder))
+    return [_merged(run_shards, folder, dialect or {}) for run_shards, folder in work]
 
 
-def _found(named: Sequence[Run | str | Path], folder: Path) -> dict[str, list[Run]]:
+def _shards_by_run(
+    named: Sequence[Run | str | Path], folder: Path
+) -> dict[str, list[Run]]:
     """Shards by the name of the whole run, also of runs that were begun together with a named one
     and have none.
     """
     there = [run for run in list_runs(folder) if run.part]
-    out: dict[str, list[Run]] = {}
-    for one in named:
-        own = (
-            [] if isinstance(one, Run) else [run for run in there if one in _names(run)]
+    shards_by_run: dict[str, list[Run]] = {}
+    for run_or_name in named:
+        shards = (
+            []
+            if isinstance(run_or_name, Run)
+            else [run for run in there if run_or_name in _names(run)]
         )
-        if not own:
+        if not shards:
             try:
-                run = one if isinstance(one, Run) else open_run(one, folder)
+                run = (
+                    run_or_name
+                    if isinstance(run_or_name, Run)
+                    else open_run(run_or_name, folder)
+                )
             except UnknownName as error:
-                if running := _running(folder.glob(f"{slug(str(one))}*.shard-*")):
+                if running := _running(
+                    folder.glob(f"{slug(str(run_or_name))}*.shard-*")
+                ):
                     raise ShardsMissing(
-                        f"No shard of '{one}' has finished yet. {running} Wait, or"
+                        f"No shard of '{run_or_name}' has finished yet. {running} Wait, or"
                         " merge with --wait."
                     ) from error
-                known = [name for run in there for name in _names(run)]
+                known_run_names = [name for run in there for name in _names(run)]
                 hint = f"There are no shards of it in '{folder}'."
-                raise _NoShards("run or shard", str(one), known, hint) from error
+                raise _NoShards(
+                    "run or shard", str(run_or_name), known_run_names, hint
+                ) from error
             if not run.part:
                 raise RunError(
                     f"'{run.id}' is not a shard: it was made as a whole, so there is"
                     " nothing to merge."
                 )
-            own = [run]
-        for run in own:
+            shards = [run]
+        for run in shards:
             with as_recorded(run):
                 shard = run.data["shard"]
-                out.setdefault(str(shard["run"]), []).append(run)
-                for other in shard["runs"] if one == shard["name"] else ():
-                    out.setdefault(str(other), [])
-    return out
+                shards_by_run.setdefault(str(shard["run"]), []).append(run)
+                for sibling in shard["runs"] if run_or_name == shard["name"] else ():
+                    shards_by_run.setdefault(str(sibling), [])
+    return shards_by_run
 
 
 def _names(run: Run) -> tuple[Any, Any]:
@@ -165,17 +187,17 @@ def _names(run: Run) -> tuple[Any, Any]:
     return run.data["shard"].get("run"), run.data["shard"].get("name")
 
 
-def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
+def _complete(run_name: str, run_shards: Sequence[Run], folder: Path) -> list[Run]:
     """All shards in their order: of several numbers of shards those that are complete, the latest
     first. Raises RunError.
     """
-    if not found:
+    if not run_shards:
         raise ShardsMissing(
-            f"There is no shard of the run '{whole}' in '{folder}', which was planned"
+            f"There is no shard of the run '{run_name}' in '{folder}', which was planned"
             " with the others: run them first."
         )
     sets: dict[int, dict[int, Run]] = {}
-    for run in sorted(found, key=lambda run: str(run.data["started"])):
+    for run in sorted(run_shards, key=lambda run: str(run.data["started"])):
         with as_recorded(run):
             number = run.data["shard"]["number"]
             of = run.data["shard"]["of"]
@@ -183,16 +205,16 @@ def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
                 isinstance(number, int) and isinstance(of, int) and 1 <= number <= of
             ):
                 raise ValueError(f"no shard: {number} of {of}")
-            own = sets.pop(
+            earlier = sets.pop(
                 of, {}
             )  # the number of shards that is met last is the latest
-            sets[of] = {**own, number: run}
+            sets[of] = {**earlier, number: run}
     of = min(reversed(sets), key=lambda of: len(sets[of]) < of)
     if len(sets[of]) < of:
-        raise _not_complete(whole, of, sets[of], folder)
+        raise _not_complete(run_name, of, sets[of], folder)
     if running := _running(run.folder for run in sets[of].values()):
         raise ShardsMissing(
-            f"The run '{whole}' is not complete: what is recorded of it is being made"
+            f"The run '{run_name}' is not complete: what is recorded of it is being made"
             f" again. {running} Wait, or merge with --wait."
         )
     shards = [run for _, run in sorted(sets[of].items())]
@@ -202,9 +224,9 @@ def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
         with as_recorded(run):
             own_plan = _plan(run)
         differs = [
-            part
-            for part in {**first, **own_plan}
-            if first.get(part) != own_plan.get(part)
+            aspect
+            for aspect in {**first, **own_plan}
+            if first.get(aspect) != own_plan.get(aspect)
         ]
         if differs:
             raise RunError(
@@ -216,25 +238,25 @@ def _complete(whole: str, found: Sequence[Run], folder: Path) -> list[Run]:
 
 
 def _not_complete(
-    whole: str, of: int, there: Collection[int], folder: Path
+    run_name: str, of: int, there: Collection[int], folder: Path
 ) -> RunError:
     """What to say where shards are missing: which, whether they run, and what to do."""
     missing = list(
         islice((number for number in range(1, of + 1) if number not in there), 7)
     )
-    one = len(missing) == 1
+    is_single = len(missing) == 1
     named = (
-        f"{'shard' if one else 'shards'}"
+        f"{'shard' if is_single else 'shards'}"
         f" {', '.join(map(str, missing[:6]))}{' and others' if len(missing) > 6 else ''}"
         f" of {of}"
     )
     damaged: dict[Path, str] = {}
     list_runs(folder, damaged)
-    places = [folder / slug(f"{whole}.shard-{number}-of-{of}") for number in missing]
-    unread = [why for place, why in damaged.items() if place in places]
+    places = [folder / slug(f"{run_name}.shard-{number}-of-{of}") for number in missing]
+    unread = [why for path, why in damaged.items() if path in places]
     if unread:
         return RunError(
-            f"The run '{whole}' is not complete: {named} {'is' if one else 'are'}"
+            f"The run '{run_name}' is not complete: {named} {'is' if is_single else 'are'}"
             f" missing. {unread[0]} {_again(missing, of)}"
         )
     running = _running(places)
@@ -246,7 +268,7 @@ def _not_complete(
     again = _again(missing, of)
     again = again[0].lower() + again[1:] if running else again
     return ShardsMissing(
-        f"The run '{whole}' is not complete: {named} {'is' if one else 'are'} missing."
+        f"The run '{run_name}' is not complete: {named} {'is' if is_single else 'are'} missing."
         f" {advice}{again}"
     )
 
@@ -260,8 +282,10 @@ def _again(missing: Sequence[int], of: int) -> str:
 
 
 def _running(folders: Iterable[Path]) -> str:
-    """A sentence that names the shards in these folders that are being made now; "" where none is."""
-    said = []
+    """A sentence that names the shards in these folders that are being made now; "" where none
+    is.
+    """
+    sentences = []
     for folder in folders:
         record = growing(folder)
         if record is None:
@@ -278,27 +302,31 @@ def _running(folders: Iterable[Path]) -> str:
             else _RECENT_SECONDS
         )
         if seconds < silent_at_most and (record.running or not is_here):
-            said.append(f"'{folder.name}' (last written {seconds:.0f} s ago)")
-    if not said:
+            sentences.append(f"'{folder.name}' (last written {seconds:.0f} s ago)")
+    if not sentences:
         return ""
-    more = f" and {len(said) - MOST_NAMED} more" if len(said) > MOST_NAMED else ""
-    return f"Still running: {', '.join(said[:MOST_NAMED])}{more}."
+    others = (
+        f" and {len(sentences) - MOST_NAMED} more"
+        if len(sentences) > MOST_NAMED
+        else ""
+    )
+    return f"Still running: {', '.join(sentences[:MOST_NAMED])}{others}."
 
 
 def _plan(run: Run) -> dict[str, Any]:
     """What all shards of a run have in common, by words for it."""
-    data = run.data
+    record = run.data
     return {
-        "the version of Evalwright": data["evalwright"],
-        "the schema of their records": data["schema"],
+        "the version of Evalwright": record["evalwright"],
+        "the schema of their records": record["schema"],
         "the model": [
-            data["model"].get(key) for key in ("name", "label", "fingerprint")
+            record["model"].get(key) for key in ("name", "label", "fingerprint")
         ],
         **{
             f"the model of the role '{role}'": model["fingerprint"]
-            for role, model in data["roles"].items()
+            for role, model in record["roles"].items()
         },
-        "the tasks": [task["name"] for task in data["tasks"]],
+        "the tasks": [task["name"] for task in record["tasks"]],
         **{
             f"the task '{task['name']}'": [
                 task[key]
@@ -311,15 +339,15 @@ def _plan(run: Run) -> dict[str, Any]:
                     "slice_keys",
                 )
             ]
-            for task in data["tasks"]
+            for task in record["tasks"]
         },
         **{
             f"'{key}'": value
-            for key, value in data["configuration"].items()
+            for key, value in record["configuration"].items()
             if key not in _OF_PLACES
         },
         "the samples that were asked": [
-            data["shard"][key] for key in ("identity", "answers")
+            record["shard"][key] for key in ("identity", "answers")
         ],
     }
 
@@ -419,37 +447,46 @@ def _merged(shards: Sequence[Run], folder: Path, settings: Mapping[str, Any]) ->
                 **({"stopping": stopping} if stopping else {}),
             }
         )
-    made = open_run(folder)
-    keep_scores(made, tables)
-    remember_numbers(made)
-    return made
+    merged = open_run(folder)
+    keep_scores(merged, tables)
+    remember_numbers(merged)
+    return merged
 
 
-def _stopping(parts: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+def _stopping(stoppings: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
     """What a merged run says of a budget that its shards shared; None where any of them had none,
     as it went on without.
     """
-    there = [part for part in parts if part is not None and part.get("budget")]
-    if len(there) < len(parts):
+    there = [
+        stopping
+        for stopping in stoppings
+        if stopping is not None and stopping.get("budget")
+    ]
+    if len(there) < len(stoppings):
         return None
     tasks = [
         {
-            "task": part["task"],
+            "task": task["task"],
             **{
-                key: sum(shard["tasks"][place][key] for shard in there)
+                key: sum(shard["tasks"][task_index][key] for shard in there)
                 for key in ("asked", "of")
             },
         }
-        for place, part in enumerate(there[0]["tasks"])
+        for task_index, task in enumerate(there[0]["tasks"])
     ]
-    budgets = [part["budget"] for part in there]
+    budgets = [stopping["budget"] for stopping in there]
     return {
         **there[0],
         "tasks": tasks,
-        "settled": all(part["settled"] for part in there),
+        "settled": all(stopping["settled"] for stopping in there),
         "saved_requests": 0,
         "budget_reached": next(
-            (part["budget_reached"] for part in there if part["budget_reached"]), ""
+            (
+                stopping["budget_reached"]
+                for stopping in there
+                if stopping["budget_reached"]
+            ),
+            "",
         ),
         "budget": {
             "limits": budgets[-1]["limits"],
@@ -466,7 +503,7 @@ def _placed(
     run: Run, tasks: Sequence[str]
 ) -> Iterator[tuple[Place, bytes, Mapping[str, Any], str]]:
     """The records of a shard with their places in the whole run, and the shard's name."""
-    places = {task: place for place, task in enumerate(tasks)}
+    places = {task: task_index for task_index, task in enumerate(tasks)}
     for line, row in run.lines():
         if row["task"] not in places:
             raise RunError(
@@ -519,14 +556,21 @@ def _origin(run: Run, environment: Mapping[str, Any]) -> dict[str, Any]:
     """What a merged run keeps of a shard: when and on what it was made, and where, if elsewhere
     than the first.
     """
-    data = run.data
-    kept = {key: data[key] for key in ("started", "seconds", "hardware") if key in data}
-    other = (
+    record = run.data
+    copied = {
+        key: record[key] for key in ("started", "seconds", "hardware") if key in record
+    }
+    own_environment = (
         {}
-        if data["environment"] == environment
-        else {"environment": data["environment"]}
+        if record["environment"] == environment
+        else {"environment": record["environment"]}
     )
-    return {"run": run.id, "samples_sha256": run.samples_sha256, **kept, **other}
+    return {
+        "run": run.id,
+        "samples_sha256": run.samples_sha256,
+        **copied,
+        **own_environment,
+    }
 
 
 def _reply_names(shards: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
@@ -540,20 +584,20 @@ def _reply_names(shards: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
                     (row.get("replica", ""), row["name"]),
                     {**row, **dict.fromkeys(_COUNTED & row.keys(), 0)},
                 )
-                for what in _COUNTED & row.keys():
-                    total[what] = total.get(what, 0) + row[what]
+                for count_name in _COUNTED & row.keys():
+                    total[count_name] = total.get(count_name, 0) + row[count_name]
     return {role: list(by_name.values()) for role, by_name in totals.items()}
 
 
 _COUNTED = {"responses", "refused"}
 
 
-def _sum(values: Sequence[Any]) -> Any:
+def _sum(amounts: Sequence[Any]) -> Any:
     """The sum of counts, and by name of mappings of them; None where there is nothing to add."""
-    if any(isinstance(value, Mapping) for value in values):
+    if any(isinstance(amount, Mapping) for amount in amounts):
         return {
-            name: _sum([value[name] for value in values if name in value])
-            for name in {k: None for value in values for k in value}
+            name: _sum([amount[name] for amount in amounts if name in amount])
+            for name in {k: None for amount in amounts for k in amount}
         }
-    there = [value for value in values if value is not None]
+    there = [amount for amount in amounts if amount is not None]
     return round(sum(there), 12) if there else None

@@ -103,8 +103,8 @@ def _upgrade_metrics(metrics: Any) -> Any:
 def _upgrade_counts(counted: dict[str, Any]) -> dict[str, Any]:
     """n_failed and n_undecided as one number, n_missing."""
     upgraded = {
-        key: part
-        for key, part in counted.items()
+        key: figure
+        for key, figure in counted.items()
         if key not in ("n_failed", "n_undecided")
     }
     if "n_failed" in counted:
@@ -123,7 +123,9 @@ def _count(counted: Mapping[str, Any], key: str) -> int:
 
 
 def upgrade_row(row: dict[str, Any]) -> dict[str, Any]:
-    """A line of `samples.jsonl` of any schema: what was left undecided is a failure of its scorer."""
+    """A line of `samples.jsonl` of any schema: what was left undecided is a failure of its
+    scorer.
+    """
     undecided = row.pop(UNDECIDED, None)
     if not undecided:
         return row
@@ -158,5 +160,7 @@ def left_out(run: Mapping[str, Any]) -> int:
             UNDECIDED,
             *(outcome for outcome in NO_ANSWER if outcome not in scored_as_empty),
         ]
-        count += sum(task.get("failures", {}).get(kind, 0) for kind in kinds)
+        count += sum(
+            task.get("failures", {}).get(failure_kind, 0) for failure_kind in kinds
+        )
     return count

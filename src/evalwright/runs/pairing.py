@@ -62,9 +62,9 @@ def pair_items(scores: Sequence[ItemScores]) -> Pairing:
     runs = len(scores)
     first_run = scores[0]
     if all(
-        np.array_equal(one.keys, first_run.keys)
-        and np.array_equal(one.contents, first_run.contents)
-        for one in scores[1:]
+        np.array_equal(item_scores.keys, first_run.keys)
+        and np.array_equal(item_scores.contents, first_run.contents)
+        for item_scores in scores[1:]
     ):
         none = np.zeros((runs, runs), np.int64)
         places = np.arange(len(first_run.keys))
@@ -72,9 +72,9 @@ def pair_items(scores: Sequence[ItemScores]) -> Pairing:
         return Pairing(
             first_run.keys, first_run.contents, (places,) * runs, none, none, unknown
         )
-    ids = np.concatenate([one.keys for one in scores])
-    run = np.repeat(np.arange(runs), [len(one.keys) for one in scores])
-    contents = np.concatenate([one.contents for one in scores])
+    ids = np.concatenate([run_scores.keys for run_scores in scores])
+    run = np.repeat(np.arange(runs), [len(run_scores.keys) for run_scores in scores])
+    contents = np.concatenate([run_scores.contents for run_scores in scores])
     keys, first, by_id, counts = np.unique(
         ids, return_index=True, return_inverse=True, return_counts=True
     )
@@ -116,10 +116,12 @@ def _filled(
     import numpy as np
 
     there = (contents != UNKNOWN).nonzero()[0][::-1]
-    known = np.zeros(n_ids, np.int64)
+    known_contents = np.zeros(n_ids, np.int64)
     # of several the last assignment counts, which is the first run's
-    known[by_id[there]] = contents[there]
-    filled: NDArray[np.int64] = np.where(contents == UNKNOWN, known[by_id], contents)
+    known_contents[by_id[there]] = contents[there]
+    filled: NDArray[np.int64] = np.where(
+        contents == UNKNOWN, known_contents[by_id], contents
+    )
     return filled
 
 
@@ -135,24 +137,28 @@ def _asked_again(
     """
     import numpy as np
 
-    out = np.zeros(len(contents), bool)
-    wanted = contents[unpaired & names_question(contents)]
-    rows = np.isin(contents, wanted).nonzero()[0] if len(wanted) else out.nonzero()[0]
+    is_repeated = np.zeros(len(contents), bool)
+    candidates = contents[unpaired & names_question(contents)]
+    rows = (
+        np.isin(contents, candidates).nonzero()[0]
+        if len(candidates)
+        else is_repeated.nonzero()[0]
+    )
     if not len(rows):
-        return out
-    own, code = np.unique(contents[rows], return_inverse=True)
-    low = np.full(len(own), len(contents))
-    high = np.full(len(own), -1)
+        return is_repeated
+    questions, code = np.unique(contents[rows], return_inverse=True)
+    low = np.full(len(questions), len(contents))
+    high = np.full(len(questions), -1)
     np.minimum.at(low, code, by_id[rows])
     np.maximum.at(high, code, by_id[rows])
     once = (
-        np.bincount(code * runs + run[rows], minlength=len(own) * runs)
+        np.bincount(code * runs + run[rows], minlength=len(questions) * runs)
         .reshape(-1, runs)
         .max(axis=1)
         == 1
     )
-    out[rows] = ((low < high) & once)[code]
-    return out
+    is_repeated[rows] = ((low < high) & once)[code]
+    return is_repeated
 
 
 def _differing(
@@ -163,11 +169,13 @@ def _differing(
     """
     import numpy as np
 
-    asked = np.zeros((runs, place.max(initial=0) + 1), bool)
-    asked[run, place] = True
+    was_asked = np.zeros((runs, place.max(initial=0) + 1), bool)
+    was_asked[run, place] = True
 
-    def apart(i: int, j: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
-        return int((~(asked[j, one] & asked[i, other])).sum())
+    def apart(
+        i: int, j: int, ids_i: NDArray[np.int64], ids_j: NDArray[np.int64]
+    ) -> int:
+        return int((~(was_asked[j, ids_i] & was_asked[i, ids_j])).sum())
 
     return _of_pairs(_table(runs, run[rows], by_id[rows], place[rows]), apart)
 
@@ -178,7 +186,7 @@ def _renumbered(
     """Items that two runs have under different ids. rows: those of such items."""
     return _of_pairs(
         _table(runs, run[rows], place[rows], by_id[rows]),
-        lambda i, j, one, other: len(one),
+        lambda i, j, codes_i, codes_j: len(codes_i),
     )
 
 
@@ -186,16 +194,18 @@ def _of_pairs(
     table: NDArray[np.int64],
     count: Callable[[int, int, NDArray[np.int64], NDArray[np.int64]], int],
 ) -> NDArray[np.int64]:
-    """A count for each two runs, (runs, runs), of the values that they both have and that differ."""
+    """A count for each two runs, (runs, runs), of the values that they both have and that
+    differ.
+    """
     import numpy as np
 
-    out = np.zeros((len(table), len(table)), np.int64)
+    pair_counts = np.zeros((len(table), len(table)), np.int64)
     for i, j in combinations(range(len(table)) if table.size else (), 2):
-        one, other = table[
+        codes_i, codes_j = table[
             :, (table[i] >= 0) & (table[j] >= 0) & (table[i] != table[j])
         ][[i, j]]
-        out[i, j] = out[j, i] = count(i, j, one, other)
-    return out
+        pair_counts[i, j] = pair_counts[j, i] = count(i, j, codes_i, codes_j)
+    return pair_counts
 
 
 def _table(
@@ -204,7 +214,7 @@ def _table(
     """Values by run and column, (runs, columns that there are), -1 where there is none."""
     import numpy as np
 
-    own, code = np.unique(column, return_inverse=True)
-    table = np.full((runs, len(own)), -1, np.int64)
+    columns, code = np.unique(column, return_inverse=True)
+    table = np.full((runs, len(columns)), -1, np.int64)
     table[run, code] = value
     return table

@@ -148,24 +148,28 @@ def media_type(data: bytes) -> str:
 def _is_plain_png(data: bytes) -> bool:
     head = b""
     packed = bytearray()
-    place = len(_PNG_SIGNATURE)
-    kind = b""
-    while kind != b"IEND":
-        length = int.from_bytes(data[place : place + 4], "big")
-        kind = data[place + 4 : place + 8]
-        body = data[place + 8 : place + 8 + length]
-        checksum = data[place + 8 + length : place + 12 + length]
-        is_whole = len(body) == length and checksum == zlib.crc32(kind + body).to_bytes(
-            4, "big"
-        )
-        if kind not in _PNG_CHUNKS or not is_whole or (kind == b"IHDR") != (not head):
+    offset = len(_PNG_SIGNATURE)
+    chunk_type = b""
+    while chunk_type != b"IEND":
+        length = int.from_bytes(data[offset : offset + 4], "big")
+        chunk_type = data[offset + 4 : offset + 8]
+        body = data[offset + 8 : offset + 8 + length]
+        checksum = data[offset + 8 + length : offset + 12 + length]
+        is_whole = len(body) == length and checksum == zlib.crc32(
+            chunk_type + body
+        ).to_bytes(4, "big")
+        if (
+            chunk_type not in _PNG_CHUNKS
+            or not is_whole
+            or (chunk_type == b"IHDR") != (not head)
+        ):
             return False
-        if kind == b"IHDR":
+        if chunk_type == b"IHDR":
             head = body
-        elif kind == b"IDAT":
+        elif chunk_type == b"IDAT":
             packed += body
-        place += 12 + length
-    return place == len(data) and _has_pixels_of(head, bytes(packed))
+        offset += 12 + length
+    return offset == len(data) and _has_pixels_of(head, bytes(packed))
 
 
 def _has_pixels_of(head: bytes, packed: bytes) -> bool:
@@ -200,34 +204,34 @@ def _is_plain_jpeg(data: bytes) -> bool:
     if not data.endswith(b"\xff\xd9"):
         return False
     end = len(data) - 2
-    place = 2
+    offset = 2
     n_frames = 0
     n_scans = 0
-    while place < end:
-        if data[place] != 0xFF or data[place + 1] not in _JPEG_MARKERS:
+    while offset < end:
+        if data[offset] != 0xFF or data[offset + 1] not in _JPEG_MARKERS:
             return False
-        marker = data[place + 1]
-        length = int.from_bytes(data[place + 2 : place + 4], "big")
-        if length < 2 or place + 2 + length > end:
+        marker = data[offset + 1]
+        length = int.from_bytes(data[offset + 2 : offset + 4], "big")
+        if length < 2 or offset + 2 + length > end:
             return False
         if marker == _JPEG_JFIF and (
-            length != _JFIF_BYTES or data[place + 4 : place + 9] != b"JFIF\0"
+            length != _JFIF_BYTES or data[offset + 4 : offset + 9] != b"JFIF\0"
         ):
             return False
         if marker == _JPEG_BASELINE_FRAME:
             n_frames += 1
-            height = int.from_bytes(data[place + 5 : place + 7], "big")
-            width = int.from_bytes(data[place + 7 : place + 9], "big")
+            height = int.from_bytes(data[offset + 5 : offset + 7], "big")
+            width = int.from_bytes(data[offset + 7 : offset + 9], "big")
             if not _fits(width, height):
                 return False
-        place += 2 + length
+        offset += 2 + length
         if marker == _JPEG_SCAN:
             n_scans += 1
-            next_marker = _SCAN_END.search(data, place)
+            next_marker = _SCAN_END.search(data, offset)
             if next_marker is None:
                 return False
-            place = next_marker.start()
-    return place == end and n_frames == 1 and 1 <= n_scans <= _MOST_SCANS
+            offset = next_marker.start()
+    return offset == end and n_frames == 1 and 1 <= n_scans <= _MOST_SCANS
 
 
 def _fits(width: int, height: int) -> bool:

@@ -49,10 +49,10 @@ def notebook_progress() -> ProgressReporter | None:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if not hasattr(shell, "kernel"):
         return None
-    made: ProgressReporter = resolve_name(
+    reporter: ProgressReporter = resolve_name(
         "evalwright.reports.progress:TerminalProgress"
     )(sys.stdout, live=False)
-    return made
+    return reporter
 
 
 class Unfailing:
@@ -69,11 +69,11 @@ class Unfailing:
     def say(self, sentence: str) -> None:
         self._tell(lambda reporter: reporter.say(sentence))
 
-    def _tell(self, what: Callable[[ProgressReporter], None]) -> None:
+    def _tell(self, report: Callable[[ProgressReporter], None]) -> None:
         if self._reporter is None:
             return
         try:
-            what(self._reporter)
+            report(self._reporter)
         except Exception as error:
             self._reporter = None
             logging.getLogger("evalwright").warning(

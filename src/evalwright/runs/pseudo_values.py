@@ -60,17 +60,17 @@ class Record:
     first of the runs has it.
     """
 
-    def __init__(self, run: Run, task: str, result: MetricResult) -> None:
+    def __init__(self, run: Run, task: str, metric: MetricResult) -> None:
         self.run = run
         self.task = task
-        self.result = result
+        self.result = metric
         self.first: Mapping[str, Any] | None = None
         self.keys = [
             key
             for spec in run.metric_specs(task)
             for key in slice_keys(spec.kind, spec.options)
         ]
-        self.tally = TaskTally([result.scorer], self.keys)
+        self.tally = TaskTally([metric.scorer], self.keys)
         # what stands for a cluster here is the group of an item, or the item
         self.tally.clustered = True
 
@@ -88,35 +88,39 @@ class Record:
 
         from evalwright.statistics.units import row_means
 
-        own = np.frombuffer(self.tally.keys, np.int64)
-        order, _ = self._ordered(own)
+        row_keys = np.frombuffer(self.tally.keys, np.int64)
+        order, _ = self._ordered(row_keys)
         try:
             spec = self._spec()
             column = self.tally.column(spec.scorer, order)
-            found = (
+            column_values = (
                 None if spec.function else item_values(spec.kind, column, spec.options)
             )
         except EvalwrightError:
             return None
-        if found is None:
+        if column_values is None:
             return None
-        out = np.full(len(keys), np.nan)
+        values_by_item = np.full(len(keys), np.nan)
         if spec.kind in FAILED_IS_ZERO:
-            out[np.searchsorted(keys, own[self.tally.failed_rows(spec.scorer)])] = 0.0
+            values_by_item[
+                np.searchsorted(keys, row_keys[self.tally.failed_rows(spec.scorer)])
+            ] = 0.0
         if not len(column.values) or column.clusters is None:
-            return out
-        out[np.searchsorted(keys, column.clusters)] = row_means(
-            found.reshape(len(column.values), -1)
+            return values_by_item
+        values_by_item[np.searchsorted(keys, column.clusters)] = row_means(
+            column_values.reshape(len(column.values), -1)
         )
         recorded = self._recorded(("", ""))
-        same = recorded is None or _close(float(np.nanmean(out)), recorded.value)
-        return out if same else None
+        same = recorded is None or _close(
+            float(np.nanmean(values_by_item)), recorded.value
+        )
+        return values_by_item if same else None
 
     def grouped(
         self,
         keys: NDArray[np.int64],
         places: NDArray[np.intp] | None,
-        parts: Mapping[tuple[str, str], Groups],
+        groups_by_slice: Mapping[tuple[str, str], Groups],
     ) -> list[Grouped]:
         """The metric over each of some parts of the items, (slice key, value) or ("", "") for all,
         and without each group.
@@ -126,17 +130,19 @@ class Record:
         """
         import numpy as np
 
-        own = np.searchsorted(keys, np.frombuffer(self.tally.keys, np.int64))
-        places = own if places is None else places[own]
-        out = []
-        for name, groups in parts.items():
+        row_places = np.searchsorted(keys, np.frombuffer(self.tally.keys, np.int64))
+        places = row_places if places is None else places[row_places]
+        grouped = []
+        for name, groups in groups_by_slice.items():
             recorded = self._recorded(name)
             try:
-                out.append(self._part(groups.codes[places], groups.count, recorded))
+                grouped.append(self._part(groups.codes[places], groups.count, recorded))
             except Exception as error:  # a metric of somebody's own may raise anything
                 estimate = recorded or Estimate.none("no number")
-                out.append(Grouped(estimate, np.zeros(0), reason_of(error).rstrip(".")))
-        return out
+                grouped.append(
+                    Grouped(estimate, np.zeros(0), reason_of(error).rstrip("."))
+                )
+        return grouped
 
     def _recorded(self, name: tuple[str, str]) -> Estimate | None:
         """The run's own number, as it was recorded."""
@@ -146,7 +152,12 @@ class Record:
         )
         named = attrgetter("label", "kind", "scorer")
         return next(
-            (one.estimate for one in metrics if named(one) == named(self.result)), None
+            (
+                metric.estimate
+                for metric in metrics
+                if named(metric) == named(self.result)
+            ),
+            None,
         )
 
     def _spec(self) -> MetricSpec:
@@ -155,27 +166,31 @@ class Record:
         Raises UsageError without them.
         """
         record = self.run.record(self.task)
-        own = (self.result.label, self.result.scorer)
+        label_and_scorer = (self.result.label, self.result.scorer)
         dialect = dialect_of(record["definition"])
-        found = [
+        matching = [
             spec
             for spec in self.run.metric_specs(self.task)
-            if (spec.label, spec.scorer) == own
+            if (spec.label, spec.scorer) == label_and_scorer
         ]
         if (
             dialect is not None
             and self.first is not None
-            and not any(map(is_known, found))
+            and not any(map(is_known, matching))
         ):
             rules = dialect.rules(
                 record, self.run.data["configuration"], self.first, {"bootstrap": 0}
             )
-            found = [
+            matching = [
                 spec
                 for spec in rules.found(self.tally.names())
-                if (spec.label, spec.scorer) == own
+                if (spec.label, spec.scorer) == label_and_scorer
             ]
-        return found[0] if found else MetricSpec(own[0], self.result.kind, own[1])
+        return (
+            matching[0]
+            if matching
+            else MetricSpec(label_and_scorer[0], self.result.kind, label_and_scorer[1])
+        )
 
     def _ordered(
         self, codes: NDArray[np.int64]
@@ -211,46 +226,48 @@ class Record:
             )
         if sums is not None:
             table, statistic = sums
-            whole = table.sum(axis=0)
-            value = float(statistic(whole))
-            without = statistic(whole - table)
+            total = table.sum(axis=0)
+            overall = float(statistic(total))
+            without = statistic(total - table)
             estimate = recorded or estimate_of(spec, column)
         else:
             estimate = estimate_of(spec, column)
-            value = estimate.value
-            parts = (
-                self.tally.column(spec.scorer, order[codes != each], self.keys)
-                for each in range(count)
+            overall = estimate.value
+            columns = (
+                self.tally.column(spec.scorer, order[codes != group], self.keys)
+                for group in range(count)
             )
-            without = np.array([estimate_of(spec, part).value for part in parts])
+            without = np.array(
+                [estimate_of(spec, remaining).value for remaining in columns]
+            )
         if recorded is not None and math.isfinite(recorded.value):
-            if not _close(value, recorded.value):
+            if not _close(overall, recorded.value):
                 again = (
                     "cannot be made again"
-                    if math.isnan(value)
-                    else f"is {value:g} when made again"
+                    if math.isnan(overall)
+                    else f"is {overall:g} when made again"
                 )
                 why = f"its value {recorded.value:g} {again} from the record"
                 if math.isnan(recorded.low):  # as published: it is of no items
                     why = f"it was recorded with {recorded.method}"
                 return Grouped(recorded, np.zeros(0), why)
             estimate = recorded
-            value = recorded.value
-        if not math.isfinite(value):
+            overall = recorded.value
+        if not math.isfinite(overall):
             return Grouped(estimate, np.zeros(0), "it has no value")
         if not np.isfinite(without).all():
             return Grouped(
                 estimate, np.zeros(0), "it has no value without some of the items"
             )
-        return Grouped(estimate, pseudo_values(value, without))
+        return Grouped(estimate, pseudo_values(overall, without))
 
 
-def records_of(run: Run, results: Mapping[str, MetricResult]) -> dict[str, Record]:
+def records_of(run: Run, metrics: Mapping[str, MetricResult]) -> dict[str, Record]:
     """The records of some tasks of a run, read at once. results: the metric of each."""
-    out = {task: Record(run, task, result) for task, result in results.items()}
-    read_rows(run, out, run.score_rows())
-    return out
+    records = {task: Record(run, task, metric) for task, metric in metrics.items()}
+    read_rows(run, records, run.score_rows())
+    return records
 
 
-def _close(value: float, recorded: float) -> bool:
-    return abs(value - recorded) <= SAME * max(1.0, abs(recorded))
+def _close(recomputed: float, recorded: float) -> bool:
+    return abs(recomputed - recorded) <= SAME * max(1.0, abs(recorded))

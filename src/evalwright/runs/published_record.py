@@ -22,7 +22,10 @@ HASH_MARK = "sha256:"
 
 
 def published_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a run as it is published. Parts of the record that are not known are left out."""
+    """The record of a run as it is published.
+
+    Parts of the record that are not known are left out.
+    """
     published = {key: record[key] for key in _WHOLE_PARTS if key in record}
     published["model"] = _model(record["model"])
     published["roles"] = {
@@ -33,71 +36,75 @@ def published_record(record: Mapping[str, Any]) -> dict[str, Any]:
     return {key: published[key] for key in record if key in published}
 
 
-def is_same_part(one: Any, other: Any) -> bool:
+def is_same_part(left: Any, right: Any) -> bool:
     """Whether two parts are equal, or one is hidden and has the hash of the other."""
-    if one == other:
+    if left == right:
         return True
-    return (_is_hidden(one) or _is_hidden(other)) and _hidden(one) == _hidden(other)
+    return (_is_hidden(left) or _is_hidden(right)) and _hidden(left) == _hidden(right)
 
 
-def _is_hidden(part: Any) -> bool:
+def _is_hidden(text: Any) -> bool:
     return (
-        isinstance(part, str)
-        and part.startswith(HASH_MARK)
-        and len(part) == len(HASH_MARK) + 64
+        isinstance(text, str)
+        and text.startswith(HASH_MARK)
+        and len(text) == len(HASH_MARK) + 64
     )
 
 
-def _hidden(part: Any) -> str:
+def _hidden(content: Any) -> str:
     """A part's hash, which stands in its place; one that is hidden already stays as it is."""
-    if _is_hidden(part):
-        return str(part)
-    text = json.dumps(part, sort_keys=True, ensure_ascii=True, default=str)
+    if _is_hidden(content):
+        return str(content)
+    text = json.dumps(content, sort_keys=True, ensure_ascii=True, default=str)
     return HASH_MARK + hashlib.sha256(text.encode()).hexdigest()
 
 
-def _whole(part: Any) -> Any:
-    return part
+def _unchanged(content: Any) -> Any:
+    return content
 
 
-def _scalar(part: Any) -> Any:
+def _scalar(content: Any) -> Any:
     """A number, a truth value, or a short line; the hash of anything else."""
-    if part is None or isinstance(part, int | float):
-        return part
-    is_name = isinstance(part, str) and len(part) <= MAX_NAME_CHARS and "\n" not in part
-    return part if is_name else _hidden(part)
+    if content is None or isinstance(content, int | float):
+        return content
+    is_name = (
+        isinstance(content, str)
+        and len(content) <= MAX_NAME_CHARS
+        and "\n" not in content
+    )
+    return content if is_name else _hidden(content)
 
 
-def _settings(part: Any) -> Any:
+def _settings(content: Any) -> Any:
     """Nested settings: their numbers and names."""
-    if isinstance(part, Mapping):
-        return {key: _settings(inner) for key, inner in part.items()}
-    if isinstance(part, list):
-        return [_settings(inner) for inner in part]
-    return _scalar(part)
+    if isinstance(content, Mapping):
+        return {key: _settings(inner) for key, inner in content.items()}
+    if isinstance(content, list):
+        return [_settings(inner) for inner in content]
+    return _scalar(content)
 
 
-def _arguments(part: Any) -> Any:
+def _arguments(content: Any) -> Any:
     """Named arguments, those with numbers and names; lists and mappings are hidden."""
     return (
-        {key: _scalar(inner) for key, inner in part.items()}
-        if isinstance(part, Mapping)
-        else _hidden(part)
+        {key: _scalar(inner) for key, inner in content.items()}
+        if isinstance(content, Mapping)
+        else _hidden(content)
     )
 
 
-def _templates(part: Any) -> Any:
+def _templates(content: Any) -> Any:
     """Texts that are filled in with a row's columns.
 
     One without a place to fill is a text of its own, and hidden.
     """
-    if isinstance(part, Mapping):
-        return {key: _templates(inner) for key, inner in part.items()}
-    if isinstance(part, list):
-        return [_templates(inner) for inner in part]
-    if part is None or isinstance(part, bool) or part == "":
-        return part
-    return part if isinstance(part, str) and "{{" in part else _hidden(part)
+    if isinstance(content, Mapping):
+        return {key: _templates(inner) for key, inner in content.items()}
+    if isinstance(content, list):
+        return [_templates(inner) for inner in content]
+    if content is None or isinstance(content, bool) or content == "":
+        return content
+    return content if isinstance(content, str) and "{{" in content else _hidden(content)
 
 
 def _mapping(rules: Mapping[str, Rule]) -> Rule:
@@ -106,20 +113,22 @@ def _mapping(rules: Mapping[str, Rule]) -> Rule:
     def rule_of(key: str) -> Rule:
         return rules.get(key, _hidden)
 
-    def publish(part: Any) -> Any:
-        if not isinstance(part, Mapping):
-            return _hidden(part)
-        return {key: rule_of(key)(inner) for key, inner in part.items()}
+    def publish(content: Any) -> Any:
+        if not isinstance(content, Mapping):
+            return _hidden(content)
+        return {key: rule_of(key)(inner) for key, inner in content.items()}
 
     return publish
 
 
-def _each(rule: Rule) -> Rule:
+def _for_each(rule: Rule) -> Rule:
     """The rule of a list, by that of its elements."""
 
-    def publish(part: Any) -> Any:
+    def publish(content: Any) -> Any:
         return (
-            [rule(inner) for inner in part] if isinstance(part, list) else _hidden(part)
+            [rule(inner) for inner in content]
+            if isinstance(content, list)
+            else _hidden(content)
         )
 
     return publish
@@ -154,45 +163,49 @@ _DATASET = _mapping(
     _all(
         "path format key hub revision config split subset duplicates samples"
         " content_hash",
-        _whole,
+        _unchanged,
     )
 )
 _FEW_SHOT = _mapping(
     {
-        **_all("count select seed same where", _whole),
+        **_all("count select seed same where", _unchanged),
         "dataset": _DATASET,
         "sample": _templates,
     }
 )
 _PROMPT = _mapping(
     {
-        **_all("file system prefill delimiter separator format", _whole),
+        **_all("file system prefill delimiter separator format", _unchanged),
         **_all("user assistant images fields", _templates),
         "few_shot": _FEW_SHOT,
     }
 )
 _OPTIONS_RULES = {
-    **_all("rubric prompt template instructions system criteria", _whole),
+    **_all("rubric prompt template instructions system criteria", _unchanged),
     **_all("labels metrics scale levels", _settings),
 }
 
 
-def _options(part: Any) -> Any:
+def _options(options: Any) -> Any:
     """Options of a scorer: those that say how it scores, and others where they are numbers and
     names.
     """
-    if not isinstance(part, Mapping):
-        return _hidden(part)
-    return {key: _OPTIONS_RULES.get(key, _scalar)(inner) for key, inner in part.items()}
+    if not isinstance(options, Mapping):
+        return _hidden(options)
+    return {
+        key: _OPTIONS_RULES.get(key, _scalar)(inner) for key, inner in options.items()
+    }
 
 
-_SCORERS = _each(_mapping({**_all("name use kind", _whole), "options": _options}))
+_SCORERS = _for_each(
+    _mapping({**_all("name use kind", _unchanged), "options": _options})
+)
 _METADATA = _mapping(
     {
         **_all(
             "language languages licence license bibtex citation tags homepage url"
             " contact",
-            _whole,
+            _unchanged,
         ),
         **_all(
             "columns imported dialect original higher_is_better config_source judge"
@@ -206,32 +219,33 @@ _CONFIG = _mapping(
         **_all(
             "task task_alias tag group dataset_path dataset_name output_type"
             " description",
-            _whole,
+            _unchanged,
         ),
         **_all(
             "test_split validation_split training_split fewshot_split num_fewshot"
             " repeats",
-            _whole,
+            _unchanged,
         ),
         **_all(
             "target_delimiter fewshot_delimiter should_decontaminate unsafe_code"
             " version",
-            _whole,
+            _unchanged,
         ),
         **_all("metric_list filter_list generation_kwargs metadata", _settings),
         **_all("doc_to_text doc_to_target doc_to_choice", _templates),
-        "fewshot_config": _mapping(_all("sampler split", _whole)),
+        "fewshot_config": _mapping(_all("sampler split", _unchanged)),
         **_all(
             "name competency languages metric metric_class metric_file"
             " dataloader_class",
-            _whole,
+            _unchanged,
         ),
         **_all(
             "dataloader_file aggregation_group aggregation_type judge baseline_model",
-            _whole,
+            _unchanged,
         ),
         **_all(
-            "labels judgement_labels categories_with_reference tasks language", _whole
+            "labels judgement_labels categories_with_reference tasks language",
+            _unchanged,
         ),
         **_all(
             "fewshot_num_examples max_n_runs seed ties_allowed use_chrf_metric", _scalar
@@ -247,29 +261,29 @@ _DEFINITION = _mapping(
         **_all(
             "task name version description group score_as_empty no_answer slices"
             " metrics answer where",
-            _whole,
+            _unchanged,
         ),
         "dataset": _DATASET,
         "sample": _templates,
         "prompt": _PROMPT,
-        "strategy": _mapping({"name": _whole, "options": _arguments}),
+        "strategy": _mapping({"name": _unchanged, "options": _arguments}),
         "scorers": _SCORERS,
         "metadata": _METADATA,
         **_all(
             "dialect alias language competency metric aggregation_group"
             " aggregation_type",
-            _whole,
+            _unchanged,
         ),
         **_all(
             "left_out set scoring base_model reasoning num_fewshot runs seeds"
             " max_tokens",
-            _whole,
+            _unchanged,
         ),
         **_all(
             "tokenizer fails kinds part languages chat multiturn seed higher_is_better",
-            _whole,
+            _unchanged,
         ),
-        **_all("groups judge threshold source system summary_prompt", _whole),
+        **_all("groups judge threshold source system summary_prompt", _unchanged),
         **_all("references examples", _scalar),
         **_all("generation samples results info call", _settings),
         "config": _CONFIG,
@@ -277,7 +291,7 @@ _DEFINITION = _mapping(
 )
 _SPEC = _mapping(
     {
-        **_all("model label name", _whole),
+        **_all("model label name", _unchanged),
         "arguments": _arguments,
     }
 )
@@ -300,10 +314,10 @@ _IMPORTED = _mapping(
 )
 
 
-def _overrides(part: Any) -> Any:
+def _overrides(overrides: Any) -> Any:
     """Settings over those of tasks: numbers, and names of files, columns and settings."""
-    if not isinstance(part, Mapping):
-        return _hidden(part)
+    if not isinstance(overrides, Mapping):
+        return _hidden(overrides)
     named = (
         "columns.",
         "answer.",
@@ -318,7 +332,7 @@ def _overrides(part: Any) -> Any:
             if isinstance(setting, int | float) or str(key).startswith(named)
             else _hidden(setting)
         )
-        for key, setting in part.items()
+        for key, setting in overrides.items()
     }
 
 
@@ -326,15 +340,15 @@ _CONFIGURATION = _mapping(
     {
         **_all(
             "tasks limit seed where until budget price plugins give_up name out format",
-            _whole,
+            _unchanged,
         ),
         **_all(
             "max_resident batch hardware num_fewshot shard accept_failures no_judge",
-            _whole,
+            _unchanged,
         ),
-        **_all("store_images tree scoring", _whole),
+        **_all("store_images tree scoring", _unchanged),
         **_all("unsure dialect", _settings),
-        "models": _each(_SPEC),
+        "models": _for_each(_SPEC),
         "roles": lambda roles: {role: _SPEC(spec) for role, spec in roles.items()},
         "overrides": _overrides,
         "imported": _IMPORTED,
@@ -342,45 +356,45 @@ _CONFIGURATION = _mapping(
 )
 
 
-def _configuration(part: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(_CONFIGURATION(part))
+def _configuration(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(_CONFIGURATION(configuration))
 
 
-def _model(part: Mapping[str, Any]) -> dict[str, Any]:
+def _model(model: Mapping[str, Any]) -> dict[str, Any]:
     """A model's record, with its arguments."""
     rules: dict[str, Rule] = {
-        **_all("name label", _whole),
+        **_all("name label", _unchanged),
         **_all("abilities headers values", _settings),
         "arguments": _arguments,
     }
-    return {key: rules.get(key, _scalar)(inner) for key, inner in part.items()}
+    return {key: rules.get(key, _scalar)(inner) for key, inner in model.items()}
 
 
 _TASK_PARTS: Mapping[str, Rule] = {
     **_all(
         "name version n_samples n_missing n_unsure n_judged n_judge_failed outcomes"
         " failures",
-        _whole,
+        _unchanged,
     ),
     **_all(
         "metrics slices description content_hash draws slice_keys score_as_empty"
         " no_answer",
-        _whole,
+        _unchanged,
     ),
-    **_all("metric_specs slices_left_out", _whole),
+    **_all("metric_specs slices_left_out", _unchanged),
     "metadata": _METADATA,
     "definition": _DEFINITION,
     "scorers": _SCORERS,
 }
 
 
-def published_task(part: Mapping[str, Any]) -> dict[str, Any]:
+def published_task(task: Mapping[str, Any]) -> dict[str, Any]:
     """A task's part as it is published; one that was published already stays as it is.
 
     Counts that are not named stand as they are; other parts that are not named are left out.
     """
     return {
-        key: _TASK_PARTS.get(key, _whole)(inner)
-        for key, inner in part.items()
+        key: _TASK_PARTS.get(key, _unchanged)(inner)
+        for key, inner in task.items()
         if key in _TASK_PARTS or isinstance(inner, int | float)
     }

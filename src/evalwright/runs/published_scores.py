@@ -67,9 +67,9 @@ def publish_scores(run: Run, folder: Path) -> list[Path]:
         private_folder(place_of(folder))
         partial = place_of(table).with_suffix(".partial")
         try:
-            with partial.open("w", encoding="utf-8", errors="backslashreplace") as out:
+            with partial.open("w", encoding="utf-8", errors="backslashreplace") as file:
                 for line in _lines(run):
-                    out.write(to_json(line, separators=(",", ":")) + "\n")
+                    file.write(to_json(line, separators=(",", ":")) + "\n")
             partial.replace(place_of(table))
         finally:
             partial.unlink(missing_ok=True)
@@ -98,11 +98,11 @@ def _read_by_metrics(task: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     read: dict[str, frozenset[str]] = {}
     for spec in task.get("metric_specs") or ():
         options = spec.get("options") or {}
-        parts = _OVER_CLASSES.get(options.get("of", spec["kind"]), frozenset())
-        parts |= _OVER_CLASSES.get(spec["kind"], frozenset()) | {
+        needed_parts = _OVER_CLASSES.get(options.get("of", spec["kind"]), frozenset())
+        needed_parts |= _OVER_CLASSES.get(spec["kind"], frozenset()) | {
             str(options.get("part", ""))
         }
-        read[spec["scorer"]] = read.get(spec["scorer"], frozenset()) | parts
+        read[spec["scorer"]] = read.get(spec["scorer"], frozenset()) | needed_parts
     return read
 
 
@@ -132,7 +132,7 @@ def _score_row(
         line["failure"] = _failure(row["failure"])
     if row.get("score_failures"):
         line["score_failures"] = {
-            name: _failure(one) for name, one in row["score_failures"].items()
+            name: _failure(failure) for name, failure in row["score_failures"].items()
         }
     line["responses"] = [
         {key: response[key] for key in _OF_RESPONSE if key in response}
@@ -142,20 +142,20 @@ def _score_row(
 
 
 def _score(score: Mapping[str, Any], read: frozenset[str]) -> dict[str, Any]:
-    kept = {
+    published = {
         key: score[key]
         for key in ("value", "label", "parts")
         if score.get(key) is not None
     }
     hidden = _OF_THE_GOLD - read
     if hidden & (score.get("parts") or {}).keys():
-        kept["parts"] = {
+        published["parts"] = {
             name: part for name, part in score["parts"].items() if name not in hidden
         }
     # The reason may quote the answer.
     return {
         "value": None,
-        **kept,
+        **published,
         **(
             {"unsure": "a reason that was not published"} if score.get("unsure") else {}
         ),

@@ -46,7 +46,17 @@ _LINE_KEYS = {"task", "index", "id", "draw", "input", "targets", "scores"}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run(Shown):
-    """One evaluation of one model. `data` is `run.json` as it stands; `folder` is where it lies."""
+    """A finished run: one model evaluated on one or more tasks.
+
+    Made by `evaluate` or `open_run`. `print` shows its scores; `to_frame`, `plot`, `report` and
+    `save` show more of it.
+
+    Args:
+        folder: the run's folder.
+        data: the content of `run.json`.
+        numbers_from: what the numbers in `data` were computed from here; None where they are as
+            they were recorded.
+    """
 
     folder: Path
     data: Mapping[str, Any]
@@ -144,14 +154,14 @@ class Run(Shown):
         answers = usage.get("answers", {})
         if answers.get("unpriced"):
             return None
-        found = (
+        cost = (
             answers.get("cost")
             if "estimated" in usage or "cost" in answers
             else usage.get("cost")
         )
         return (
-            float(found)
-            if isinstance(found, (int, float)) and 0 <= found < math.inf
+            float(cost)
+            if isinstance(cost, (int, float)) and 0 <= cost < math.inf
             else None
         )
 
@@ -229,10 +239,10 @@ class Run(Shown):
             _Hashed(ordinary(path)) as file,
             io.BufferedReader(file, _BLOCK) as lines,
         ):
-            several = enumerate(lines_of(lines), 1)
+            numbered_lines = enumerate(lines_of(lines), 1)
             if self.has_published_scores:
-                _check_head(next(several, (1, b""))[1], self, path)
-            for number, line in several:
+                _check_head(next(numbered_lines, (1, b""))[1], self, path)
+            for number, line in numbered_lines:
                 yield line, row_of(line, f"{path}, line {number}")
             self._check(path, file)
 
@@ -273,8 +283,8 @@ class Run(Shown):
     @property
     def samples_sha256(self) -> str:
         """The hash of the samples: as recorded, else of the file as it stands. Raises RunError."""
-        if known := self.data["samples"].get("sha256"):
-            return str(known)
+        if recorded := self.data["samples"].get("sha256"):
+            return str(recorded)
         return self.verify()
 
     def verify(self) -> str:
@@ -294,15 +304,19 @@ class Run(Shown):
 
     def _check(self, path: Path, file: _Hashed) -> None:
         """Compare the hash of a file that was read to its end."""
-        known = self.data["samples"].get("sha256")
-        found = file.digest.hexdigest()
-        if known is not None and not self.has_published_scores and found != known:
+        recorded = self.data["samples"].get("sha256")
+        computed = file.digest.hexdigest()
+        if (
+            recorded is not None
+            and not self.has_published_scores
+            and computed != recorded
+        ):
             raise RunError(
                 f"{path} was changed after the run: its SHA-256 is not the one in"
                 f" {RUN_FILE}, so no numbers are made of it. Restore the file, or make"
                 " the run again; stored responses are used."
             )
-        self._digests[file.version] = found
+        self._digests[file.version] = computed
 
     def _reading(self, path: Path) -> AbstractContextManager[None]:
         return failing_as(
@@ -358,13 +372,13 @@ class _Hashed(io.FileIO):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.digest = hashlib.sha256()
-        found = os.fstat(self.fileno())
+        status = os.fstat(self.fileno())
         # The time of the last change is there also where size and time of writing were put back.
         self.version = (
-            found.st_size,
-            found.st_mtime_ns,
-            found.st_ctime_ns,
-            found.st_ino,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+            status.st_ino,
         )
 
     def readinto(self, buffer: Any, /) -> int:
@@ -400,17 +414,17 @@ def row_of(line: bytes, where: str) -> dict[str, Any]:
     try:
         _line_parts().validate_python(row, strict=True)
     except ValidationError as error:
-        found = error.errors(include_url=False)[0]
-        place = printable(".".join(map(str, found["loc"])))[:60]
-        if found["type"] in _IMPOSSIBLE:
-            figure = printable(repr(found["input"]))[:60]
+        fault = error.errors(include_url=False)[0]
+        path = printable(".".join(map(str, fault["loc"])))[:60]
+        if fault["type"] in _IMPOSSIBLE:
+            figure = printable(repr(fault["input"]))[:60]
             raise RunError(
-                f"{where} has a figure that cannot be: '{place}' is {figure},"
-                f" {_IMPOSSIBLE[found['type']]}."
+                f"{where} has a figure that cannot be: '{path}' is {figure},"
+                f" {_IMPOSSIBLE[fault['type']]}."
             ) from None
-        what = "missing" if found["type"] == "missing" else kind_of(found["input"])
+        problem = "missing" if fault["type"] == "missing" else kind_of(fault["input"])
         raise RunError(
-            f"{where} is not a sample record: '{place}' is {what}."
+            f"{where} is not a sample record: '{path}' is {problem}."
         ) from None
     return upgrade_row(row)
 
@@ -430,48 +444,49 @@ def _line_parts() -> SchemaValidator:
     from pydantic_core import SchemaValidator
     from pydantic_core import core_schema as form
 
-    text, mapping, several = map(form.is_instance_schema, (str, dict, list))
+    text, mapping, sequence = map(form.is_instance_schema, (str, dict, list))
     kinds = {
         "object": mapping,
-        "array": several,
+        "array": sequence,
         "string": text,
         "integer": form.int_schema(),
     }
     named = {
-        key: one.get("type") for key, one in _schema("sample")["properties"].items()
+        key: property_schema.get("type")
+        for key, property_schema in _schema("sample")["properties"].items()
     }
 
-    def parts(needed: bool, **of: form.CoreSchema) -> form.CoreSchema:
+    def typed_dict(needed: bool, **of: form.CoreSchema) -> form.CoreSchema:
         fields = {
-            name: form.typed_dict_field(one, required=needed)
-            for name, one in of.items()
+            name: form.typed_dict_field(field_schema, required=needed)
+            for name, field_schema in of.items()
         }
         return form.typed_dict_schema(fields, extra_behavior="ignore")
 
     amount = form.nullable_schema(form.float_schema(ge=0, allow_inf_nan=False))
-    failed = parts(True, kind=text, party=text, message=text)
+    failed = typed_dict(True, kind=text, party=text, message=text)
     usage = form.nullable_schema(form.dict_schema(values_schema=amount))
     count = form.int_schema(ge=0)
-    known = {
+    inner_schemas = {
         "index": count,
         "draw": count,
         "gold": form.list_schema(form.int_schema()),
         "log_likelihoods": form.list_schema(form.float_schema()),
-        "passages": form.list_schema(parts(True, text=text)),
-        "responses": form.list_schema(parts(False, usage=usage, cost=amount)),
-        "timing": parts(False, latency=form.list_schema(amount)),
+        "passages": form.list_schema(typed_dict(True, text=text)),
+        "responses": form.list_schema(typed_dict(False, usage=usage, cost=amount)),
+        "timing": typed_dict(False, latency=form.list_schema(amount)),
         "failure": form.nullable_schema(failed),
         "score_failures": form.dict_schema(values_schema=failed),
         UNDECIDED: form.dict_schema(values_schema=mapping),
         "exchanges": form.dict_schema(
-            values_schema=form.list_schema(parts(True, role=text, request=mapping))
+            values_schema=form.list_schema(typed_dict(True, role=text, request=mapping))
         ),
     }
     return SchemaValidator(
-        parts(
+        typed_dict(
             False,
             **{key: kinds[kind] for key, kind in named.items() if kind in kinds}
-            | known,
+            | inner_schemas,
         )
     )
 
@@ -521,12 +536,12 @@ def open_run(name: str | Path, runs_folder: Path | None = None) -> Run:
         raise RunError(
             f"The folder '{path}' has no {RUN_FILE}: it is not a finished run."
         )
-    known = [run.id for run in list_runs(runs_folder)] if runs_folder else []
+    known_ids = [run.id for run in list_runs(runs_folder)] if runs_folder else []
     where = f" There is none of that name in '{runs_folder}'." if runs_folder else ""
     raise UnknownName(
         "run",
         str(name),
-        known,
+        known_ids,
         f"{where} `evalwright runs list` shows what there is.".strip(),
     )
 
@@ -631,12 +646,14 @@ def _metric_spec_fault(data: Mapping[str, Any]) -> str:
     ]
     for task_number, task in enumerate(data["tasks"]):
         for number, spec in enumerate(task.get("metric_specs") or ()):
-            place = f"'tasks[{task_number}].metric_specs[{number}]'"
+            location = f"'tasks[{task_number}].metric_specs[{number}]'"
             for key in spec.keys() - form["properties"].keys():
-                return f"{place} has '{printable(str(key))[:60]}', which no metric has"
+                return (
+                    f"{location} has '{printable(str(key))[:60]}', which no metric has"
+                )
             for key in ("label", "kind", "scorer"):
                 if key not in spec:
-                    return f"{place} has no '{key}'"
+                    return f"{location} has no '{key}'"
     return ""
 
 
@@ -655,8 +672,8 @@ _TYPES: dict[str, Any] = {
 def _schema(name: str) -> Mapping[str, Any]:
     """The published form of a record."""
     file = Path(__file__).parent / "schemas" / f"{name}.schema.json"
-    found: Mapping[str, Any] = from_json(file.read_bytes())
-    return found
+    schema: Mapping[str, Any] = from_json(file.read_bytes())
+    return schema
 
 
 def _misfit(value: Any, schema: Mapping[str, Any], where: str) -> str:
@@ -669,14 +686,14 @@ def _misfit(value: Any, schema: Mapping[str, Any], where: str) -> str:
             value, reduce(getitem, schema["$ref"].split("/")[1:], _schema("run")), where
         )
     if "anyOf" in schema:
-        faults = [_misfit(value, one, where) for one in schema["anyOf"]]
+        faults = [_misfit(value, alternative, where) for alternative in schema["anyOf"]]
         return "" if "" in faults else faults[0]
     kinds = schema.get("type", [*_TYPES])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if not any(
-        isinstance(value, _TYPES[one])
-        and (one == "boolean" or not isinstance(value, bool))
-        for one in kinds
+        isinstance(value, _TYPES[json_type])
+        and (json_type == "boolean" or not isinstance(value, bool))
+        for json_type in kinds
     ):
         return (
             f"'{printable(where)[:200]}' is {kind_of(value)}, not {' or '.join(kinds)}"
@@ -684,17 +701,23 @@ def _misfit(value: Any, schema: Mapping[str, Any], where: str) -> str:
     inner: Iterable[tuple[Any, Any, Mapping[str, Any]]] = ()
     if isinstance(value, dict):
         named = schema.get("properties", {})
-        other = schema.get("additionalProperties")
-        rest = other if isinstance(other, dict) else {}
-        inner = ((key, one, named.get(key, rest)) for key, one in value.items())
+        additional = schema.get("additionalProperties")
+        default_schema = additional if isinstance(additional, dict) else {}
+        inner = (
+            (key, member, named.get(key, default_schema))
+            for key, member in value.items()
+        )
     elif isinstance(value, list) and "items" in schema:
-        inner = ((place, one, schema["items"]) for place, one in enumerate(value))
-    found = (
-        _misfit(one, of, f"{where}.{key}" if where else str(key))
-        for key, one, of in inner
+        inner = (
+            (position, element, schema["items"])
+            for position, element in enumerate(value)
+        )
+    faults_inside = (
+        _misfit(inner_value, of, f"{where}.{key}" if where else str(key))
+        for key, inner_value, of in inner
         if of
     )
-    return next(filter(None, found), "")
+    return next(filter(None, faults_inside), "")
 
 
 @contextmanager

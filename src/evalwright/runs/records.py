@@ -23,7 +23,7 @@ def record_row(record: SampleRecord) -> dict[str, Any]:
     equal runs.
     """
     sample = record.sample
-    out: dict[str, Any] = {
+    row: dict[str, Any] = {
         "task": record.task,
         "index": record.index,
         "id": sample.id,
@@ -33,98 +33,100 @@ def record_row(record: SampleRecord) -> dict[str, Any]:
         "targets": list(sample.targets),
     }
     if sample.choices:
-        out |= {"choices": list(sample.choices), "gold": list(sample.gold)}
-    more = {
+        row |= {"choices": list(sample.choices), "gold": list(sample.gold)}
+    optional = {
         "passages": [
             {"id": passage.id, "text": passage.text} for passage in sample.passages
         ],
         "cluster": sample.cluster,
         "metadata": dict(sample.metadata),
     }
-    out |= {name: part for name, part in more.items() if part}
+    row |= {name: content for name, content in optional.items() if content}
     if record.answer is not None:
-        out |= _answer_dict(record.answer)
-    out["scores"] = {name: score.as_dict() for name, score in record.scores.items()}
+        row |= _answer_dict(record.answer)
+    row["scores"] = {name: score.as_dict() for name, score in record.scores.items()}
     if record.failure is not None:
-        out["failure"] = record.failure.as_dict()
+        row["failure"] = record.failure.as_dict()
     if record.score_failures:
-        out["score_failures"] = {
+        row["score_failures"] = {
             name: failure.as_dict() for name, failure in record.score_failures.items()
         }
     if record.exchanges:
-        out["exchanges"] = {
-            name: [one.as_dict() for one in each]
-            for name, each in record.exchanges.items()
+        row["exchanges"] = {
+            name: [exchange.as_dict() for exchange in exchanges]
+            for name, exchanges in record.exchanges.items()
         }
-    return out
+    return row
 
 
-def record_from(data: Mapping[str, Any]) -> SampleRecord:
+def record_from(row: Mapping[str, Any]) -> SampleRecord:
     """The inverse of `record_row` (raw columns are not recorded and stay empty)."""
     sample = Sample(
-        id=data["id"],
-        input=data["input"],
-        targets=tuple(data["targets"]),
-        choices=tuple(data.get("choices", ())),
-        gold=tuple(data.get("gold", ())),
-        passages=tuple(Passage(**passage) for passage in data.get("passages", ())),
-        metadata=data.get("metadata", {}),
-        cluster=data.get("cluster", ""),
+        id=row["id"],
+        input=row["input"],
+        targets=tuple(row["targets"]),
+        choices=tuple(row.get("choices", ())),
+        gold=tuple(row.get("gold", ())),
+        passages=tuple(Passage(**passage) for passage in row.get("passages", ())),
+        metadata=row.get("metadata", {}),
+        cluster=row.get("cluster", ""),
     )
-    failure = data.get("failure")
+    failure = row.get("failure")
     return SampleRecord(
-        task=data["task"],
-        index=data["index"],
-        draw=data["draw"],
+        task=row["task"],
+        index=row["index"],
+        draw=row["draw"],
         sample=sample,
-        answer=_answer_from(data) if "answer" in data else None,
-        scores={name: Score(**score) for name, score in data["scores"].items()},
+        answer=_answer_from(row) if "answer" in row else None,
+        scores={name: Score(**score) for name, score in row["scores"].items()},
         failure=Failure(**failure) if failure else None,
         score_failures={
-            name: Failure(**found)
-            for name, found in data.get("score_failures", {}).items()
+            name: Failure(**failure_fields)
+            for name, failure_fields in row.get("score_failures", {}).items()
         },
         exchanges={
-            name: tuple(map(Exchange.from_dict, found))
-            for name, found in data.get("exchanges", {}).items()
+            name: tuple(map(Exchange.from_dict, exchanges))
+            for name, exchanges in row.get("exchanges", {}).items()
         },
     )
 
 
 def _answer_dict(answer: Answer) -> dict[str, Any]:
-    more: dict[str, Any] = {
+    optional: dict[str, Any] = {
         "reasoning": answer.reasoning or None,
         "choice": answer.choice,
     }
-    more |= {
+    optional |= {
         "log_likelihoods": [*answer.log_likelihoods] or None,
         "strategy": {**answer.strategy} or None,
     }
-    out = {
+    fields = {
         "prompt": prompt_payload(answer.prompt, recorded=True),
         "answer": answer.text,
     }
-    out |= {name: part for name, part in more.items() if part is not None}
+    fields |= {
+        name: content for name, content in optional.items() if content is not None
+    }
     responses = [response.as_dict() for response in answer.responses]
-    out["timing"] = {
+    fields["timing"] = {
         "latency": [response.pop("latency", 0.0) for response in responses]
     }
-    out["responses"] = responses
-    return out
+    fields["responses"] = responses
+    return fields
 
 
-def _answer_from(data: Mapping[str, Any]) -> Answer:
-    latencies = data["timing"]["latency"]
-    timed = zip(data["responses"], latencies, strict=True)
+def _answer_from(row: Mapping[str, Any]) -> Answer:
+    latencies = row["timing"]["latency"]
+    timed = zip(row["responses"], latencies, strict=True)
     return Answer(
-        text=data["answer"],
-        reasoning=data.get("reasoning", ""),
-        choice=data.get("choice"),
-        log_likelihoods=tuple(data.get("log_likelihoods", ())),
-        strategy=data.get("strategy", {}),
-        prompt=prompt_from(data["prompt"]),
+        text=row["answer"],
+        reasoning=row.get("reasoning", ""),
+        choice=row.get("choice"),
+        log_likelihoods=tuple(row.get("log_likelihoods", ())),
+        strategy=row.get("strategy", {}),
+        prompt=prompt_from(row["prompt"]),
         responses=tuple(
-            Response.from_dict({**found, "latency": latency})
-            for found, latency in timed
+            Response.from_dict({**response_fields, "latency": latency})
+            for response_fields, latency in timed
         ),
     )

@@ -75,8 +75,8 @@ def _ends(ends: Any, name: str) -> tuple[float, float]:
     return low, high
 
 
-def _metrics_from(found: Any) -> tuple[MetricResult, ...]:
-    return tuple(map(MetricResult.from_dict, found))
+def _metrics_from(metrics: Any) -> tuple[MetricResult, ...]:
+    return tuple(map(MetricResult.from_dict, metrics))
 
 
 Slices = Mapping[str, Mapping[str, tuple[MetricResult, ...]]]
@@ -119,21 +119,23 @@ class TaskResult:
         return self.metrics[0] if self.metrics else None
 
     def metric(self, name: str | None) -> MetricResult | None:
-        """The metric of that label or TASK.LABEL, the main one for None; None where there is none."""
+        """The metric of that label or TASK.LABEL, the main one for None; None where there is
+        none.
+        """
         if name is None:
             return self.main
         return next(
             (
-                one
-                for one in self.metrics
-                if name in (one.label, f"{self.name}.{one.label}")
+                metric
+                for metric in self.metrics
+                if name in (metric.label, f"{self.name}.{metric.label}")
             ),
             None,
         )
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        found = plain_fields(self)
+        fields = plain_fields(self)
         seldom = SELDOM
         always = (
             "name",
@@ -146,7 +148,9 @@ class TaskResult:
             "slices",
         )
         return {
-            key: found[key] for key in (*always, *seldom) if found[key] or key in always
+            key: fields[key]
+            for key in (*always, *seldom)
+            if fields[key] or key in always
         }
 
     @classmethod
@@ -173,7 +177,9 @@ class TaskResult:
 
 
 def model_faults(tasks: Sequence[TaskResult]) -> dict[Outcome, int]:
-    """How many replies, draws told apart, were no answer through the model's own fault, by outcome."""
+    """How many replies, draws told apart, were no answer through the model's own fault, by
+    outcome.
+    """
     counts = dict.fromkeys(NO_ANSWER, 0)
     for task in tasks:
         for outcome in NO_ANSWER:
@@ -225,28 +231,32 @@ class GroupResult:
         lists: dict[str, Any] = {
             key: tuple(data.get(key, ())) for key in ("tasks", "parts", "missing")
         }
-        rest = {
+        optional = {
             key: data[key]
             for key in ("average", "n_tasks", "ignores_missing")
             if key in data
         }
         metrics = _metrics_from(data["metrics"])
         return cls(
-            name=data["name"], label=data["label"], metrics=metrics, **lists, **rest
+            name=data["name"], label=data["label"], metrics=metrics, **lists, **optional
         )
 
 
 def trees_of(groups: Sequence[GroupResult]) -> tuple[Node, ...]:
-    """The trees whose nodes the groups are, outermost nodes only; none of runs of older versions."""
-    made: dict[str, Node] = {}
-    for one in groups:
-        if one.average in AVERAGES:
-            parts = tuple(made.get(part, part) for part in one.parts)
-            made[one.name] = Node(one.name, parts, one.average, one.ignores_missing)
+    """The trees whose nodes the groups are, outermost nodes only; none of runs of older
+    versions.
+    """
+    nodes_by_name: dict[str, Node] = {}
+    for group in groups:
+        if group.average in AVERAGES:
+            parts = tuple(nodes_by_name.get(part, part) for part in group.parts)
+            nodes_by_name[group.name] = Node(
+                group.name, parts, group.average, group.ignores_missing
+            )
     inner = {
         part.name
-        for node in made.values()
+        for node in nodes_by_name.values()
         for part in node.parts
         if isinstance(part, Node)
     }
-    return tuple(node for name, node in made.items() if name not in inner)
+    return tuple(node for name, node in nodes_by_name.items() if name not in inner)

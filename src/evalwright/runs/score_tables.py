@@ -58,11 +58,11 @@ def item_scores(
     Raises RunError where the records cannot be read.
     """
     tables = _tables(run, {*scorers.values(), ANY}, slices)
-    out = {}
+    scores_by_task = {}
     for task, scorer in scorers.items():
         table = tables.get(task)
-        out[task] = means_of(table, scorer, slices) if table else _nothing()
-    return out
+        scores_by_task[task] = means_of(table, scorer, slices) if table else _nothing()
+    return scores_by_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class ScoreTable:
     missing: Mapping[str, NDArray[np.bool_]]
     unsure: Mapping[str, NDArray[np.bool_]]
     slices: Mapping[str, SliceCodes] = field(default_factory=dict)
-    whole: bool = False
+    has_all_keys: bool = False
 
 
 def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
@@ -107,7 +107,7 @@ def in_order(table: ScoreTable, places: Sequence[array[int]] = ()) -> ScoreTable
     """
     import numpy as np
 
-    order = np.lexsort((*(np.asarray(place) for place in places), table.keys))
+    order = np.lexsort((*(np.asarray(column) for column in places), table.keys))
     return replace(
         table,
         keys=table.keys[order],
@@ -117,8 +117,8 @@ def in_order(table: ScoreTable, places: Sequence[array[int]] = ()) -> ScoreTable
         missing={name: column[order] for name, column in table.missing.items()},
         unsure={name: column[order] for name, column in table.unsure.items()},
         slices={
-            key: SliceCodes(found.names, found.codes[order])
-            for key, found in table.slices.items()
+            key: SliceCodes(codes.names, codes.codes[order])
+            for key, codes in table.slices.items()
         },
     )
 
@@ -147,15 +147,22 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
         lost = np.logical_or.reduceat(lost, first)
         unsure = np.logical_or.reduceat(unsure, first)
     there_are = [(key, table.slices[key]) for key in slices if key in table.slices]
-    kept = {
-        key: SliceCodes(found.names, found.codes[first]) for key, found in there_are
+    slices_of_items = {
+        key: SliceCodes(codes.names, codes.codes[first]) for key, codes in there_are
     }
     keys = table.keys[first]
     clustered = len(table.clusters) > 0
     clusters = table.clusters[first] if clustered else keys
     missing = lost & np.isnan(means)
     return ItemScores(
-        keys, means, clusters, clustered, table.contents[first], missing, unsure, kept
+        keys,
+        means,
+        clusters,
+        clustered,
+        table.contents[first],
+        missing,
+        unsure,
+        slices_of_items,
     )
 
 
@@ -182,8 +189,8 @@ def _nothing() -> ItemScores:
 class Sparse:
     """Numbers of records, a row per record; `none` where a record has none."""
 
-    def __init__(self, kind: str, none: float) -> None:
-        self._values: array[Any] = array(kind)
+    def __init__(self, typecode: str, none: float) -> None:
+        self._values: array[Any] = array(typecode)
         self._none = none
 
     def put(self, row: int, value: float) -> None:
@@ -197,9 +204,9 @@ class Sparse:
         """The numbers of so many rows."""
         import numpy as np
 
-        out = np.full(rows, self._none, self._values.typecode)
-        out[: len(self._values)] = self._values
-        return out
+        numbers = np.full(rows, self._none, self._values.typecode)
+        numbers[: len(self._values)] = self._values
+        return numbers
 
 
 class Values:
@@ -230,7 +237,9 @@ class Values:
 
 
 class ItemColumns:
-    """What tells the items of one task apart, a row per record, and their values of metadata keys."""
+    """What tells the items of one task apart, a row per record, and their values of metadata
+    keys.
+    """
 
     def __init__(self, slices: Sequence[str] = ()) -> None:
         # Codes instead of strings keep memory flat; 64 bits make a collision of two clusters all
@@ -254,16 +263,16 @@ class ItemColumns:
         scores: Mapping[str, NDArray[np.float64]],
         missing: Mapping[str, NDArray[np.bool_]],
         unsure: Mapping[str, NDArray[np.bool_]],
-        whole: bool,
+        all_keys: bool,
         places: Sequence[array[int]] = (),
     ) -> ScoreTable:
         """The records as a table with these columns by scorer. places: as of `in_order`."""
         import numpy as np
 
         slices = {
-            name: one.codes_of(len(self.keys))
-            for name, one in self.slices.items()
-            if one.few
+            name: values.codes_of(len(self.keys))
+            for name, values in self.slices.items()
+            if values.few
         }
         keys, contents = (
             np.frombuffer(column, np.int64) for column in (self.keys, self.contents)
@@ -275,7 +284,7 @@ class ItemColumns:
         )
         return in_order(
             ScoreTable(
-                keys, clusters, contents, scores, missing, unsure, slices, whole
+                keys, clusters, contents, scores, missing, unsure, slices, all_keys
             ),
             places,
         )
@@ -332,7 +341,7 @@ class _Rows(ItemColumns):
             missing[name] &= np.isnan(scores[name])
             unsure[name] = np.zeros(len(self.keys), bool)
             unsure[name][[*self.unsure.get(name, ())]] = True
-        return self.with_scores(scores, missing, unsure, whole=True)
+        return self.with_scores(scores, missing, unsure, all_keys=True)
 
 
 def _tables(
@@ -341,16 +350,16 @@ def _tables(
     """The arrays of a run, by task; those that are kept with the wanted columns alone."""
     large = is_large(run)
     packed = read_sealed(KEPT.format(run.verify())) if large else None
-    kept = None if packed is None else _unpacked(packed, scorers, slices)
-    if kept is not None:
-        return kept
+    kept_tables = None if packed is None else _unpacked(packed, scorers, slices)
+    if kept_tables is not None:
+        return kept_tables
     rows: dict[str, _Rows] = {}
     for row in run.score_rows():
         task = row["task"]
         if task not in rows:
             rows[task] = _Rows()
         rows[task].add(row)
-    tables = {task: found.table() for task, found in rows.items()}
+    tables = {task: task_rows.table() for task, task_rows in rows.items()}
     if large:
         keep_scores(run, tables)
     return tables
@@ -368,38 +377,45 @@ def _unpacked(
             if head.get("format") != FORMAT:
                 return None
             if not all(
-                whole or {*slices} <= dict(there).keys()
-                for _, _, there, whole in head["tasks"]
+                has_all_keys or {*slices} <= dict(there).keys()
+                for _, _, there, has_all_keys in head["tasks"]
             ):
                 return None
-            out = {}
-            for place, (task, columns, there, whole) in enumerate(head["tasks"]):
-                wanted = [
+            tables = {}
+            for task_number, (task, columns, there, has_all_keys) in enumerate(
+                head["tasks"]
+            ):
+                wanted_columns = [
                     (number, name)
                     for number, name in enumerate(columns)
                     if name in scorers
                 ]
-                out[task] = ScoreTable(
-                    arrays[f"{place}.keys"],
-                    arrays[f"{place}.clusters"],
-                    arrays[f"{place}.contents"],
-                    {name: arrays[f"{place}.{number}"] for number, name in wanted},
+                tables[task] = ScoreTable(
+                    arrays[f"{task_number}.keys"],
+                    arrays[f"{task_number}.clusters"],
+                    arrays[f"{task_number}.contents"],
                     {
-                        name: arrays[f"{place}.missing.{number}"]
-                        for number, name in wanted
+                        name: arrays[f"{task_number}.{number}"]
+                        for number, name in wanted_columns
                     },
                     {
-                        name: arrays[f"{place}.unsure.{number}"]
-                        for number, name in wanted
+                        name: arrays[f"{task_number}.missing.{number}"]
+                        for number, name in wanted_columns
                     },
                     {
-                        key: SliceCodes(tuple(names), arrays[f"{place}.slice.{number}"])
+                        name: arrays[f"{task_number}.unsure.{number}"]
+                        for number, name in wanted_columns
+                    },
+                    {
+                        key: SliceCodes(
+                            tuple(names), arrays[f"{task_number}.slice.{number}"]
+                        )
                         for number, (key, names) in enumerate(there)
                         if key in slices
                     },
-                    whole,
+                    has_all_keys,
                 )
-            return out
+            return tables
     except (
         OSError,
         ValueError,
@@ -417,19 +433,19 @@ def _packed(tables: Mapping[str, ScoreTable]) -> bytes:
 
     tasks: list[Any] = []
     arrays: dict[str, Any] = {}
-    for place, (task, table) in enumerate(tables.items()):
-        slices = [[key, list(found.names)] for key, found in table.slices.items()]
-        tasks.append([task, list(table.scores), slices, table.whole])
+    for task_number, (task, table) in enumerate(tables.items()):
+        slices = [[key, list(codes.names)] for key, codes in table.slices.items()]
+        tasks.append([task, list(table.scores), slices, table.has_all_keys])
         arrays |= {
-            f"{place}.{name}": getattr(table, name)
+            f"{task_number}.{name}": getattr(table, name)
             for name in ("keys", "clusters", "contents")
         }
         for number, name in enumerate(table.scores):
-            arrays[f"{place}.{number}"] = table.scores[name]
-            arrays[f"{place}.missing.{number}"] = table.missing[name]
-            arrays[f"{place}.unsure.{number}"] = table.unsure[name]
-        for number, found in enumerate(table.slices.values()):
-            arrays[f"{place}.slice.{number}"] = found.codes
+            arrays[f"{task_number}.{number}"] = table.scores[name]
+            arrays[f"{task_number}.missing.{number}"] = table.missing[name]
+            arrays[f"{task_number}.unsure.{number}"] = table.unsure[name]
+        for number, codes in enumerate(table.slices.values()):
+            arrays[f"{task_number}.slice.{number}"] = codes.codes
     arrays["head"] = np.array(json.dumps({"format": FORMAT, "tasks": tasks}))
     packed = io.BytesIO()
     np.savez(packed, **arrays)

@@ -66,14 +66,14 @@ class ItemRows:
     def add(self, row: Mapping[str, Any]) -> None:
         """Take a record: another draw, or a new item."""
         name = str(row["id"])
-        place = self.places.setdefault(name, len(self.places))
-        if place == len(self.ids):
+        item_index = self.places.setdefault(name, len(self.places))
+        if item_index == len(self.ids):
             self.ids.append(name)
             self.draws.append([])
             self.clusters.append(str(row.get("cluster") or ""))
             self.new_item(row)
         value = row["scores"].get(self.scorer, {}).get("value")
-        self.draws[place].append(NAN if value is None else float(value))
+        self.draws[item_index].append(NAN if value is None else float(value))
 
     def new_item(self, row: Mapping[str, Any]) -> None:
         """Take what else is wanted of an item, from its first record."""
@@ -84,15 +84,17 @@ def padded(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
     import numpy as np
 
     width = max((len(row) for row in rows), default=1) or 1
-    out = np.full((len(rows), width), NAN)
-    for place, row in enumerate(rows):
-        out[place, : len(row)] = row
-    return out
+    table = np.full((len(rows), width), NAN)
+    for row_index, row in enumerate(rows):
+        table[row_index, : len(row)] = row
+    return table
 
 
 @dataclass(frozen=True, slots=True)
 class SliceCodes:
-    """One metadata key: its values by code, and a code per row, (n,); -1 where a row has no value."""
+    """One metadata key: its values by code, and a code per row, (n,); -1 where a row has no
+    value.
+    """
 
     names: tuple[str, ...]
     codes: NDArray[np.int32]
@@ -238,7 +240,9 @@ def unit_codes(
 
     inverse, counts = np.unique(contents, return_inverse=True, return_counts=True)[1:]
     alone = clusters == ~keys
-    told = (counts == 1)[inverse] & names_question(contents)
-    own = keys ^ np.int64(hashed(f"item of {task}"))
-    codes: NDArray[np.int64] = np.where(alone, np.where(told, contents, own), clusters)
+    identified = (counts == 1)[inverse] & names_question(contents)
+    own_codes = keys ^ np.int64(hashed(f"item of {task}"))
+    codes: NDArray[np.int64] = np.where(
+        alone, np.where(identified, contents, own_codes), clusters
+    )
     return codes

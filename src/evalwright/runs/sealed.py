@@ -38,7 +38,7 @@ def read_sealed(name: str) -> bytes | None:
     if key is None:
         return None
     try:
-        sealed = ordinary(_place(name), LARGEST_FILE).read_bytes()
+        sealed = ordinary(_sealed_path(name), LARGEST_FILE).read_bytes()
     except OSError:
         return None
     seal = sealed[:SEAL_BYTES]
@@ -51,12 +51,12 @@ def write_sealed(name: str, content: bytes) -> None:
     with suppress(OSError, RuntimeError):
         key = _key(make=True)
         if key is not None:
-            place = _place(name)
-            private_folder(place.parent)
-            write_bytes(place, _seal(key, name, content) + content, private=True)
+            path = _sealed_path(name)
+            private_folder(path.parent)
+            write_bytes(path, _seal(key, name, content) + content, private=True)
 
 
-def _place(name: str) -> Path:
+def _sealed_path(name: str) -> Path:
     return cache_folder() / FOLDER / name
 
 

@@ -26,11 +26,11 @@ def refuse_shards(runs: Sequence[Run]) -> None:
     """Raise ConfigurationError for a run of a share of the samples."""
     for run in runs:
         if run.part:
-            whole = run.data["shard"].get("name")
+            whole_name = run.data["shard"].get("name")
             raise ConfigurationError(
                 f"'{run.id}' is {run.part} of a run, and its numbers are about its"
                 " samples alone. Make the whole run of the shards first: evalwright"
-                f" runs merge {quote(str(whole))}"
+                f" runs merge {quote(str(whole_name))}"
             )
 
 

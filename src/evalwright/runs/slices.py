@@ -66,17 +66,17 @@ def adjustment_text(how: Adjustment, tests: str) -> str:
     }[how]
 
 
-def compare_slices(found: Matrix, key: str, how: Adjustment = "bh") -> SliceComparison:
+def compare_slices(matrix: Matrix, key: str, how: Adjustment = "bh") -> SliceComparison:
     """Compare the first two runs of a matrix within each value of one of its keys."""
-    codes = found.slices[key]
-    common = found.of_items.common()
-    if found.clusters is not None:  # small numbers are put in order faster than hashes
-        found = replace(
-            found, clusters=np.unique(found.clusters, return_inverse=True)[1]
+    codes = matrix.slices[key]
+    common = matrix.of_items.common()
+    if matrix.clusters is not None:  # small numbers are put in order faster than hashes
+        matrix = replace(
+            matrix, clusters=np.unique(matrix.clusters, return_inverse=True)[1]
         )
     pairs = {}
     for name in sorted(codes.names):
-        inside = found.slice(key, name)
+        inside = matrix.slice(key, name)
         if inside is not None and inside.common().any():
             pairs[name] = pair_of(inside)
     p_values = [pair.p_value for pair in pairs.values()]

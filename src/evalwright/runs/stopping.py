@@ -18,8 +18,8 @@ NOT_ADJUSTED = "not adjusted for ending early"
 def task_ended_early(stopping: Mapping[str, Any] | None, task: str) -> bool:
     """Whether a task was not asked to its last sample."""
     return any(
-        part["task"] == task and part["asked"] < part["of"]
-        for part in (stopping or {}).get("tasks", ())
+        progress["task"] == task and progress["asked"] < progress["of"]
+        for progress in (stopping or {}).get("tasks", ())
     )
 
 
@@ -43,11 +43,13 @@ def with_valid_intervals(
     if not task_ended_early(stopping, task["name"]):
         return dict(task)
     decided = [
-        one
-        for one in (stopping or {}).get("decisions", ())
-        if one["task"] == task["name"]
+        decision
+        for decision in (stopping or {}).get("decisions", ())
+        if decision["task"] == task["name"]
     ]
-    own = {found["metric"]: found for found in decided if found["metric"]}
+    decision_by_metric = {
+        decision["metric"]: decision for decision in decided if decision["metric"]
+    }
     slices = {
         key: {
             value: [_noted(metric) for metric in metrics]
@@ -56,8 +58,10 @@ def with_valid_intervals(
         for key, by_value in task["slices"].items()
     }
     metrics = [
-        _anytime(one, own[one["label"]]) if one["label"] in own else _noted(one)
-        for one in task["metrics"]
+        _anytime(metric, decision_by_metric[metric["label"]])
+        if metric["label"] in decision_by_metric
+        else _noted(metric)
+        for metric in task["metrics"]
     ]
     return {**task, "metrics": metrics, "slices": slices}
 
@@ -91,14 +95,14 @@ def _noted(metric: Mapping[str, Any]) -> dict[str, Any]:
     return {**metric, "method": f"{metric['method']}, {NOT_ADJUSTED}"}
 
 
-def _anytime(metric: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    whole = f"all {found['n_total']:,} {found['unit']}"
-    method = f"{found['method']}, for {whole}, valid at any look"
+def _anytime(metric: Mapping[str, Any], decision: Mapping[str, Any]) -> dict[str, Any]:
+    total = f"all {decision['n_total']:,} {decision['unit']}"
+    method = f"{decision['method']}, for {total}, valid at any look"
     return {
         **metric,
-        "low": found["low"],
-        "high": found["high"],
-        "level": found["level"],
+        "low": decision["low"],
+        "high": decision["high"],
+        "level": decision["level"],
         "method": method,
     }
 
@@ -107,35 +111,41 @@ def early_notes(runs: Sequence[Run]) -> Iterator[str]:
     """Sentences for a page about several runs: which of them ended early, and why; one for each
     reason.
     """
-    found: dict[tuple[str, str], list[tuple[Run, Mapping[str, Any]]]] = {}
+    ended_by_cause: dict[tuple[str, str], list[tuple[Run, Mapping[str, Any]]]] = {}
     for run in runs:
         stopping = run.data.get("stopping") or {}
-        for part in stopping.get("tasks", ()):
-            if part["asked"] < part["of"]:
-                found.setdefault(
-                    (part["task"], _cause(stopping, part["task"])), []
-                ).append((run, part))
-    for (task, cause), ended in found.items():
-        counts = sorted({(part["asked"], part["of"]) for _, part in ended})
+        for progress in stopping.get("tasks", ()):
+            if progress["asked"] < progress["of"]:
+                ended_by_cause.setdefault(
+                    (progress["task"], _cause(stopping, progress["task"])), []
+                ).append((run, progress))
+    for (task, cause), ended in ended_by_cause.items():
+        counts = sorted({(progress["asked"], progress["of"]) for _, progress in ended})
         span = (
             f"{counts[0][0]:,}"
             if len(counts) == 1
             else f"{counts[0][0]:,} to {counts[-1][0]:,}"
         )
         names = [run.label for run, _ in ended]
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        others = (
+            f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        )
         yield (
             f"Stopped early by {cause}, after {span} of {counts[-1][1]:,} answers on"
-            f" {task}: {', '.join(names[:MOST_NAMES])}{more}. Intervals made for a"
+            f" {task}: {', '.join(names[:MOST_NAMES])}{others}. Intervals made for a"
             " fixed number of items do not allow for that."
         )
 
 
 def _cause(stopping: Mapping[str, Any], task: str) -> str:
-    own = [found for found in stopping["decisions"] if found["task"] == task]
-    if (own and all(found["decided"] for found in own)) or not stopping[
-        "budget_reached"
-    ]:
-        rules = " and ".join(dict.fromkeys(f"'{found['rule']}'" for found in own))
+    decisions = [
+        decision for decision in stopping["decisions"] if decision["task"] == task
+    ]
+    if (
+        decisions and all(decision["decided"] for decision in decisions)
+    ) or not stopping["budget_reached"]:
+        rules = " and ".join(
+            dict.fromkeys(f"'{decision['rule']}'" for decision in decisions)
+        )
         return f"the rule {rules}"
     return "a spent budget"

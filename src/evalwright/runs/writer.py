@@ -66,7 +66,7 @@ class RunWriter:
         store_images: bool = True,
     ) -> None:
         self.folder = folder
-        self.images = ImageKeeper(folder, wanted=store_images)
+        self.images = ImageKeeper(folder, keeps_images=store_images)
         # Two processes, or two threads of one, may make the same run at the same time.
         self._partial = (
             folder / f".{SAMPLES_FILE}.{os.getpid()}.{next(_writers)}.partial"
@@ -103,15 +103,15 @@ class RunWriter:
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
-    def add_line(self, position: int, data: bytes) -> None:
+    def add_line(self, position: int, line: bytes) -> None:
         """Keep a record that is written already."""
         try:
-            self._file.write(data)
+            self._file.write(line)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
         self._keys.append(position)
         self._starts.append(self._position)
-        self._position += len(data)
+        self._position += len(line)
 
     async def has_room(self) -> None:
         """Wait while more images of records wait to be drawn than memory should hold.
@@ -125,9 +125,9 @@ class RunWriter:
 
     def keep_images_of(self, run: Run) -> None:
         """Take over the images that another run kept. Raises RunError."""
-        kept = KeptImages(run)
+        images = KeptImages(run)
         try:
-            self.images.add_kept(kept)
+            self.images.add_kept(images)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
@@ -180,15 +180,15 @@ class RunWriter:
         # An array of places takes a fifth of the memory of a sorted list.
         order = np.argsort(np.frombuffer(self._keys, np.int64), kind="stable")
         digest = hashlib.sha256()
-        with open_private(self._sorted, "xb", buffering=1 << 18) as out:
+        with open_private(self._sorted, "xb", buffering=1 << 18) as file:
             for row in order:
                 start = self._starts[row]
                 self._file.seek(start)
                 line = self._file.read(self._starts[row + 1] - start)
                 digest.update(line)
-                out.write(line)
-            out.flush()
-            os.fsync(out.fileno())
+                file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
         return digest.hexdigest()
 
     def discard(self) -> None:
@@ -205,7 +205,7 @@ class RunWriter:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -226,8 +226,8 @@ def slug(text: str) -> str:
     """A text as a file name: letters, digits, dot, dash, plus and underscore; never empty, hidden
     or a way out.
     """
-    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
-    return kept.strip(".-") or "run"
+    safe = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
+    return safe.strip(".-") or "run"
 
 
 _writers = count()
@@ -281,10 +281,10 @@ def read_plan(folder: Path) -> dict[str, Any]:
 def _read_json(file: Path) -> dict[str, Any]:
     """A file of ours; empty where it cannot be read."""
     try:
-        found = from_json(ordinary(file).read_text(encoding="utf-8"))
+        content = from_json(ordinary(file).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,17 +302,17 @@ def growing(folder: Path) -> Growing | None:
     """The run that is being made in a folder, the latest one whose process runs; else the latest
     that ended before its end.
     """
-    found = []
+    partials = []
     for file in folder.glob(f".{SAMPLES_FILE}.*.partial"):
         with contextlib.suppress(OSError):
             number = _process_of(file)
             if number is not None and not file.is_symlink():
-                found.append(
+                partials.append(
                     (is_running(number), ordinary(file).stat().st_mtime_ns, file)
                 )
-    if not found:
+    if not partials:
         return None
-    running, _, file = max(found)
+    running, _, file = max(partials)
     return Growing(file, _read_json(file.with_suffix(ABOUT)), running)
 
 
@@ -383,9 +383,9 @@ def _encoder(*settings: tuple[str, Any]) -> json.JSONEncoder:
 
 def _marked(value: Any, mark: str) -> Any:
     if isinstance(value, Mapping):
-        return {key: _marked(part, mark) for key, part in value.items()}
+        return {key: _marked(member, mark) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_marked(part, mark) for part in value]
+        return [_marked(element, mark) for element in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else mark + ("+" if value > 0 else "-")
     return value

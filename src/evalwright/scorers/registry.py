@@ -117,19 +117,32 @@ registry: Registry[ScorerFunction] = Registry("scorer", dict(BUNDLED), _check)
 
 
 def scorer(name: str, *, worst: float | None = 0.0) -> Callable[[Function], Function]:
-    """Register a scoring function under `name`.
+    """Register a scoring function.
 
-    The function is `def f(sample, answer, *, option=default) -> Score`, or, to ask a model, `async
-    def f(sample, answer, ask, *, option=default) -> Score`. Its keyword-only parameters are its
-    options in task files. A Score is the best reading, with `unsure` where a careful reader might
-    argue; True, False or a number (numpy's too) is a Score without more, in the scorer's own unit:
-    metrics over rates, such as accuracy, want 0 to 1, and `mean` takes any. A NoScore says that the
-    scorer has nothing to say of this answer. Raises ConfigurationError where the form does not fit.
-    A parameter named `role` names the model it asks, one named `judges` a list of them.
+    The function is `def f(sample, answer, *, option=default)`, or, to call a judge, `async def
+    f(sample, answer, ask, *, option=default)`. Its keyword-only parameters are its options in task
+    files; one named `role` names the model that it calls, one named `judges` a list of them.
 
-    worst: the value of a reply that is no answer through the model's own fault (cut, empty,
-    refused): the lowest of the scorer's range, or the highest where less is better; None where such
-    a reply has no score (a length, a rate of hallucination).
+    It returns a Score, with `unsure` where a careful reader might disagree; True, False or a
+    number, which is a Score without more; or NoScore, if it has nothing to say about this answer::
+
+        @scorer("at-most")
+        def at_most(sample, answer, *, words: int = 5):
+            return len(answer.text.split()) <= words
+
+    Metrics over rates, such as `accuracy`, need scores from 0 to 1; `mean` takes any.
+
+    Args:
+        name: the name that task files use.
+        worst: the score of a reply without an answer (cut, empty, refused): the lowest of the
+            scorer's range, or the highest where less is better. None gives such replies no score,
+            for scorers that are not about being right (a length, a rate of hallucination).
+
+    Returns:
+        The decorator.
+
+    Raises:
+        ConfigurationError: the name or the function's parameters do not fit; when registering.
     """
     registry.check_name(name)
     _check_worst(name, worst)

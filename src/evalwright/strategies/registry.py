@@ -128,11 +128,29 @@ _GENERATES: frozenset[Ability] = frozenset({"generate"})
 def strategy(
     name: str, *, needs: Collection[Ability] = _GENERATES
 ) -> Callable[[Function], Function]:
-    """Register a strategy under `name`: an async function of sample, ask, draw and setup whose
-    keyword-only parameters are its options.
+    """Register a strategy: how an answer is formed from one or more responses.
 
-    needs: what the model under test must be able to do. A parameter named `role` names another
-    model that it asks. Raises ConfigurationError where the form does not fit.
+    The function is `async def f(sample, ask, draw, setup, *, option=default) -> Answer`. Its
+    keyword-only parameters are its options in task files; one named `role` names another model that
+    it calls::
+
+        @strategy("second-thoughts")
+        async def second_thoughts(sample, ask, draw, setup, *, question: str = "Are you sure?"):
+            prompt = setup.render(sample)
+            first = await ask("target", setup.request(prompt, draw))
+            followed = setup.followed(prompt, first, question)
+            second = await ask("target", setup.request(followed, draw))
+            return setup.answer(followed, (first, second))
+
+    Args:
+        name: the name that task files use.
+        needs: what the model under test must be able to do.
+
+    Returns:
+        The decorator.
+
+    Raises:
+        ConfigurationError: the name or the function's parameters do not fit; when registering.
     """
     registry.check_name(name)
 

@@ -114,14 +114,14 @@ def renderer(
 def _apart(source: str, expression: bool, context: Mapping[str, Any] | None) -> Any:
     """Compiled, and rendered where there is a context, in the process."""
     try:
-        found, message, missing = bounded.call(
+        rendered, message, missing = bounded.call(
             _answered, source, expression, context, key=source
         )
     except (bounded.LimitExceeded, bounded.Raised) as error:
         raise problem(error, source) from None
     if message:
         raise TemplateError(message, missing)
-    return found
+    return rendered
 
 
 def _answered(
@@ -146,20 +146,20 @@ def _compiled(source: str, expression: bool) -> Callable[[Mapping[str, Any]], An
         raise problem(error, source) from None
 
     def value(context: Mapping[str, Any]) -> Any:
-        found = evaluate(dict(context))
-        if isinstance(found, Undefined):
-            str(found)  # raises the error that says which name is missing
-        return found
+        computed = evaluate(dict(context))
+        if isinstance(computed, Undefined):
+            str(computed)  # raises the error that says which name is missing
+        return computed
 
     def text(context: Mapping[str, Any]) -> str:
-        out: list[str] = []
+        pieces: list[str] = []
         length = 0
         for piece in template.root_render_func(template.new_context(dict(context))):
-            out.append(piece)
+            pieces.append(piece)
             length += len(piece)
             if length > MAX_LENGTH:
                 raise TemplateError(f"it gives more than {MAX_LENGTH:,} characters")
-        return "".join(out)
+        return "".join(pieces)
 
     work = value if expression else text
 
@@ -179,5 +179,5 @@ def problem(error: Exception, source: str) -> TemplateError:
     if isinstance(error, TemplateError):
         return error
     message = str(error).strip().rstrip(".") or type(error).__name__
-    shown = source if len(source) <= 60 else source[:57] + "..."
-    return TemplateError(f"the template {shown!r} cannot be used: {message}")
+    excerpt = source if len(source) <= 60 else source[:57] + "..."
+    return TemplateError(f"the template {excerpt!r} cannot be used: {message}")

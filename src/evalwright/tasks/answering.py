@@ -52,22 +52,28 @@ def is_conversation(file: schema.TaskFile) -> bool:
 
 def user_template(file: schema.TaskFile) -> str | list[str]:
     """`prompt.user`, or the mode's own."""
-    given = file.prompt.user
-    return given if given is not None else _USER.get(file.answer.mode, "{{ input }}")
+    template = file.prompt.user
+    return (
+        template if template is not None else _USER.get(file.answer.mode, "{{ input }}")
+    )
 
 
 def shot_template(file: schema.TaskFile) -> str:
     """`prompt.assistant`, or the mode's own."""
-    given = file.prompt.assistant
-    return given if given is not None else _SHOT.get(file.answer.mode, "{{ target }}")
+    template = file.prompt.assistant
+    return (
+        template
+        if template is not None
+        else _SHOT.get(file.answer.mode, "{{ target }}")
+    )
 
 
 def form_of(
-    file: schema.TaskFile, document: Document, wanted: PromptFormat, chat: bool
+    file: schema.TaskFile, document: Document, prompt_format: PromptFormat, chat: bool
 ) -> Form:
     """Messages or one text. chat: whether the model takes messages."""
     if file.answer.mode in ("perplexity", "classify"):
-        if wanted == "chat":
+        if prompt_format == "chat":
             raise document.error(
                 ("answer", "mode"),
                 f"--format chat has no effect on '{file.answer.mode}', which reads a"
@@ -75,20 +81,20 @@ def form_of(
             )
         return "text"
     if is_conversation(file):
-        if "text" in (wanted, file.prompt.format):
+        if "text" in (prompt_format, file.prompt.format):
             raise document.error(
                 ("prompt", "user"),
                 "several user turns need the chat form of the prompt, not text.",
             )
         return "chat"
     if file.prompt.images is not None:
-        if "text" in (wanted, file.prompt.format):
+        if "text" in (prompt_format, file.prompt.format):
             raise document.error(
                 ("prompt", "images"),
                 "images need the chat form of the prompt, not text.",
             )
         return "chat"
-    form = wanted if wanted != "auto" else file.prompt.format
+    form = prompt_format if prompt_format != "auto" else file.prompt.format
     if form != "auto":
         return form
     return "chat" if chat and file.answer.mode == "generate" else "text"
@@ -111,24 +117,24 @@ def drawing_of(file: schema.TaskFile, form: Form) -> schema.Drawing:
     for layer in (answer, answer.text if form == "text" else answer.chat):
         for name in settings:
             value = getattr(layer, name, None)
-            own = (
+            is_unset_temperature = (
                 name == "temperature"
                 and layer is not None
                 and name in layer.model_fields_set
             )
-            if value is not None or own:
+            if value is not None or is_unset_temperature:
                 settings[name] = value
     return schema.Drawing.model_construct(**settings)
 
 
 def recorded_drawing(drawing: schema.Drawing) -> dict[str, Any]:
     """What a task's definition says of it; of options that came later only those that are used."""
-    found = {
+    settings = {
         name: value for name, value in drawing.model_dump().items() if value is not None
     }
     if drawing.num_beams == 1:
-        del found["num_beams"]
-    return {**found, "temperature": drawing.temperature}
+        del settings["num_beams"]
+    return {**settings, "temperature": drawing.temperature}
 
 
 def twin_hint(task: str) -> str:
@@ -298,19 +304,23 @@ def strategy_of(
     """
     mode = file.answer.mode
     prompt = file.prompt
-    several = is_conversation(file)
+    has_several_turns = is_conversation(file)
     setup = Setup(
         renderer,
         _sampling(drawing),
-        renderer.turns if several else None,
+        renderer.turns if has_several_turns else None,
         delimiter=prompt.delimiter,
         separator=prompt.separator,
         reader=lambda use: _reader(use, scorers),
         scorer=lambda use: _scorer(use, scorers),
     )
-    name = "conversation" if several else "single-draw"
+    name = "conversation" if has_several_turns else "single-draw"
     if mode != "generate":
-        name = next(known for known, own in MODES.items() if own == mode)
+        name = next(
+            strategy_name
+            for strategy_name, strategy_mode in MODES.items()
+            if strategy_mode == mode
+        )
     options: dict[str, Any] = (
         {} if file.answer.column is None else {"column": file.answer.column}
     )
@@ -318,10 +328,10 @@ def strategy_of(
         name = file.strategy.name
         options = plain(file.strategy.options)
     try:
-        made = bind(name, setup, options)
+        strategy = bind(name, setup, options)
     except UsageError as error:
         raise document.error(("strategy",), str(error)) from None
-    drawn = getattr(made, "sampling", None)
+    drawn = getattr(strategy, "sampling", None)
     if file.answer.draws > 1 and drawn is not None and drawn.temperature == 0:
         raise document.error(
             ("answer", "draws"),
@@ -329,8 +339,8 @@ def strategy_of(
             " same.",
         )
     if form == "chat":
-        made.needs = made.needs | {"chat"}
-    return made
+        strategy.needs = strategy.needs | {"chat"}
+    return strategy
 
 
 def _sampling(drawing: schema.Drawing) -> Sampling:
@@ -344,11 +354,11 @@ def recorded_strategy(file: schema.TaskFile) -> dict[str, Any]:
     if file.strategy is None or file.strategy.name in MODES:
         return {}
     name = file.strategy.name
-    given = file.strategy.options
+    given_options = file.strategy.options
     options = {
         key: value
-        for key, value in options_of(name, given).items()
-        if key in given or f"{name}.{key}" not in _LATER
+        for key, value in options_of(name, given_options).items()
+        if key in given_options or f"{name}.{key}" not in _LATER
     }
     return {"strategy": {"name": name, "options": options}}
 
@@ -370,7 +380,8 @@ def _scorer(use: Any, scorers: Sequence[Scorer]) -> Scorer:
 def _use_of(use: Any, scorers: Sequence[Scorer]) -> tuple[str, Mapping[str, Any]]:
     if isinstance(use, str):
         return next(
-            ((one.kind, one.options) for one in scorers if one.name == use), (use, {})
+            ((scorer.kind, scorer.options) for scorer in scorers if scorer.name == use),
+            (use, {}),
         )
     if isinstance(use, Mapping) and isinstance(use.get("scorer"), str):
         return use["scorer"], {

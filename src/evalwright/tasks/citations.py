@@ -127,7 +127,7 @@ def entries_of(text: str) -> dict[str, str]:
     """
     if len(text) > _MOST_TEXT:
         raise ValueError(f"the BibTeX is longer than {_MOST_TEXT:,} characters")
-    found: dict[str, str] = {}
+    entry_by_key: dict[str, str] = {}
     keys: set[str] = set()
     at = 0
     while (match := _ENTRY.search(text, at)) is not None:
@@ -149,21 +149,21 @@ def entries_of(text: str) -> dict[str, str]:
             )
         for name, value in _fields(entry):
             if name not in _NOT_SET and (
-                bare := _BARE.search(_MATH.sub("", _ESCAPED.sub("", value)))
+                unescaped := _BARE.search(_MATH.sub("", _ESCAPED.sub("", value)))
             ):
                 raise ValueError(
                     f"the field '{name}' of the entry '{match[2]}' has a bare"
-                    f" '{bare[0]}': write '\\{bare[0]}'"
+                    f" '{unescaped[0]}': write '\\{unescaped[0]}'"
                 )
         if (
             match[2].lower() in keys
         ):  # BibTeX does not tell large and small letters apart
             raise ValueError(f"two entries have the key '{match[2]}'")
-        found[match[2]] = entry
+        entry_by_key[match[2]] = entry
         keys.add(match[2].lower())
-    if not found:
+    if not entry_by_key:
         raise ValueError("there is no entry such as @misc{key, title = {...}}")
-    return found
+    return entry_by_key
 
 
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -218,24 +218,28 @@ def benchmarks() -> Mapping[str, Mapping[str, Any]]:
     import tomllib
 
     text = (LIBRARY / "korean" / "benchmarks.toml").read_text(encoding="utf-8")
-    return {one["name"]: one for one in tomllib.loads(text)["benchmark"]}
+    return {
+        benchmark["name"]: benchmark for benchmark in tomllib.loads(text)["benchmark"]
+    }
 
 
 def cited(name: str, metadata: Mapping[str, Any], samples: int | None = None) -> Cited:
     """The row of a task with this metadata."""
     licence = str(metadata.get("licence") or "")
-    given = metadata.get("bibtex")
+    bibtex = metadata.get("bibtex")
     try:
         entries: dict[str, str] = {}
-        for one in (
-            given if isinstance(given, list | tuple) else [given] if given else []
+        for reference in (
+            bibtex if isinstance(bibtex, list | tuple) else [bibtex] if bibtex else []
         ):
-            if str(one).lstrip().startswith("@"):
-                entries |= entries_of(str(one))
-            elif str(one) in library_entries():
-                entries[str(one)] = library_entries()[str(one)]
+            if str(reference).lstrip().startswith("@"):
+                entries |= entries_of(str(reference))
+            elif str(reference) in library_entries():
+                entries[str(reference)] = library_entries()[str(reference)]
             else:
-                raise ValueError(f"'{str(one)[:80]}' is no key of the bundled entries")
+                raise ValueError(
+                    f"'{str(reference)[:80]}' is no key of the bundled entries"
+                )
     except ValueError as error:
         return Cited(name, licence, why=str(error), samples=samples)
     return Cited(name, licence, entries, samples=samples)
@@ -358,20 +362,20 @@ def escape(text: str) -> str:
     """A text of anybody's as LaTeX: no command in it counts; letters that plain LaTeX cannot set
     are named by their codes.
     """
-    out: list[str] = []
+    pieces: list[str] = []
     for sign in text[:500]:
         if sign in _SPECIAL:
-            out.append(_SPECIAL[sign])
+            pieces.append(_SPECIAL[sign])
         elif " " <= sign <= "~":
-            out.append(sign)
+            pieces.append(sign)
         elif sign.isspace():
-            out.append(" ")
+            pieces.append(" ")
         else:
             near = (
                 unicodedata.normalize("NFKD", sign).encode("ascii", "ignore").decode()
             )
-            out.append(near if near.isalnum() else f"U+{ord(sign):04X} ")
-    return "".join(out).strip()
+            pieces.append(near if near.isalnum() else f"U+{ord(sign):04X} ")
+    return "".join(pieces).strip()
 
 
 def _plain(text: str) -> str:

@@ -112,8 +112,8 @@ def compile_task(
                     *file.slices,
                     *(
                         key
-                        for one in metrics
-                        for key in slice_keys(one.kind, one.options)
+                        for metric in metrics
+                        for key in slice_keys(metric.kind, metric.options)
                     ),
                 ]
             )
@@ -151,10 +151,10 @@ def copies_hint(file: schema.TaskFile) -> str:
 def _with_revisions(file: schema.TaskFile) -> schema.TaskFile:
     """The file with the commits of datasets that are kept as they were first fetched."""
 
-    def pinned(one: schema.Dataset) -> schema.Dataset:
-        if one.hub is None or one.revision != FIRST_FETCH:
-            return one
-        return one.model_copy(update={"revision": first_fetched(one.hub)})
+    def pinned(dataset: schema.Dataset) -> schema.Dataset:
+        if dataset.hub is None or dataset.revision != FIRST_FETCH:
+            return dataset
+        return dataset.model_copy(update={"revision": first_fetched(dataset.hub)})
 
     prompt = file.prompt
     shots = file.prompt.few_shot
@@ -185,33 +185,35 @@ class _Data:
         self.renderer = renderer
         self.scorers = scorers
         self.strategy = strategy
-        known = plain(file.metadata)
+        metadata = plain(file.metadata)
         self.defaults = {
-            name: known[name]
+            name: metadata[name]
             for name in KNOWN_METADATA
-            if isinstance(known.get(name), str | int | float)
+            if isinstance(metadata.get(name), str | int | float)
         }
 
     def load(self) -> tuple[FileSamples, FileSamples | None]:
         """The samples and the pool, if there are shots."""
         samples, pool = self._loaded()
-        for one in (samples, pool):
-            if one is not None:
-                one.keep()
+        for source in (samples, pool):
+            if source is not None:
+                source.keep()
         return samples, pool
 
     def _loaded(self) -> tuple[FileSamples, FileSamples | None]:
         file = self.file
         shots = self.file.prompt.few_shot
-        own: tuple[KeyPath, ...] = (("dataset",), ("where",), ("sample",))
+        own_paths: tuple[KeyPath, ...] = (("dataset",), ("where",), ("sample",))
         if shots is None or shots.count == 0:
             return (
-                self._opened(file.dataset, file.where, file.sample, own, self._check),
+                self._opened(
+                    file.dataset, file.where, file.sample, own_paths, self._check
+                ),
                 None,
             )
         if shots.dataset is None and shots.where is None:
             samples = self._opened(
-                file.dataset, file.where, file.sample, own, self._check
+                file.dataset, file.where, file.sample, own_paths, self._check
             )
             self._draw_from(samples, shots)
             if not samples.known:
@@ -228,7 +230,9 @@ class _Data:
         pool = self._opened(dataset, shots.where, sample, places, self.renderer.shot)
         self._draw_from(pool, shots)
         return (
-            self._opened(file.dataset, file.where, file.sample, own, self._check, pool),
+            self._opened(
+                file.dataset, file.where, file.sample, own_paths, self._check, pool
+            ),
             pool,
         )
 
@@ -326,9 +330,9 @@ def _resolved(
     """Everything that decides what is asked and how it is scored, defaults filled in, as plain
     JSON.
     """
-    out = file.model_dump(exclude_none=True)
-    out["dataset"] = _data(out["dataset"], samples)
-    prompt = out["prompt"]
+    resolved = file.model_dump(exclude_none=True)
+    resolved["dataset"] = _data(resolved["dataset"], samples)
+    prompt = resolved["prompt"]
     if not prompt["fields"]:
         del prompt["fields"]
     prompt.update(user=user_template(file), assistant=shot_template(file), format=form)
@@ -338,18 +342,18 @@ def _resolved(
         prompt["few_shot"]["dataset"] = _data(
             prompt["few_shot"].get("dataset", {}), pool
         )
-    out["answer"] = {"mode": file.answer.mode}
+    resolved["answer"] = {"mode": file.answer.mode}
     if file.answer.column is not None:
-        out["answer"]["column"] = file.answer.column
+        resolved["answer"]["column"] = file.answer.column
     if file.answer.mode == "generate":
-        out["answer"] |= {"draws": file.answer.draws, **recorded_drawing(drawing)}
-    out.pop("strategy", None)
-    out |= recorded_strategy(file)
-    out["scorers"] = [
+        resolved["answer"] |= {"draws": file.answer.draws, **recorded_drawing(drawing)}
+    resolved.pop("strategy", None)
+    resolved |= recorded_strategy(file)
+    resolved["scorers"] = [
         {"name": scorer.name, "use": scorer.kind, "options": dict(scorer.options)}
         for scorer in scorers
     ]
-    out["metrics"] = [
+    resolved["metrics"] = [
         {
             "name": metric.label,
             "use": metric.kind,
@@ -359,8 +363,8 @@ def _resolved(
         for metric in metrics
     ]
     if definition.variables:
-        out["variables"] = dict(definition.variables)
-    return dict(plain(out))
+        resolved["variables"] = dict(definition.variables)
+    return dict(plain(resolved))
 
 
 def _data(dataset: dict[str, Any], samples: SampleSource) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from evalwright.tasks.overrides import nested
 from evalwright.tasks.samples import KNOWN_METADATA
 from evalwright.tasks.schema import Sample
 from evalwright.tasks.templates import other_separator
-from evalwright.tasks.yaml_files import shown
+from evalwright.tasks.yaml_files import shown_path
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "input": ("input", "question", "prompt", "query", "instruction"),
@@ -96,7 +96,7 @@ def named_columns(pairs: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises DatasetError for a role that there is not.
     """
-    out: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     for role, column in pairs.items():
         if role not in COLUMNS:
             near = closest(role, COLUMNS)
@@ -106,8 +106,8 @@ def named_columns(pairs: Mapping[str, Any]) -> dict[str, Any]:
                 else f"Known: {', '.join(COLUMNS)}."
             )
             raise DatasetError(f"A column cannot be '{role}'. {hint}")
-        out[f"columns.{role}"] = str(column)
-    return out
+        overrides[f"columns.{role}"] = str(column)
+    return overrides
 
 
 def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -118,30 +118,38 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
     is then what is expected. Raises DatasetError where no column has the question, or nothing says
     how answers are scored.
     """
-    wanted = nested(overrides or {})
-    known = columns_of(path)
-    named = wanted.get("columns") or {}
-    found = _found(known, named, path)
-    choices = _choices(known)
-    generate = bool(choices) or (wanted.get("answer") or {}).get("mode") == "generate"
-    if generate and "target" not in found and found.get("answer") == "answer":
-        found["target"] = found["answer"]
-    if "input" not in found and "input" not in (wanted.get("sample") or {}):
-        other = other_separator(known)
+    settings = nested(overrides or {})
+    columns = columns_of(path)
+    named = settings.get("columns") or {}
+    column_by_role = _columns_by_role(columns, named, path)
+    choices = _choices(columns)
+    generate = bool(choices) or (settings.get("answer") or {}).get("mode") == "generate"
+    if (
+        generate
+        and "target" not in column_by_role
+        and column_by_role.get("answer") == "answer"
+    ):
+        column_by_role["target"] = column_by_role["answer"]
+    if "input" not in column_by_role and "input" not in (settings.get("sample") or {}):
+        separator_hint = other_separator(columns)
+        how_to_name_it = (
+            "Name it: --column input=NAME (of `evalwright tasks`: -T"
+            " columns.input=NAME)."
+        )
         raise DatasetError(
-            f"No column of '{shown(path)}' has a name that says that it holds the"
+            f"No column of '{shown_path(path)}' has a name that says that it holds the"
             f" question ({', '.join(COLUMNS['input'])}). Its "
-            f"columns: {listed(known)}{other}."
-            f" {'' if other else 'Name it: --column input=NAME (of `evalwright tasks`: -T columns.input=NAME).'}"
+            f"columns: {listed(columns)}{separator_hint}."
+            f" {'' if separator_hint else how_to_name_it}"
         )
     sample: dict[str, Any] = {
         role: _cell(column)
-        for role, column in found.items()
+        for role, column in column_by_role.items()
         if role in ("input", "target")
     }
     prompt = "{{ input }}"
-    if "passages" in found:
-        sample["passages"] = [_cell(found["passages"])]
+    if "passages" in column_by_role:
+        sample["passages"] = [_cell(column_by_role["passages"])]
         prompt = "{{ passages[0].text }}\n\n{{ input }}"
     if choices:
         listing = len(choices) == 1
@@ -151,20 +159,27 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
             else list(map(_cell, choices))
         )
         prompt = prompt.replace("{{ input }}", LETTERED)
-    given = "answer" in found and not generate
+    has_given_answers = "answer" in column_by_role and not generate
     image_note = ""
-    if "images" in found:
+    if "images" in column_by_role:
         is_named = bool(named.get("images"))
         image_note = _why_images_are_not_sent(
-            path, found["images"], given=given, is_named=is_named
+            path,
+            column_by_role["images"],
+            has_given_answers=has_given_answers,
+            is_named=is_named,
         )
     if image_note:
-        del found["images"]
-    used = {role: column for role, column in found.items() if role != "answer" or given}
+        del column_by_role["images"]
+    used = {
+        role: column
+        for role, column in column_by_role.items()
+        if role != "answer" or has_given_answers
+    }
     if choices:
         used["choices"] = "/".join(choices)
-    taken = {*found.values(), *choices, *_OWN}
-    others = [column for column in known if column not in taken]
+    used_columns = {*column_by_role.values(), *choices, *_OWN}
+    others = [column for column in columns if column not in used_columns]
     sample["metadata"] = {
         column: f"{{{{ row.get({column!r}) }}}}" for column in others[:_MOST_METADATA]
     }
@@ -179,11 +194,15 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         "sample": sample,
         "prompt": {
             "user": prompt,
-            **({"images": _cell(found["images"])} if "images" in found else {}),
+            **(
+                {"images": _cell(column_by_role["images"])}
+                if "images" in column_by_role
+                else {}
+            ),
         },
         "answer": (
-            {"mode": "given", "column": found["answer"]}
-            if given
+            {"mode": "given", "column": column_by_role["answer"]}
+            if has_given_answers
             else {"mode": "generate"}
         ),
         "metadata": {
@@ -192,8 +211,8 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
         },
         "scorers": (
             ["choice"]
-            if choices and "target" in found
-            else _scorers(path, found, wanted, known)
+            if choices and "target" in column_by_role
+            else _scorers(path, column_by_role, settings, columns)
         ),
     }
 
@@ -231,35 +250,43 @@ def answers_beside(definition: Mapping[str, Any], named: str = "") -> AnswerColu
     return AnswerColumns(expected="", unused="")
 
 
-def _found(known: list[str], named: Mapping[str, Any], path: Path) -> dict[str, str]:
+def _columns_by_role(
+    columns: list[str], named: Mapping[str, Any], path: Path
+) -> dict[str, str]:
     for role, column in named.items():
-        if column and column not in known:
-            near = closest(column, known)
-            hint = f"Did you mean '{near[0]}'?" if near else f"It has: {listed(known)}."
-            raise DatasetError(
-                f"'{shown(path)}' has no column '{column}'"
-                f" ({role}){other_separator(known)}. {hint}"
+        if column and column not in columns:
+            near = closest(column, columns)
+            hint = (
+                f"Did you mean '{near[0]}'?" if near else f"It has: {listed(columns)}."
             )
-    by_fold = _by_fold(known)
-    found = {role: str(column) for role, column in named.items() if column}
+            raise DatasetError(
+                f"'{shown_path(path)}' has no column '{column}'"
+                f" ({role}){other_separator(columns)}. {hint}"
+            )
+    by_fold = _by_fold(columns)
+    column_by_role = {role: str(column) for role, column in named.items() if column}
     for role, names in COLUMNS.items():
         column = next((by_fold[name] for name in names if name in by_fold), None)
-        if role not in named and column is not None and column not in found.values():
-            found[role] = column
-    return found
+        if (
+            role not in named
+            and column is not None
+            and column not in column_by_role.values()
+        ):
+            column_by_role[role] = column
+    return column_by_role
 
 
 def _why_images_are_not_sent(
-    path: Path, column: str, *, given: bool, is_named: bool
+    path: Path, column: str, *, has_given_answers: bool, is_named: bool
 ) -> str:
     """A sentence on a column that is named like one of images and is not used as such; "" where it
     is used.
 
-    given: whether the answers are those in the file. is_named: whether a person said that the
-    column has images.
+    has_given_answers: whether the answers are those in the file. is_named: whether a person said
+    that the column has images.
     """
     begins = f"Warning: the column '{printable(column)[:60]}' is not sent as images"
-    if given:
+    if has_given_answers:
         return (
             f"{begins}, because the answers are those in the file and no model is asked"
             " for new ones. To ask one: --model NAME."
@@ -302,19 +329,19 @@ def _looks_like_image(cell: Any, folder: Path) -> bool:
         return False
 
 
-def _by_fold(known: list[str]) -> dict[str, str]:
+def _by_fold(columns: list[str]) -> dict[str, str]:
     """The columns by their names in lower case and without spaces; the first of equal ones."""
     return {
         column.strip().casefold().replace(" ", "_"): column
-        for column in reversed(known)
+        for column in reversed(columns)
     }
 
 
-def _choices(known: list[str]) -> list[str]:
+def _choices(columns: list[str]) -> list[str]:
     """The columns with the options of a question: one with lists, or one for each option, in the
     order of letters or numbers.
     """
-    by_fold = _by_fold(known)
+    by_fold = _by_fold(columns)
     for name in ("choices", "options"):
         if name in by_fold:
             return [by_fold[name]]
@@ -334,21 +361,24 @@ def _choices(known: list[str]) -> list[str]:
 
 
 def _scorers(
-    path: Path, found: Mapping[str, str], wanted: Mapping[str, Any], known: list[str]
+    path: Path,
+    column_by_role: Mapping[str, str],
+    settings: Mapping[str, Any],
+    columns: list[str],
 ) -> list[Any]:
-    if "scorers" in wanted or "target" in found:
+    if "scorers" in settings or "target" in column_by_role:
         return ["short-answer"]
     new_answers = ""
-    if found.get("answer") == "answer":
+    if column_by_role.get("answer") == "answer":
         new_answers = (
             "name a --model, of whose answers the column 'answer' is then what is"
             " expected, "
         )
     raise DatasetError(
-        f"Nothing says how the answers of '{shown(path)}' are scored: say what a good"
+        f"Nothing says how the answers of '{shown_path(path)}' are scored: say what a good"
         f' answer is with --rubric "..." (and --judge), {new_answers}or name the'
         " column of what is expected with --column target=NAME (of `evalwright tasks`:"
-        f" -T columns.target=NAME). Its columns: {listed(known)}."
+        f" -T columns.target=NAME). Its columns: {listed(columns)}."
     )
 
 
@@ -367,5 +397,5 @@ def columns_of(path: Path) -> list[str]:
     """The columns of the first row."""
     first = next(file_rows(path), None)
     if first is None:
-        raise DatasetError(f"The data file '{shown(path)}' has no rows.")
+        raise DatasetError(f"The data file '{shown_path(path)}' has no rows.")
     return [str(column) for column in first]

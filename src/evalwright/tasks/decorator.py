@@ -43,17 +43,19 @@ class Registered:
     base: Path = Path()
 
     def make(self, chat: bool) -> Task | Mapping[str, Any]:
-        """Call the function; one with a parameter `chat` is told whether the model takes messages."""
+        """Call the function; one with a parameter `chat` is told whether the model takes
+        messages.
+        """
         from evalwright.core.tasks import Task
 
         wants_chat = "chat" in inspect.signature(self.function).parameters
-        made = self.function(chat=chat) if wants_chat else self.function()
-        if not isinstance(made, Task | Mapping):
+        task = self.function(chat=chat) if wants_chat else self.function()
+        if not isinstance(task, Task | Mapping):
             raise TaskError(
                 f"The task '{self.name}' must return a Task or a mapping in the task"
-                f" file's schema, not {type(made).__name__}."
+                f" file's schema, not {type(task).__name__}."
             )
-        return made
+        return task
 
 
 _registered: dict[str, Registered] = {}
@@ -67,11 +69,27 @@ def task(
     language: str = "",
     domain: str = "",
 ) -> Callable[[Function], Function]:
-    """Register a function that gives a Task or a definition mapping.
+    """Register a function that returns a task.
 
-    The function takes nothing, or `chat`. Raises ConfigurationError at registration where the name
-    or the signature does not fit. The first line of the docstring is the description, unless one is
-    given.
+    The function takes no argument, or one called `chat`, which says whether the model takes
+    messages. It returns a Task, or a mapping with the keys of a task file::
+
+        @task("capitals", description="Capitals of the world.")
+        def capitals():
+            return {"dataset": {"rows": [{"input": "Capital of France?", "target": "Paris"}]}}
+
+    Args:
+        name: the name to run it by.
+        description: one line for lists; without it, the first line of the docstring.
+        version: the task's version; change it whenever scores may change.
+        language: language code for lists, such as "ko".
+        domain: field for lists, such as "geography".
+
+    Returns:
+        The decorator.
+
+    Raises:
+        ConfigurationError: the name or the function's parameters do not fit; when registering.
     """
 
     def register(function: Function) -> Function:
@@ -107,12 +125,12 @@ def from_entry_point(name: str) -> Registered | None:
     if target is None:
         return None
     loaded = resolve_name(target)
-    found = _registered.get(name)
-    if found is None:
+    entry = _registered.get(name)
+    if entry is None:
         _check(name, loaded)
-        found = Registered(name, loaded, base=_folder(loaded))
-        _registered[name] = found
-    return found
+        entry = Registered(name, loaded, base=_folder(loaded))
+        _registered[name] = entry
+    return entry
 
 
 def _check(name: str, function: TaskFunction) -> None:

@@ -46,13 +46,13 @@ def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
     here = document.files[0].resolve() if document.files else None
     if here is not None:
         chain = (*chain, here)
-    given = document.value.get("include")
-    if given is None:
+    includes = document.value.get("include")
+    if includes is None:
         return document
-    names = given if isinstance(given, list) else [given]
-    whole = Document({}, document.name, document.base)
+    names = includes if isinstance(includes, list) else [includes]
+    combined = Document({}, document.name, document.base)
     for index, name in enumerate(names):
-        at: KeyPath = ("include", index) if isinstance(given, list) else ("include",)
+        at: KeyPath = ("include", index) if isinstance(includes, list) else ("include",)
         if not isinstance(name, str):
             raise document.error(
                 at, f"`include` is a file name or a list of them, not {kind_of(name)}."
@@ -66,12 +66,12 @@ def with_includes(document: Document, chain: tuple[Path, ...] = ()) -> Document:
             raise document.error(
                 at, f"the file '{name}' to include does not exist beside this one."
             )
-        whole = merge(whole, with_includes(read_document(target), chain))
-    own = replace(
+        combined = merge(combined, with_includes(read_document(target), chain))
+    own_document = replace(
         document,
         value={key: item for key, item in document.value.items() if key != "include"},
     )
-    return merge(whole, own)
+    return merge(combined, own_document)
 
 
 def merge(base: Document, over: Document) -> Document:
@@ -92,38 +92,38 @@ def merge(base: Document, over: Document) -> Document:
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """A mapping over another, key by key all the way down."""
-    out = dict(base)
+    combined = dict(base)
     for key, value in over.items():
-        below = out.get(key)
+        below = combined.get(key)
         if key == "strategy" and isinstance(value, Mapping):
             below = _below_strategy(below, value)
-        out[key] = (
+        combined[key] = (
             merged(below, value)
             if isinstance(below, Mapping) and isinstance(value, Mapping)
             else value
         )
-    return out
+    return combined
 
 
 def _below_strategy(below: Any, over: Mapping[str, Any]) -> Any:
     """The strategy that another is put over: its options, unless it is another strategy."""
-    own = {"name": below} if isinstance(below, str) else below
-    same = isinstance(own, Mapping) and over.get("name", own.get("name")) == own.get(
-        "name"
-    )
-    return own if same else None
+    strategy = {"name": below} if isinstance(below, str) else below
+    same = isinstance(strategy, Mapping) and over.get(
+        "name", strategy.get("name")
+    ) == strategy.get("name")
+    return strategy if same else None
 
 
 def expand(document: Document) -> list[Definition]:
     """One definition per row of `for_each`, or the one that the document is."""
-    each = document.value.get("for_each")
+    for_each = document.value.get("for_each")
     value = {name: item for name, item in document.value.items() if name != "for_each"}
     plain = replace(document, value=value)
-    if each is None:
+    if for_each is None:
         return [Definition(plain)]
     members: list[Definition] = []
     seen: dict[str, Mapping[str, Any]] = {}
-    for variables in _variables(document, each):
+    for variables in _variables(document, for_each):
         member = Definition(filled(plain, variables), variables)
         if member.name in seen:
             raise document.error(
@@ -137,7 +137,7 @@ def expand(document: Document) -> list[Definition]:
     return members
 
 
-def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
+def _variables(document: Document, for_each: Any) -> list[dict[str, Any]]:
     """The rows of `for_each`: a list of mappings, a mapping of lists (every combination), or a
     table file.
     """
@@ -145,22 +145,24 @@ def _variables(document: Document, each: Any) -> list[dict[str, Any]]:
     rows: Sequence[Any]
     if (table := table_file(document)) is not None:
         rows = _table(document, document.allowed((*at, "table"), table))
-    elif isinstance(each, Mapping):
-        for name, values in each.items():
+    elif isinstance(for_each, Mapping):
+        for name, values in for_each.items():
             if not isinstance(values, list):
                 raise document.error(
                     (*at, name),
                     f"`for_each.{name}` is a list of values, not {kind_of(values)}.",
                 )
-        combined = itertools.islice(itertools.product(*each.values()), _MAX_MEMBERS + 1)
-        rows = [dict(zip(each, values, strict=True)) for values in combined]
-    elif isinstance(each, list):
-        rows = each
+        combined = itertools.islice(
+            itertools.product(*for_each.values()), _MAX_MEMBERS + 1
+        )
+        rows = [dict(zip(for_each, values, strict=True)) for values in combined]
+    elif isinstance(for_each, list):
+        rows = for_each
     else:
         raise document.error(
             at,
             "`for_each` is a mapping of lists, or a list of mappings, not"
-            f" {kind_of(each)}.",
+            f" {kind_of(for_each)}.",
         )
     if not rows:
         raise document.error(at, "`for_each` is empty, so the file has no task.")
@@ -202,13 +204,13 @@ def _table(document: Document, path: Path) -> list[dict[str, Any]]:
 
 def table_file(document: Document) -> Path | None:
     """The file that `for_each` reads, if any; the index watches it."""
-    each = document.value.get("for_each")
+    for_each = document.value.get("for_each")
     if (
-        isinstance(each, Mapping)
-        and set(each) == {"table"}
-        and isinstance(each["table"], str)
+        isinstance(for_each, Mapping)
+        and set(for_each) == {"table"}
+        and isinstance(for_each["table"], str)
     ):
-        return document.folder(("for_each", "table")) / each["table"]
+        return document.folder(("for_each", "table")) / for_each["table"]
     return None
 
 
@@ -246,11 +248,11 @@ def _filled(
         if error.missing:
             near = closest(error.missing, variables)
             hint = f"; did you mean '{near[0]}'?" if near else ""
-            known = ", ".join(variables)
+            variable_names = ", ".join(variables)
             raise document.error(
                 path,
                 f"`for_each` has no variable '{error.missing}'{hint or '.'} It has:"
-                f" {known}.",
+                f" {variable_names}.",
             ) from None
         raise document.error(path, f"{error}.") from None
 

@@ -155,20 +155,20 @@ def register(name: str, dialect: Dialect) -> None:
 
 def names() -> list[str]:
     """All dialects, sorted."""
-    return sorted({*_registered, *_known()})
+    return sorted({*_registered, *_all_dialects()})
 
 
 def is_dialect(name: str) -> bool:
     """Whether a dialect has that name."""
-    return name in _registered or name in _known()
+    return name in _registered or name in _all_dialects()
 
 
 def dialect(name: str) -> Dialect:
     """The dialect of that name. Raises UnknownName with the closest ones."""
     if name not in _registered:
-        if name not in _known():
+        if name not in _all_dialects():
             raise UnknownName("dialect", name, names(), f"Known: {', '.join(names())}.")
-        _registered[name] = resolve_name(_known()[name])
+        _registered[name] = resolve_name(_all_dialects()[name])
     return _registered[name]
 
 
@@ -176,16 +176,16 @@ def named(task: str) -> tuple[Dialect, str] | None:
     """The dialect that a task's name begins with, and the rest of the name; None for a task of
     ours.
     """
-    head, colon, rest = task.partition(":")
-    return (dialect(head), rest) if colon and is_dialect(head) else None
+    head, colon, task_name = task.partition(":")
+    return (dialect(head), task_name) if colon and is_dialect(head) else None
 
 
 def dialect_of_file(keys: Collection[str]) -> tuple[str, str] | None:
     """The dialect whose task file has one of these keys, and the key; None where none has."""
     for name in DIALECTS:
-        own: Collection[str] = getattr(dialect(name), "keys", ())
-        if found := next((key for key in keys if key in own), None):
-            return name, found
+        dialect_keys: Collection[str] = getattr(dialect(name), "keys", ())
+        if key := next((key for key in keys if key in dialect_keys), None):
+            return name, key
     return None
 
 
@@ -238,5 +238,5 @@ def check_used(
 
 
 @lru_cache(maxsize=1)
-def _known() -> Mapping[str, str]:
+def _all_dialects() -> Mapping[str, str]:
     return {**offered("evalwright.dialects"), **DIALECTS}

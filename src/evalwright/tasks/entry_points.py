@@ -15,7 +15,7 @@ def offered(group: str) -> dict[str, str]:
     """Name -> "module:attribute" of a group's entry points, in the order of the import path; the
     first of a name counts.
     """
-    found: dict[str, str] = {}
+    targets: dict[str, str] = {}
     for folder in sys.path:
         with suppress(OSError):
             for item in os.scandir(folder or "."):
@@ -23,8 +23,8 @@ def offered(group: str) -> dict[str, str]:
                     for name, target in _read(
                         Path(item.path, "entry_points.txt"), group
                     ):
-                        found.setdefault(name, target)
-    return found
+                        targets.setdefault(name, target)
+    return targets
 
 
 def _read(path: Path, group: str) -> list[tuple[str, str]]:

@@ -111,10 +111,10 @@ class Shots:
         content = without_id(sample.row)
         chosen: list[Shot] = []
         position = 0
-        own: list[int] = []
+        own_positions: list[int] = []
         # First the plain draw; the places of shots that are the question are filled from the rest
         # of the order.
-        while len(chosen) < self.count or own:
+        while len(chosen) < self.count or own_positions:
             if position == len(drawn):
                 index = next(order, None)
                 if index is None:
@@ -129,20 +129,20 @@ class Shots:
             is_own = shot.user == user or (bool(content) and shot.content == content)
             if len(chosen) < self.count:
                 if is_own:
-                    own.append(len(chosen))
+                    own_positions.append(len(chosen))
                 chosen.append(shot)
             elif not is_own:
-                chosen[own.pop(0)] = shot
+                chosen[own_positions.pop(0)] = shot
         shared = self.select != "per-sample" and position == self.count
         return chosen, group if shared else None
 
     def _shot(self, index: int) -> Shot:
-        found = self._rendered.get(index)
-        if found is None:
+        shot = self._rendered.get(index)
+        if shot is None:
             if len(self._rendered) >= _CACHED:
                 self._rendered.clear()
-            found = self._rendered[index] = self._render(self.pool[index])
-        return found
+            shot = self._rendered[index] = self._render(self.pool[index])
+        return shot
 
     def _size(self, group: str) -> int:
         return len(self._groups.get(group, ())) if self.same else len(self.pool)

@@ -33,10 +33,10 @@ def place_of(path: Path) -> Path:
     if why := why_not_local(path):
         raise OSError(errno.EINVAL, why)
     real = Path(os.path.realpath(path))
-    own = (
+    start = (
         Path.cwd() if not path.is_absolute() and ".." not in path.parts else path.parent
     )
-    folder = Path(os.path.realpath(own))
+    folder = Path(os.path.realpath(start))
     if not real.is_relative_to(folder):
         raise OSError(
             errno.ELOOP,
@@ -53,15 +53,17 @@ def is_within(path: Path, *folders: Path) -> bool:
     there (`.env`, `.git/`).
     """
     try:
-        found = path.resolve()
+        resolved = path.resolve()
         inner = [
-            found.relative_to(one)
-            for one in map(Path.resolve, folders)
-            if found.is_relative_to(one)
+            resolved.relative_to(folder)
+            for folder in map(Path.resolve, folders)
+            if resolved.is_relative_to(folder)
         ]
     except (OSError, RuntimeError, ValueError):
         return False
-    return any(not any(part.startswith(".") for part in one.parts) for one in inner)
+    return any(
+        not any(part.startswith(".") for part in relative.parts) for relative in inner
+    )
 
 
 def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
@@ -83,10 +85,10 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
     )
     temporary.unlink(missing_ok=True)
     try:
-        with open_private(temporary, "xb") if private else temporary.open("xb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
+        with open_private(temporary, "xb") if private else temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         if target.is_file():
             shutil.copymode(target, temporary)
         temporary.replace(target)
@@ -125,7 +127,7 @@ def check_file(path: Path) -> None:
         ConfigurationError, f"'{printable(str(path))}' cannot be written", _UNUSABLE
     ):
         real = place_of(path)
-        folder = next(one for one in real.parents if one.exists())
+        folder = next(parent for parent in real.parents if parent.exists())
         if real.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
         if not folder.is_dir():
@@ -148,7 +150,7 @@ def read_file(path: Path) -> bytes:
 @contextmanager
 def failing_as(
     kind: type[EvalwrightError],
-    said: str,
+    message: str,
     caught: type[Exception] | tuple[type[Exception], ...] = OSError,
 ) -> Iterator[None]:
     """Around what may fail so: what is caught becomes an error of that kind, in which the reason
@@ -157,7 +159,9 @@ def failing_as(
     try:
         yield
     except caught as error:
-        raise kind(f"{said}: {getattr(error, 'strerror', None) or error}.") from error
+        raise kind(
+            f"{message}: {getattr(error, 'strerror', None) or error}."
+        ) from error
 
 
 def read_json(path: Path, kind: type[EvalwrightError], called: str) -> Any:

@@ -37,7 +37,10 @@ class Condition:
 
 
 def read_conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
-    """Conditions from "key=value" and "key!=value", each once, sorted. Raises ConfigurationError."""
+    """Conditions from "key=value" and "key!=value", each once, sorted.
+
+    Raises ConfigurationError.
+    """
     return tuple(sorted({_condition(text) for text in texts}))
 
 
@@ -81,19 +84,23 @@ def filtered(tasks: Sequence[Task], conditions: Sequence[Condition]) -> Filtered
             f"No sample of {_named([task.name for task in tasks])} matches"
             f" {' and '.join(map(str, conditions))} together."
         )
-    where = [str(one) for one in conditions]
-    kept = []
+    where = [str(condition) for condition in conditions]
+    kept_tasks = []
     left_out = []
     for task, rows in zip(tasks, chosen, strict=True):
         if not rows:
             left_out.append(task.name)
             continue
-        said = {"filter": {"where": where, "kept": len(rows), "of": len(task.samples)}}
+        filter_record = {
+            "filter": {"where": where, "kept": len(rows), "of": len(task.samples)}
+        }
         samples = ChosenSamples(task.samples, rows, where)
-        kept.append(
-            replace(task, samples=samples, definition={**task.definition, **said})
+        kept_tasks.append(
+            replace(
+                task, samples=samples, definition={**task.definition, **filter_record}
+            )
         )
-    return Filtered(tuple(kept), tuple(left_out))
+    return Filtered(tuple(kept_tasks), tuple(left_out))
 
 
 def _choose(
@@ -107,9 +114,9 @@ def _choose(
     rows = array("q")
     for index, sample in enumerate(samples):
         for key, value in sample.metadata.items():
-            found = counts.setdefault(str(key), Counter())
-            if len(found) < 10_000:
-                found.update(_values(value))
+            value_counts = counts.setdefault(str(key), Counter())
+            if len(value_counts) < 10_000:
+                value_counts.update(_values(value))
         if meets(sample.metadata, conditions):
             rows.append(index)
     return rows
@@ -120,14 +127,14 @@ def meets(metadata: Mapping[str, Any], conditions: Sequence[Condition]) -> bool:
 
     A key that is not there has no value, so it is unequal to each.
     """
-    wanted: dict[str, bool] = {}
-    for one in conditions:
-        there = one.value in _values(metadata.get(one.key))
-        if one.equal:
-            wanted[one.key] = wanted.get(one.key, False) or there
+    met_by_key: dict[str, bool] = {}
+    for condition in conditions:
+        there = condition.value in _values(metadata.get(condition.key))
+        if condition.equal:
+            met_by_key[condition.key] = met_by_key.get(condition.key, False) or there
         elif there:
             return False
-    return all(wanted.values())
+    return all(met_by_key.values())
 
 
 def _values(value: Any) -> list[str]:
@@ -135,7 +142,7 @@ def _values(value: Any) -> list[str]:
     if value is None or value == "":
         return []
     if isinstance(value, list | tuple):
-        return list(dict.fromkeys(str(one) for one in value))
+        return list(dict.fromkeys(str(member) for member in value))
     if isinstance(value, bool):
         return ["true" if value else "false"]
     return [str(value)]
@@ -146,46 +153,48 @@ def _check_known(
     counts: Mapping[str, Counter[str]],
     names: Sequence[str],
 ) -> None:
-    for one in conditions:
-        if one.key not in counts:
-            meant = _meant(one.key, counts)
-            known = ", ".join(
-                f"{key} ({len(found):,})" for key, found in sorted(counts.items())
+    for condition in conditions:
+        if condition.key not in counts:
+            meant = _meant(condition.key, counts)
+            keys = ", ".join(
+                f"{key} ({len(value_counts):,})"
+                for key, value_counts in sorted(counts.items())
             )
             there = (
-                f" There are (with numbers of values): {known}."
-                if known
+                f" There are (with numbers of values): {keys}."
+                if keys
                 else " They have no metadata."
             )
             raise ConfigurationError(
-                f"No sample of {_named(names)} has metadata '{one.key}'.{meant}{there}"
-                f" ({one})"
+                f"No sample of {_named(names)} has metadata '{condition.key}'.{meant}{there}"
+                f" ({condition})"
             )
-        found = counts[one.key]
-        if one.value not in found:
-            meant = _meant(one.value, found)
+        value_counts = counts[condition.key]
+        if condition.value not in value_counts:
+            meant = _meant(condition.value, value_counts)
             raise ConfigurationError(
-                f"No sample of {_named(names)} has {one.key} '{one.value}'.{meant}"
-                f" There are: {_counted(found)}. ({one})"
+                f"No sample of {_named(names)} has {condition.key} '{condition.value}'.{meant}"
+                f" There are: {_counted(value_counts)}. ({condition})"
             )
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
-    near = closest(name, known)
+def _meant(name: str, names: Iterable[str]) -> str:
+    near = closest(name, names)
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
-def _counted(found: Counter[str]) -> str:
-    shown = ", ".join(
-        f"{value[:60]} ({count:,})" for value, count in found.most_common(_MOST_SHOWN)
+def _counted(value_counts: Counter[str]) -> str:
+    listing = ", ".join(
+        f"{value[:60]} ({count:,})"
+        for value, count in value_counts.most_common(_MOST_SHOWN)
     )
-    more = len(found) - _MOST_SHOWN
-    return f"{shown}, and {more:,} more" if more > 0 else shown
+    more = len(value_counts) - _MOST_SHOWN
+    return f"{listing}, and {more:,} more" if more > 0 else listing
 
 
 def _named(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:6])
-    return f"{shown} and {len(names) - 6} more tasks" if len(names) > 6 else shown
+    listing = ", ".join(f"'{name}'" for name in names[:6])
+    return f"{listing} and {len(names) - 6} more tasks" if len(names) > 6 else listing
 
 
 class ChosenSamples:

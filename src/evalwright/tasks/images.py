@@ -58,9 +58,13 @@ class RowImages:
     of.
     """
 
-    def __init__(self, given: Any, document: Document, dataset: Dataset) -> None:
+    def __init__(self, template: Any, document: Document, dataset: Dataset) -> None:
         self._render = Placed(
-            templates.structure, given, "prompt.images", document, ("prompt", "images")
+            templates.structure,
+            template,
+            "prompt.images",
+            document,
+            ("prompt", "images"),
         )
         self._folders = _folders(document, dataset)
         self._dataset = dataset
@@ -78,14 +82,14 @@ class RowImages:
 
     def __call__(self, context: Mapping[str, Any]) -> tuple[Image, ...]:
         """The images of one row, in their order. Raises RowError."""
-        found = self._render(context)
-        named = found if isinstance(found, list | tuple) else [found]
+        rendered = self._render(context)
+        named = rendered if isinstance(rendered, list | tuple) else [rendered]
         if len(named) > _MOST_IMAGES:
             raise RowError(
                 f"the row names {len(named)} images, and a prompt may have"
                 f" {_MOST_IMAGES}"
             )
-        return tuple(self._read(one) for one in named if one not in (None, ""))
+        return tuple(self._read(name) for name in named if name not in (None, ""))
 
     def _read(self, named: Any) -> Image:
         if isinstance(named, Mapping) and isinstance(data := named.get("bytes"), str):
@@ -117,7 +121,11 @@ class RowImages:
             except DatasetError as error:
                 raise DatasetError(f"{error} {self._obtain}".rstrip()) from None
             root = next(
-                (one.parent for one in path.parents if one.name == "snapshots"),
+                (
+                    parent.parent
+                    for parent in path.parents
+                    if parent.name == "snapshots"
+                ),
                 path.parent,
             )
         try:
@@ -179,10 +187,10 @@ def with_images(text: str, images: Sequence[Image]) -> str | tuple[Part, ...]:
     pieces = _MARKS.split(text)
     placed = [int(piece) for piece in pieces[1::2]]
     first = [image for place, image in enumerate(images) if place not in placed]
-    rest = [
+    content = [
         images[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)
     ]
-    return tuple(part for part in (*first, *rest) if part != "")
+    return tuple(part for part in (*first, *content) if part != "")
 
 
 def _content(path: Path, named: str) -> bytes:
@@ -200,38 +208,38 @@ def fetched(url: str) -> Image:
     """An image from an address, kept in the home folder: what was fetched once is not fetched
     again.
     """
-    shown = without_login(url).partition("?")[0]
+    printed_url = without_login(url).partition("?")[0]
     if urlsplit(url).scheme not in ("http", "https"):
         raise DatasetError(
-            f"The image '{_short(shown)}' has an address that is neither http nor"
+            f"The image '{_short(printed_url)}' has an address that is neither http nor"
             " https."
         )
     if not urls_allowed():
         raise DatasetError(
-            f"The row names an image by its address ({_short(shown)}): add"
+            f"The row names an image by its address ({_short(printed_url)}): add"
             f" --image-urls, or set {VARIABLE}=1, to allow that such images are"
             " fetched."
         )
-    kept = (
+    cached = (
         home_folder()
         / "images"
         / hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
     )
     with suppress(OSError):
-        return Image.read(ordinary(kept).read_bytes(), shown)
+        return Image.read(ordinary(cached).read_bytes(), printed_url)
     try:
         with _opener().open(url, timeout=_TIMEOUT) as reply:
             data = reply.read(MOST_BYTES + 1)
     except (OSError, ValueError, urllib.error.URLError) as error:
         reason = getattr(error, "reason", None) or error
         raise DatasetError(
-            f"The image {_short(shown)} cannot be fetched: {_short(str(reason), 200)}."
+            f"The image {_short(printed_url)} cannot be fetched: {_short(str(reason), 200)}."
         ) from None
-    image = Image.read(data, shown)
-    private_folder(kept.parent)
-    part = kept.with_name(f"{kept.name}.{os.getpid()}")
+    image = Image.read(data, printed_url)
+    private_folder(cached.parent)
+    part = cached.with_name(f"{cached.name}.{os.getpid()}")
     part.write_bytes(data)
-    part.replace(kept)
+    part.replace(cached)
     return image
 
 
@@ -251,5 +259,5 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def _short(text: str, most: int = 80) -> str:
-    shown = "".join(sign if sign.isprintable() else "?" for sign in text[:most])
-    return shown if len(text) <= most else f"{shown}..."
+    printable = "".join(sign if sign.isprintable() else "?" for sign in text[:most])
+    return printable if len(text) <= most else f"{printable}..."

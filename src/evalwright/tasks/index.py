@@ -62,11 +62,11 @@ class Entry:
 def find(text: str = "", *, folders: Sequence[str | Path] = ()) -> list[Entry]:
     """All entries, sorted by name; with `text`, those that have it in a name or description."""
     entries = TaskIndex(folders).entries()
-    wanted = text.lower()
+    lowered = text.lower()
     return [
         entry
         for entry in entries
-        if wanted
+        if lowered
         in "\n".join(
             (entry.name, entry.description, *entry.members, *entry.groups)
         ).lower()
@@ -95,8 +95,8 @@ class TaskIndex:
 
     def entries(self) -> list[Entry]:
         """All entries, sorted by name."""
-        found = [*self.files(), *self._python()]
-        return sorted(found, key=lambda entry: (entry.name, entry.path))
+        entries = [*self.files(), *self._python()]
+        return sorted(entries, key=lambda entry: (entry.name, entry.path))
 
     def names(self) -> list[str]:
         """Every name that can be asked for: tasks, members and groups."""
@@ -116,9 +116,11 @@ class TaskIndex:
         Raises TaskError where two files of the same standing define the task.
         """
         bundled = f"{LIBRARY}{os.sep}"
-        own = [entry for entry in self.files() if not entry.path.startswith(bundled)]
+        own_entries = [
+            entry for entry in self.files() if not entry.path.startswith(bundled)
+        ]
         for entries in (
-            own,
+            own_entries,
             [entry for entry in self.files() if entry.path.startswith(bundled)],
         ):
             exact = [entry for entry in entries if name in entry.members]
@@ -145,10 +147,15 @@ class TaskIndex:
 
     def _python(self) -> Iterator[Entry]:
         done = set()
-        for found in decorator.registered():
-            done.add(found.name)
-            about = found.description, found.version, found.language, found.domain
-            yield Entry(found.name, *about, members=(found.name,))
+        for registered in decorator.registered():
+            done.add(registered.name)
+            about = (
+                registered.description,
+                registered.version,
+                registered.language,
+                registered.domain,
+            )
+            yield Entry(registered.name, *about, members=(registered.name,))
         for name, target in offered(decorator.ENTRY_POINTS).items():
             if name not in done:
                 yield Entry(name, f"From {target}.", members=(name,))
@@ -156,13 +163,13 @@ class TaskIndex:
 
 def _read_folders(folders: Sequence[Path]) -> list[Entry]:
     cache = _Cache()
-    found: dict[str, Entry] = {}
+    entry_by_path: dict[str, Entry] = {}
     for folder in folders:
         for path, state in _task_files(str(folder)):
-            if path not in found:
-                found[path] = cache.entry(path, state)
+            if path not in entry_by_path:
+                entry_by_path[path] = cache.entry(path, state)
     cache.save()
-    return list(found.values())
+    return list(entry_by_path.values())
 
 
 def _task_files(folder: str) -> Iterator[tuple[str, Stamp]]:
@@ -201,9 +208,9 @@ class _Cache:
         key = path if Path(path).is_absolute() else str(Path(path).absolute())
         # A damaged cache is like none.
         with suppress(LookupError, TypeError, AttributeError):
-            known = self._files[key]
-            if known["stamp"] == state and unchanged(known["with"]):
-                fields = known["entry"]
+            cached = self._files[key]
+            if cached["stamp"] == state and unchanged(cached["with"]):
+                fields = cached["entry"]
                 lists = {name: tuple(fields[name]) for name in ("members", "groups")}
                 return Entry(**{**fields, **lists, "path": path})
         entry, others = _described(path)
@@ -219,11 +226,13 @@ class _Cache:
         return entry
 
     def save(self) -> None:
-        """Write the cache, unless nothing changed; a folder that cannot be written costs only time."""
+        """Write the cache, unless nothing changed; a folder that cannot be written costs only
+        time.
+        """
         if not self._changed:
             return
         files = {
-            path: known for path, known in self._files.items() if Path(path).exists()
+            path: cached for path, cached in self._files.items() if Path(path).exists()
         }
         with suppress(OSError):
             write_text(
@@ -237,7 +246,7 @@ def _cache_path() -> Path:
 
 def unchanged(stamps: Mapping[str, Stamp]) -> bool:
     """Whether files are as they were when these stamps were taken."""
-    return all(stamp(path) == known for path, known in stamps.items())
+    return all(stamp(path) == recorded_stamp for path, recorded_stamp in stamps.items())
 
 
 def stamp(path: str) -> Stamp:
@@ -259,8 +268,8 @@ def _described(path: str) -> tuple[Entry, list[Path]]:
         others = [file for file in document.files if str(file) != path]
         if table := table_file(document):
             others.append(table)
-        first, *rest = expand(document)
-        members = (first.name, *(one.name for one in rest))
+        first, *others_defined = expand(document)
+        members = (first.name, *(definition.name for definition in others_defined))
         for name in members:
             if not name:
                 raise document.error(("task",), "the key `task` is missing.")
@@ -271,15 +280,15 @@ def _described(path: str) -> tuple[Entry, list[Path]]:
     except EvalwrightError as error:
         return Entry(Path(path).stem, path=path, problem=str(error)), []
     # Several tasks are described together by what the file says before their variables are put in.
-    value = document.value if rest else first.document.value
+    value = document.value if others_defined else first.document.value
     about = value.get("metadata")
-    about = about if isinstance(about, Mapping) and not rest else {}
+    about = about if isinstance(about, Mapping) and not others_defined else {}
     group = first.document.value.get("group")
     groups = tuple(
         map(str, group if isinstance(group, list) else [] if group is None else [group])
     )
     entry = Entry(
-        name=(groups or (Path(path).stem,))[0] if rest else first.name,
+        name=(groups or (Path(path).stem,))[0] if others_defined else first.name,
         description=_VARYING.sub("", _words(value.get("description"))),
         version=_words(value.get("version", "1")),
         language=_words(about.get("language")),

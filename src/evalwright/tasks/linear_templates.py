@@ -106,11 +106,14 @@ def is_linear(tree: nodes.Template) -> bool:
 
 def _arguments(node: Any) -> list[Any]:
     """The values of a call's arguments; None for one that is no constant."""
-    given = [*node.args, *(keyword.value for keyword in node.kwargs)]
-    found = [one.value if isinstance(one, nodes.Const) else None for one in given]
+    argument_nodes = [*node.args, *(keyword.value for keyword in node.kwargs)]
+    constants = [
+        argument.value if isinstance(argument, nodes.Const) else None
+        for argument in argument_nodes
+    ]
     return [
-        *found,
-        *(None for one in (node.dyn_args, node.dyn_kwargs) if one is not None),
+        *constants,
+        *(None for dynamic in (node.dyn_args, node.dyn_kwargs) if dynamic is not None),
     ]
 
 
@@ -119,7 +122,7 @@ def _shrinks(values: list[Any]) -> bool:
     texts = values[:2]
     return (
         len(texts) == 2
-        and all(isinstance(one, str) for one in texts)
+        and all(isinstance(text, str) for text in texts)
         and 0 < len(texts[0]) >= len(texts[1])
     )
 
@@ -159,7 +162,9 @@ def _allowed(node: Any) -> bool:
     if isinstance(node, nodes.Call) and name == "zip()":
         return node.dyn_args is None and node.dyn_kwargs is None
     if name in (_FILTERS if isinstance(node, nodes.Filter) else _METHODS):
-        return name != "truncate" or all(isinstance(one, int) for one in values)
+        return name != "truncate" or all(
+            isinstance(constant, int) for constant in values
+        )
     if name == "map" and values[:1] and values[0] not in _MAPPED:
         return False
     growing = _GROWING_FILTERS if isinstance(node, nodes.Filter) else _GROWING_METHODS
@@ -171,7 +176,8 @@ def _allowed(node: Any) -> bool:
         )
     # An argument that is no constant may be as long as the row.
     return name in growing and all(
-        one is not None and len(str(one)) <= _LONGEST_CONSTANT for one in values
+        constant is not None and len(str(constant)) <= _LONGEST_CONSTANT
+        for constant in values
     )
 
 
@@ -179,9 +185,9 @@ def _is_simple_loop(loop: nodes.For) -> bool:
     """No loop within, and nothing but paths put out in it, unless it is about the loop's own
     variable.
     """
-    own = {name.name for name in loop.target.find_all(nodes.Name)} | {"loop"}
+    loop_names = {name.name for name in loop.target.find_all(nodes.Name)} | {"loop"}
     if isinstance(loop.target, nodes.Name):
-        own.add(loop.target.name)
+        loop_names.add(loop.target.name)
     if loop.recursive:
         return False
     for statement in (*loop.body, *loop.else_, *([loop.test] if loop.test else [])):
@@ -195,6 +201,6 @@ def _is_simple_loop(loop: nodes.For) -> bool:
                 part, (nodes.Name, nodes.Const, nodes.Getattr, nodes.Getitem)
             ):
                 continue
-            if not {name.name for name in part.find_all(nodes.Name)} <= own:
+            if not {name.name for name in part.find_all(nodes.Name)} <= loop_names:
                 return False
     return True

@@ -21,7 +21,7 @@ from evalwright.tasks.datasets.formats import SUFFIXES
 from evalwright.tasks.definitions import Definition, expand, merged, with_includes
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.overrides import BEFORE_FOR_EACH, nested, with_overrides
-from evalwright.tasks.yaml_files import Document, Trust, read_document, shown
+from evalwright.tasks.yaml_files import Document, Trust, read_document, shown_path
 
 PromptFormat = Literal["auto", "chat", "text"]
 
@@ -36,14 +36,26 @@ def load_task(
     num_fewshot: int | None = None,
     trust: Sequence[str | Path] = (),
 ) -> Task:
-    """The task of that name or file. Its data is read once and every row is checked.
+    """Load a task by name or from a file. Its data are read once, and every row is checked.
 
-    name_or_path: a bundled name, one from `folders` or $EVALWRIGHT_TASKS, one registered with
-    `@task`, a path to a YAML file, or `file.yaml:member`. chat: whether the model under test takes
-    messages. prompt_format: overrules the file's own. overrides: values put over the file's, keys
-    nested or dotted, file names from the working folder. num_fewshot: shots in place of the file's
-    own number. trust: folders whose task files may read files anywhere. Raises UnknownName with the
-    closest names, TaskError with file and line, DatasetError with file and row.
+    Args:
+        name_or_path: a bundled name, one from `folders` or $EVALWRIGHT_TASKS, one registered with
+            `@task`, a path to a YAML, CSV or JSONL file, or `file.yaml:member`.
+        prompt_format: "auto", "chat" or "text", in place of the file's own.
+        chat: whether the model under test takes messages.
+        overrides: settings in place of the file's, keys nested or dotted; file names in them are
+            relative to the working folder.
+        folders: further folders with task files.
+        num_fewshot: number of worked examples in place of the file's own.
+        trust: folders whose task files may read files anywhere.
+
+    Returns:
+        The task.
+
+    Raises:
+        UnknownName: there is no such task; the message has the closest names.
+        TaskError: the definition cannot be used; the message has file and line.
+        DatasetError: the data cannot be read; the message has file and row.
     """
     how: dict[str, Any] = {
         "prompt_format": prompt_format,
@@ -89,43 +101,49 @@ def load_tasks(
                 f"The task '{name_or_path}' is another framework's, so its settings"
                 " cannot be overridden: edit its file."
             )
-        own, name = foreign
+        dialect_module, name = foreign
         of_run = {
             "num_fewshot": num_fewshot,
-            "limit": limit if getattr(own, "takes_limit", False) else None,
+            "limit": limit if getattr(dialect_module, "takes_limit", False) else None,
         }
-        if (n_names or 1) > 1 and getattr(own, "takes_among_others", False):
+        if (n_names or 1) > 1 and getattr(dialect_module, "takes_among_others", False):
             of_run["among_others"] = True
-        given = {key: value for key, value in of_run.items() if value is not None}
-        return own.load(
-            name, {**(dialect or {}), **given}, prompt_format=prompt_format, chat=chat
+        run_settings = {
+            key: value for key, value in of_run.items() if value is not None
+        }
+        return dialect_module.load(
+            name,
+            {**(dialect or {}), **run_settings},
+            prompt_format=prompt_format,
+            chat=chat,
         )
     from evalwright.tasks.compiling import compile_task
 
     trusted = (dialect or {}).get("trust", ())
     trust = Trust(tuple(map(Path, [trusted] if isinstance(trusted, str) else trusted)))
-    found = find_definitions(
+    definitions = find_definitions(
         name_or_path, overrides=overrides, folders=folders, chat=chat, trust=trust
     )
-    found = [with_shots(item, num_fewshot) for item in found]
-    if _only_one and len(found) != 1:
-        names = [item.name for item in found]
+    definitions = [with_shots(item, num_fewshot) for item in definitions]
+    if _only_one and len(definitions) != 1:
+        names = [item.name for item in definitions]
         listed = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
         raise TaskError(
             f"'{name_or_path}' is {len(names)} tasks ({listed}); name one of them."
         )
-    may_fail_alone = n_names is not None and max(n_names, len(found)) > 1
+    may_fail_alone = n_names is not None and max(n_names, len(definitions)) > 1
     how: dict[str, Any] = {
         "prompt_format": prompt_format,
         "chat": chat,
         "may_fail_alone": may_fail_alone,
     }
-    made = [
-        item if isinstance(item, Task) else compile_task(item, **how) for item in found
+    tasks = [
+        item if isinstance(item, Task) else compile_task(item, **how)
+        for item in definitions
     ]
     if trust.used and used is not None:
         used.add("trust")
-    return made
+    return tasks
 
 
 def names_like(
@@ -145,25 +163,31 @@ def names_like(
     pattern = name.removeprefix(prefix)
     if pattern.endswith((".yaml", ".yml")):
         files = Path(pattern).parent.glob(Path(pattern).name)
-        known = [
+        known_names = [
             str(path)
             for path in sorted(files, key=lambda path: (not _is_group(path), path))
         ]
     elif foreign:
         roots = (dialect or {}).get("task_root", ())
         listed = foreign[0].names(
-            [Path(one) for one in ([roots] if isinstance(roots, str) else roots)]
+            [Path(root) for root in ([roots] if isinstance(roots, str) else roots)]
         )
-        known = [
-            one.name
-            for one in sorted(listed, key=lambda one: (one.kind == "task", one.name))
+        known_names = [
+            entry.name
+            for entry in sorted(
+                listed, key=lambda entry: (entry.kind == "task", entry.name)
+            )
         ]
     else:
-        known = TaskIndex(folders).names()
-    found = [f"{prefix}{one}" for one in known if fnmatch.fnmatchcase(one, pattern)]
-    if not found:
-        raise _unknown_task(name, known)
-    return found
+        known_names = TaskIndex(folders).names()
+    matching = [
+        f"{prefix}{known_name}"
+        for known_name in known_names
+        if fnmatch.fnmatchcase(known_name, pattern)
+    ]
+    if not matching:
+        raise _unknown_task(name, known_names)
+    return matching
 
 
 def _is_group(file: Path) -> bool:
@@ -187,17 +211,19 @@ def find_definitions(
     path, member = _as_path(name)
     if path is not None:
         document = read_document(path)
-        _check_own(document, shown(path))
-        return list(_expanded(document, overrides, trust, member, shown(path)))
+        _check_own(document, shown_path(path))
+        return list(_expanded(document, overrides, trust, member, shown_path(path)))
     if (data := as_data_file(name)) is not None:
-        rest = {
+        overrides_of_task = {
             key: value
             for key, value in nested(overrides or {}).items()
             if key != "columns"
         }
         return list(
             definitions_of(
-                data_file_task(data, overrides), base=Path.cwd(), overrides=rest
+                data_file_task(data, overrides),
+                base=Path.cwd(),
+                overrides=overrides_of_task,
             )
         )
     registered = decorator.find(name)
@@ -205,43 +231,49 @@ def find_definitions(
         index = TaskIndex(folders)
         entries = index.named(name)
         if entries:
-            out: list[Definition | Task] = []
+            definitions: list[Definition | Task] = []
             for entry in entries:
                 file = Path(entry.path)
-                one = (
+                member_name = (
                     name if name in entry.members and name not in entry.groups else None
                 )
-                out.extend(
-                    _expanded(read_document(file), overrides, trust, one, shown(file))
+                definitions.extend(
+                    _expanded(
+                        read_document(file),
+                        overrides,
+                        trust,
+                        member_name,
+                        shown_path(file),
+                    )
                 )
-            return out
+            return definitions
         registered = decorator.from_entry_point(name)
         if registered is None:
             raise _unknown_task(name, index.names())
-    made = registered.make(chat)
-    if isinstance(made, Task):
+    task = registered.make(chat)
+    if isinstance(task, Task):
         if overrides:
             raise TaskError(
                 f"The task '{name}' is made in Python, so its settings cannot be"
                 " overridden from outside."
             )
-        return [made]
+        return [task]
     return list(
-        definitions_of(made, base=registered.base, name=name, overrides=overrides)
+        definitions_of(task, base=registered.base, name=name, overrides=overrides)
     )
 
 
 def _check_own(document: Document, name: str) -> None:
     """Raise TaskError with the name to write where a file is a task of another framework."""
     keys = document.value if isinstance(document.value, Mapping) else {}
-    if (
-        keys.keys() & _OURS
-        or (found := dialects.dialect_of_file([str(key) for key in keys])) is None
-    ):
+    if keys.keys() & _OURS:
         return
+    dialect_and_key = dialects.dialect_of_file([str(key) for key in keys])
+    if dialect_and_key is None:
+        return
+    dialect, key = dialect_and_key
     raise document.error(
-        (found[1],),
-        f"`{found[1]}` is of a task file of {found[0]}. Run it as {found[0]}:{name}",
+        (key,), f"`{key}` is of a task file of {dialect}. Run it as {dialect}:{name}"
     )
 
 
@@ -277,13 +309,13 @@ def task_from_definition(
     """
     from evalwright.tasks.compiling import compile_task
 
-    found = definitions_of(definition, base=Path(base))
-    if len(found) != 1:
+    definitions = definitions_of(definition, base=Path(base))
+    if len(definitions) != 1:
         raise TaskError(
-            f"The definition gives {len(found)} tasks through `for_each`; only one is"
+            f"The definition gives {len(definitions)} tasks through `for_each`; only one is"
             " allowed here."
         )
-    return compile_task(found[0], prompt_format=prompt_format, chat=chat)
+    return compile_task(definitions[0], prompt_format=prompt_format, chat=chat)
 
 
 def _lists(value: Any) -> Any:
@@ -295,32 +327,32 @@ def _lists(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def with_shots(found: Definition | Task, count: int | None) -> Definition | Task:
+def with_shots(definition: Definition | Task, count: int | None) -> Definition | Task:
     """The definition with another number of shots, from where it draws them.
 
     Raises TaskError where it draws none.
     """
     if count is None:
-        return found
-    if isinstance(found, Task):
+        return definition
+    if isinstance(definition, Task):
         raise TaskError(
-            f"The task '{found.name}' is made in Python, so its shots cannot be set"
+            f"The task '{definition.name}' is made in Python, so its shots cannot be set"
             " from outside: leave out --num-fewshot."
         )
-    document = found.document
+    document = definition.document
     prompt = document.value.get("prompt")
     if not isinstance(prompt, Mapping) or not isinstance(
         prompt.get("few_shot"), Mapping
     ):
         if count == 0:
-            return found
+            return definition
         raise TaskError(
-            f"The task '{found.name}' has no source of shots, so --num-fewshot {count}"
+            f"The task '{definition.name}' has no source of shots, so --num-fewshot {count}"
             f" cannot be used. Add `few_shot: {{count: {count}, dataset: FILE}}` to its"
             " `prompt`, or name the file with -T prompt.few_shot.dataset.path=FILE."
         )
     value = merged(document.value, {"prompt": {"few_shot": {"count": count}}})
-    return replace(found, document=replace(document, value=value))
+    return replace(definition, document=replace(document, value=value))
 
 
 def _expanded(
@@ -333,13 +365,15 @@ def _expanded(
     """The definitions of a file, or the one of that name, with the overrides applied. label: the
     file, for errors.
     """
-    whole = with_includes(replace(document, trust=trust) if trust else document)
+    document_with_includes = with_includes(
+        replace(document, trust=trust) if trust else document
+    )
     changes = nested(overrides or {})
     folder = Path.cwd()
     names = {key: changes.pop(key) for key in BEFORE_FOR_EACH if key in changes}
     if names:
-        whole = with_overrides(whole, names, folder)
-    members = _members(expand(whole), member, label)
+        document_with_includes = with_overrides(document_with_includes, names, folder)
+    members = _members(expand(document_with_includes), member, label)
     if not changes:
         return members
     return [
@@ -354,7 +388,9 @@ def _expanded(
 
 
 def _as_path(name: str) -> tuple[Path | None, str | None]:
-    """A path and member, where the name is one: it ends in .yaml or .yml, or that with `:member`."""
+    """A path and member, where the name is one: it ends in .yaml or .yml, or that with
+    `:member`.
+    """
     for text, member in (
         (name, None),
         (name.rpartition(":")[0], name.rpartition(":")[2]),
@@ -381,7 +417,7 @@ _HUB = re.compile(
 _FOREIGN = re.compile(r"(?P<dialect>[\w-]+?)(?::/*|/)(?P<task>.+)")
 
 
-def _unknown_task(name: str, known: Sequence[str]) -> UnknownName:
+def _unknown_task(name: str, known_names: Sequence[str]) -> UnknownName:
     """The error for a name that no task has, with the right spelling where it is of another
     framework, or of the hub.
     """
@@ -396,7 +432,7 @@ def _unknown_task(name: str, known: Sequence[str]) -> UnknownName:
         )
     if Path(name).suffix.lower() in SUFFIXES:
         hint = f"There is no file '{name}'. `evalwright tasks list` shows all of them."
-        return UnknownName("task", name, known, hint)
+        return UnknownName("task", name, known_names, hint)
     foreign = _FOREIGN.fullmatch(name)
     near = (
         closest(foreign["dialect"].replace("_", "-"), dialects.names(), 1)
@@ -409,7 +445,10 @@ def _unknown_task(name: str, known: Sequence[str]) -> UnknownName:
         )
     pattern = "No task's name fits the pattern; " if has_magic(name) else ""
     return UnknownName(
-        "task", name, known, f"{pattern}`evalwright tasks list` shows all of them."
+        "task",
+        name,
+        known_names,
+        f"{pattern}`evalwright tasks list` shows all of them.",
     )
 
 
@@ -420,10 +459,10 @@ def _unknown_file(text: str, path: Path) -> UnknownName:
     files = sorted(path.parent.glob("*.y*ml"))
     near = closest(path.stem, [file.stem for file in files])
     alike = [str(file) for file in files if file.stem in near]
-    known = TaskIndex().names()
+    known_names = TaskIndex().names()
     hint = (
         f"A bundled task has the name '{path.stem}', without an ending."
-        if path.stem in known
+        if path.stem in known_names
         else ""
     )
     return UnknownName("task file", text, (), _did_you_mean(alike, hint))
@@ -440,13 +479,18 @@ def _members(
 ) -> list[Definition]:
     if member is None:
         return definitions
-    by_name = [one for one in definitions if one.name == member]
+    by_name = [definition for definition in definitions if definition.name == member]
     by_value = [
-        one for one in definitions if member in map(str, one.variables.values())
+        definition
+        for definition in definitions
+        if member in map(str, definition.variables.values())
     ]
-    for found in (by_name, by_value):
-        if len(found) == 1:
-            return found
+    for matching in (by_name, by_value):
+        if len(matching) == 1:
+            return matching
     raise UnknownName(
-        "task", member, [one.name for one in definitions], f"The file is {label}."
+        "task",
+        member,
+        [definition.name for definition in definitions],
+        f"The file is {label}.",
     )

@@ -22,7 +22,7 @@ from typing import Any
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError
 from evalwright.core.private import ordinary
 from evalwright.scorers.listed import NO_TEXT
-from evalwright.tasks.yaml_files import shown
+from evalwright.tasks.yaml_files import shown_path
 
 CODE_POINTS = "code-points"
 """The tokenizer that takes each code point for a token."""
@@ -52,17 +52,23 @@ Make = Callable[[int], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """How long texts are. hub: a tokenizer of transformers; without it, each code point is a token."""
+    """How long texts are. hub: a tokenizer of transformers; without it, each code point is a
+    token.
+    """
 
     hub: Any = None
 
-    def lengths(self, texts: Sequence[str], *, whole: bool = False) -> list[int]:
+    def lengths(
+        self, texts: Sequence[str], *, with_special_tokens: bool = False
+    ) -> list[int]:
         """In tokens. whole: with those that the tokenizer puts around every text."""
         if self.hub is None:
             return [len(text) for text in texts]
         return [
             len(ids)
-            for ids in self.hub(list(texts), add_special_tokens=whole)["input_ids"]
+            for ids in self.hub(list(texts), add_special_tokens=with_special_tokens)[
+                "input_ids"
+            ]
         ]
 
     def identity(self) -> str:
@@ -124,13 +130,13 @@ def text_of(files: Iterable[Path], what: str) -> str:
             size += path.stat().st_size
             if size > MOST:
                 raise DatasetError(
-                    f"The files up to '{shown(path)}', of which {what} is made, have"
+                    f"The files up to '{shown_path(path)}', of which {what} is made, have"
                     f" more than {MOST:,} bytes."
                 )
             texts.append(ordinary(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise DatasetError(
-                f"'{shown(path)}', of which {what} is made, cannot be read: {error}."
+                f"'{shown_path(path)}', of which {what} is made, cannot be read: {error}."
             ) from error
     return "\n\n".join(texts)
 
@@ -186,7 +192,7 @@ def haystacks(
         left = list(words)
         haystack = text
         numbers = list[str]()
-        asked = list[str]()
+        asked_words = list[str]()
         hidden = list[tuple[int, str]]()
 
         def drawn() -> str:
@@ -195,29 +201,36 @@ def haystacks(
             return word
 
         if one_word:
-            asked.append(drawn())
+            asked_words.append(drawn())
         for place in range(keys):
             number = str(rng.randint(0, GREATEST))
-            word = asked[0] if one_word and place < asked_for else drawn()
+            word = asked_words[0] if one_word and place < asked_for else drawn()
             before = rng.choice(range(len(sentences)))
             if published:
                 # A sentence that an earlier needle has torn is not found, and that needle is then
                 # nowhere.
-                one = sentences[before]
-                haystack = haystack.replace(one, filled(word, number) + one, 1)
+                sentence = sentences[before]
+                haystack = haystack.replace(
+                    sentence, filled(word, number) + sentence, 1
+                )
             hidden.append((starts[before], filled(word, number)))
             if place < asked_for:
                 numbers.append(number)
-                asked += [] if one_word else [word]
+                asked_words += [] if one_word else [word]
         if not published:
             parts = list[str]()
             end = 0
-            for start, one in sorted(hidden):
-                parts += [text[end:start], one]
+            for start, sentence in sorted(hidden):
+                parts += [text[end:start], sentence]
                 end = start
             haystack = "".join([*parts, text[end:]])
         depths = [round(start / len(text), 3) for start, _ in hidden[:asked_for]]
-        return {"text": haystack, "asked": asked, "numbers": numbers, "depths": depths}
+        return {
+            "text": haystack,
+            "asked": asked_words,
+            "numbers": numbers,
+            "depths": depths,
+        }
 
     return instance
 
@@ -230,8 +243,10 @@ def made_up(frames: Sequence[str], words: Sequence[str], size: int, seed: int) -
     parts = list[str]()
     length = 0
     while length < size:
-        one, other = rng.sample(words, 2)
-        sentence = rng.choice(frames).replace("{a}", one).replace("{b}", other)
+        first_word, second_word = rng.sample(words, 2)
+        sentence = (
+            rng.choice(frames).replace("{a}", first_word).replace("{b}", second_word)
+        )
         gap = "\n\n" if len(parts) % 8 == 7 else "" if sentence.endswith("。") else " "
         parts.append(sentence + gap)
         length += len(parts[-1])
@@ -252,13 +267,13 @@ def sentences_of(text: str, language: str) -> Iterator[str]:
     for paragraph in re.split(r"[\r\n|]", text):
         begin = 0
         parts = []
-        for found in end.finditer(paragraph):
-            if found[2] and (
-                len(found[1]) > 1
-                or not paragraph[max(0, found.start() - 1)].isdecimal()
+        for match in end.finditer(paragraph):
+            if match[2] and (
+                len(match[1]) > 1
+                or not paragraph[max(0, match.start() - 1)].isdecimal()
             ):
-                parts.append(paragraph[begin : found.start(2)])
-                begin = found.end()
+                parts.append(paragraph[begin : match.start(2)])
+                begin = match.end()
         yield from (
             part.strip() for part in [*parts, paragraph[begin:]] if part.strip(NO_TEXT)
         )
@@ -318,14 +333,14 @@ def word_lists(
             text = " ".join(
                 f"{place}.{word}" for place, word in enumerate(listed, start=1)
             )
-            tokens = measure.lengths([text], whole=True)[0]
+            tokens = measure.lengths([text], with_special_tokens=True)[0]
             if abs(size - tokens) < tolerance or (
                 not published and count == most and tokens < size
             ):
                 break
-            wanted = size - tokens + room
-            room = room if published else wanted
-            count = _fitting(measure, mean, wanted, numbers, draws)
+            adjusted_room = size - tokens + room
+            room = room if published else adjusted_room
+            count = _fitting(measure, mean, adjusted_room, numbers, draws)
         return {
             "text": text,
             "common": [word.strip() for word in chosen],
@@ -371,10 +386,10 @@ def _fitting(
             f" {numbers.randint(10**power, 10 ** (power + 1) - 1)}."
             for _ in range(draws)
         ]
-        each = (sum(measure.lengths(drawn)) / draws + mean) or 1
+        mean_length = (sum(measure.lengths(drawn)) / draws + mean) or 1
         more = 9 * 10**power
-        if more * each > room:
-            return int(words + room // each)
+        if more * mean_length > room:
+            return int(words + room // mean_length)
         words = words + more
-        room = room - more * each
+        room = room - more * mean_length
         power = power + 1

@@ -17,6 +17,6 @@ def shuffled(size: int, key: str) -> Iterator[int]:
         digest = hashlib.blake2b(
             f"{key}/{step}".encode("utf-8", "surrogatepass"), digest_size=8
         ).digest()
-        other = step + int.from_bytes(digest, "big") % (size - step)
-        yield moved.get(other, other)
-        moved[other] = moved.pop(step, step)
+        swapped = step + int.from_bytes(digest, "big") % (size - step)
+        yield moved.get(swapped, swapped)
+        moved[swapped] = moved.pop(step, step)

@@ -48,60 +48,66 @@ def with_overrides(
     Raises:
         UnknownName: the task has no scorer or metric of that name.
     """
-    given = nested(overrides)
+    values = nested(overrides)
     if variables:
-        given = filled(_document_of(given, document, base), variables).value
+        values = filled(_document_of(values, document, base), variables).value
     for name in _LISTS:
-        if isinstance(given.get(name), Mapping):
-            given[name] = _with_options(document, name, given[name])
-    document = replace(document, value=_long_dataset(document.value, given))
-    _replace_sources(document.value, given)
-    document = replace(document, value=_without_forms(document.value, given))
-    return merge(document, _document_of(given, document, base))
+        if isinstance(values.get(name), Mapping):
+            values[name] = _with_options(document, name, values[name])
+    document = replace(document, value=_long_dataset(document.value, values))
+    _replace_sources(document.value, values)
+    document = replace(document, value=_without_forms(document.value, values))
+    return merge(document, _document_of(values, document, base))
 
 
 def _document_of(
-    given: dict[str, Any], document: Document, base: Path | None
+    values: dict[str, Any], document: Document, base: Path | None
 ) -> Document:
-    bases = {} if base is None else dict.fromkeys(_leaves(given), base)
-    return Document(given, "the overrides", document.base, bases=bases)
+    bases = {} if base is None else dict.fromkeys(_leaves(values), base)
+    return Document(values, "the overrides", document.base, bases=bases)
 
 
-def _long_dataset(own: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _long_dataset(
+    task_values: dict[str, Any], values: Mapping[str, Any]
+) -> dict[str, Any]:
     """The task's own values with `dataset: FILE` in its long form, where an override changes
     another key of it.
     """
-    if isinstance(own.get("dataset"), str) and isinstance(
-        given.get("dataset"), Mapping
+    if isinstance(task_values.get("dataset"), str) and isinstance(
+        values.get("dataset"), Mapping
     ):
-        return {**own, "dataset": {"path": own["dataset"]}}
-    return own
+        return {**task_values, "dataset": {"path": task_values["dataset"]}}
+    return task_values
 
 
-def _without_forms(own: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _without_forms(
+    task_values: dict[str, Any], values: Mapping[str, Any]
+) -> dict[str, Any]:
     """The task's own values without what `answer.text` and `answer.chat` say of a setting that an
     override of `answer` changes.
     """
-    answer = own.get("answer")
-    changed = given.get("answer")
+    answer = task_values.get("answer")
+    changed = values.get("answer")
     if not isinstance(answer, Mapping) or not isinstance(changed, Mapping):
-        return own
-    kept = dict(answer)
+        return task_values
+    remaining = dict(answer)
     for form in _FORMS:
         if isinstance(answer.get(form), Mapping):
-            kept[form] = {
+            remaining[form] = {
                 key: setting
                 for key, setting in answer[form].items()
                 if key not in changed
             }
-    return {**own, "answer": kept}
+    return {**task_values, "answer": remaining}
 
 
-def _replace_sources(own: Any, given: dict[str, Any]) -> None:
-    """Data from outside stand in place of the task's own: what says where those are is taken away."""
+def _replace_sources(task_values: Any, values: dict[str, Any]) -> None:
+    """Data from outside stand in place of the task's own: what says where those are is taken
+    away.
+    """
     for steps in (("dataset",), ("prompt", "few_shot", "dataset")):
-        there: Any = own
-        put: Any = given
+        there: Any = task_values
+        put: Any = values
         for step in steps:
             there = there.get(step) if isinstance(there, Mapping) else None
             put = put.get(step) if isinstance(put, dict) else None
@@ -138,12 +144,14 @@ def _leaves(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
         yield path
 
 
-def _with_options(document: Document, key: str, given: Mapping[str, Any]) -> list[Any]:
+def _with_options(
+    document: Document, key: str, options_by_name: Mapping[str, Any]
+) -> list[Any]:
     """The task's own list of scorers or metrics with options put over those that are named."""
-    own = document.value.get(key)
-    uses = list(own) if isinstance(own, list) else []
+    listed = document.value.get(key)
+    uses = list(listed) if isinstance(listed, list) else []
     names = [_name_of(use) for use in uses]
-    for name, options in given.items():
+    for name, options in options_by_name.items():
         if name not in names:
             kind = key.removesuffix("s")
             hint = f"It has: {', '.join(names)}." if names else f"It names no {key}."

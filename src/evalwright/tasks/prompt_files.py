@@ -41,8 +41,10 @@ def with_prompt_file(document: Document, variables: Mapping[str, Any]) -> Docume
     fields = prompt.get("fields")
     slots = [*(fields if isinstance(fields, Mapping) else ()), *variables, *_OWN]
     user = _template(_read(document, name), name, slots, document)
-    kept = {key: value for key, value in prompt.items() if key != "file"}
-    return replace(document, value={**document.value, "prompt": {**kept, "user": user}})
+    other_settings = {key: value for key, value in prompt.items() if key != "file"}
+    return replace(
+        document, value={**document.value, "prompt": {**other_settings, "user": user}}
+    )
 
 
 def _read(document: Document, name: str) -> str:
@@ -68,28 +70,32 @@ def _read(document: Document, name: str) -> str:
 
 def _template(text: str, name: str, slots: list[str], document: Document) -> str:
     """The text as a template: slots become expressions, everything else stands as it is."""
-    found = _SLOT.findall(text)
-    if any(slot in slots for slot in found):
+    slots_in_text = _SLOT.findall(text)
+    if any(slot in slots for slot in slots_in_text):
         parts = _SLOT.split(text)
-        out = [_literal(parts[0])]
+        pieces = [_literal(parts[0])]
         for slot, after in zip(parts[1::2], parts[2::2], strict=True):
-            out.append(
+            pieces.append(
                 f"{{{{ {slot} }}}}" if slot in slots else _literal(f"{{{slot}}}")
             )
-            out.append(_literal(after))
-        return "".join(out)
+            pieces.append(_literal(after))
+        return "".join(pieces)
     try:
         if templates.is_template(text) and templates.names(text):
             return text
     except templates.TemplateError as error:
         raise document.error(_AT, f"the prompt file '{name}': {error}.") from None
-    near = closest(found[0], slots) if found else []
-    hint = f"; did you mean {{{near[0]}}} where it has {{{found[0]}}}?" if near else "."
-    known = ", ".join(f"{{{slot}}}" for slot in slots)
+    near = closest(slots_in_text[0], slots) if slots_in_text else []
+    hint = (
+        f"; did you mean {{{near[0]}}} where it has {{{slots_in_text[0]}}}?"
+        if near
+        else "."
+    )
+    slot_list = ", ".join(f"{{{slot}}}" for slot in slots)
     raise document.error(
         _AT,
         f"the prompt file '{name}' has no slot for the sample's text{hint} The slots"
-        f" are: {known}.",
+        f" are: {slot_list}.",
     )
 
 

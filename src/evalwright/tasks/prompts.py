@@ -119,8 +119,8 @@ class Renderer:
         return "\n\n".join(self._turns(sample))
 
     def _turns(self, sample: Sample) -> tuple[str, ...]:
-        def rendered(one: Sample) -> tuple[str, ...]:
-            context = self.context(one)
+        def rendered(sample: Sample) -> tuple[str, ...]:
+            context = self.context(sample)
             if self._images is not None:
                 context["images"] = ("",) * len(self._images(context))
             return tuple(part(context) for part in self._users)
@@ -152,8 +152,10 @@ class Renderer:
         if not answer.strip():
             raise RowError("a shot has no answer: its target is empty")
         prefill = self._prefill(context)
-        whole = self._answered(prefill, answer) if prefill else answer
-        return Shot(self._users[0](context), whole, without_id(sample.row), sample)
+        full_answer = self._answered(prefill, answer) if prefill else answer
+        return Shot(
+            self._users[0](context), full_answer, without_id(sample.row), sample
+        )
 
     def answer(self, sample: Sample) -> str:
         """What a shot of this sample would answer, without the prefill; "" where its row cannot be

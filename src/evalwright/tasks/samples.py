@@ -67,9 +67,9 @@ class Placed:
         try:
             return self._render(context)
         except templates.TemplateError as error:
-            known = context if columns is None else columns
+            known_columns = context if columns is None else columns
             reason = (
-                templates.missing_column(error.missing, known)
+                templates.missing_column(error.missing, known_columns)
                 if error.missing
                 else str(error)
             )
@@ -93,9 +93,9 @@ class SampleMaker:
         at: KeyPath,
         variables: Mapping[str, Any],
         defaults: Mapping[str, Any],
-        each: Collection[str] = (),
+        cluster_columns: Collection[str] = (),
     ) -> None:
-        self._each = frozenset(each)
+        self._each = frozenset(cluster_columns)
         self._variables = dict(variables)
         self._defaults = dict(defaults)
         self._shuffle = sample.shuffle
@@ -110,10 +110,10 @@ class SampleMaker:
                 (*at, *name),
             )
 
-        given = {name: getattr(sample, name) for name in _COLUMNS}
+        templates_by_name = {name: getattr(sample, name) for name in _COLUMNS}
         self._given = {
             name: placed(value, name)
-            for name, value in given.items()
+            for name, value in templates_by_name.items()
             if value is not None
         }
         self._metadata = {
@@ -157,10 +157,10 @@ class SampleMaker:
                     if column not in self._each
                 }
             )
-        shown = self._value("input", context, row)
+        question = self._value("input", context, row)
         return Sample(
             id=name,
-            input="" if shown is None else _text(shown, "the input"),
+            input="" if question is None else _text(question, "the input"),
             targets=targets,
             choices=choices,
             gold=gold,
@@ -175,18 +175,18 @@ class SampleMaker:
         return row.get(name) if render is None else render(context, row)
 
     def _all_metadata(self, row: Row, context: Mapping[str, Any]) -> dict[str, Any]:
-        out = dict(self._defaults)
+        metadata = dict(self._defaults)
         for name in KNOWN_METADATA:
             value = row.get(name)
             if isinstance(value, str | int | float) and value != "":
-                out[name] = value
+                metadata[name] = value
         for name, render in self._metadata.items():
             value = render(context, row)
             if value is None:
-                out.pop(name, None)
+                metadata.pop(name, None)
             else:
-                out[name] = value
-        return out
+                metadata[name] = value
+        return metadata
 
     def _choices(self, value: Any) -> tuple[str, ...]:
         if value is None:
@@ -210,12 +210,20 @@ class SampleMaker:
             if "target" in self._given:
                 raise RowError("the target is null")
             return (), ()
-        wanted = target if isinstance(target, list | tuple) else [target]
-        if not wanted:
+        wanted_targets = target if isinstance(target, list | tuple) else [target]
+        if not wanted_targets:
             raise RowError("the target is an empty list")
         if not choices:
-            return tuple(dict.fromkeys(_text(one, "a target") for one in wanted)), ()
-        gold = tuple(dict.fromkeys(_gold(one, choices) for one in wanted))
+            return tuple(
+                dict.fromkeys(
+                    _text(wanted_target, "a target") for wanted_target in wanted_targets
+                )
+            ), ()
+        gold = tuple(
+            dict.fromkeys(
+                _gold(wanted_target, choices) for wanted_target in wanted_targets
+            )
+        )
         return tuple(choices[index] for index in gold), gold
 
 
@@ -254,31 +262,31 @@ def _gold(target: Any, choices: tuple[str, ...]) -> int:
         if text.isdigit() or target in (True, False)
         else ""
     )
-    shown = ", ".join(
+    listing = ", ".join(
         repr(choice if len(choice) <= 40 else choice[:37] + "...")
         for choice in choices[:6]
     )
     raise RowError(
         f"the target '{text[:60]}' is not among the choices"
-        f" ({shown}{', ...' if len(choices) > 6 else ''}){hint}"
+        f" ({listing}{', ...' if len(choices) > 6 else ''}){hint}"
     )
 
 
 def _passages(value: Any) -> tuple[Passage, ...]:
-    out: list[Passage] = []
+    passages: list[Passage] = []
     for number, item in enumerate(_list(value, "passages"), 1):
         if isinstance(item, str):
-            out.append(Passage(str(number), item))
+            passages.append(Passage(str(number), item))
         elif isinstance(item, Mapping) and isinstance(item.get("text"), str):
             identity = item.get("id", number)
-            out.append(Passage(_text(identity, "a passage's id"), item["text"]))
+            passages.append(Passage(_text(identity, "a passage's id"), item["text"]))
         else:
             raise RowError(
                 f"passage {number} is neither text nor a mapping with `text`"
             )
-    if len({passage.id for passage in out}) < len(out):
+    if len({passage.id for passage in passages}) < len(passages):
         raise RowError("two passages have the same id")
-    return tuple(out)
+    return tuple(passages)
 
 
 def _list(value: Any, what: str) -> list[Any]:
@@ -346,7 +354,7 @@ class FileSamples:
 def load_samples(
     rows: Rows,
     make: SampleMaker,
-    wanted: Filter,
+    row_filter: Filter,
     *,
     check: Callable[[Sample], object],
     duplicates: str,
@@ -377,13 +385,13 @@ def load_samples(
     # Only after one task has read every line of a file may others skip lines unread, or a broken
     # line could hide.
     skip = (
-        wanted.skipper({name for added in rows.added for name in added})
+        row_filter.skipper({name for added in rows.added for name in added})
         if all(source.checked for source in rows.sources)
         else None
     )
     for row, line, where, keep in rows.scan(skip):
         watch.look()
-        if wanted and not wanted.wants(row, where):
+        if row_filter and not row_filter.wants(row, where):
             continue
         try:
             sample = make(row)

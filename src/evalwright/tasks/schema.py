@@ -98,7 +98,7 @@ class Needles(Made):
             )
         for key, text, parts in (
             ("sentence", self.sentence, ("{word}", "{number}")),
-            *(("frames", one, ("{a}",)) for one in self.frames or ()),
+            *(("frames", frame, ("{a}",)) for frame in self.frames or ()),
         ):
             if lacking := [part for part in parts if part not in text]:
                 raise ValueError(
@@ -118,7 +118,9 @@ class Needles(Made):
 
 
 class CommonWords(Made):
-    """A numbered list in which `common` words stand at least `ratio` times as often as the others."""
+    """A numbered list in which `common` words stand at least `ratio` times as often as the
+    others.
+    """
 
     common: int = Field(default=10, ge=1)
     ratio: int = Field(default=10, ge=2, le=1000)
@@ -152,18 +154,20 @@ class Dataset(Part):
 
     @model_validator(mode="after")
     def _one_source(self) -> Dataset:
-        given = [name for name in SOURCES if getattr(self, name) is not None]
-        if len(given) != 1:
-            found = f"it has {' and '.join(given)}" if given else "it has none of them"
-            wanted = (
+        sources = [name for name in SOURCES if getattr(self, name) is not None]
+        if len(sources) != 1:
+            problem = (
+                f"it has {' and '.join(sources)}" if sources else "it has none of them"
+            )
+            alternatives = (
                 f"{', '.join(f'`{name}`' for name in SOURCES[:-1])} and `{SOURCES[-1]}`"
             )
-            raise ValueError(f"a dataset has exactly one of {wanted}; {found}")
-        if given != ["hub"]:
+            raise ValueError(f"a dataset has exactly one of {alternatives}; {problem}")
+        if sources != ["hub"]:
             for name in ("revision", "config", "split"):
                 if getattr(self, name) is not None:
                     raise ValueError(
-                        f"`{name}` can only be used with `hub`, not with `{given[0]}`"
+                        f"`{name}` can only be used with `hub`, not with `{sources[0]}`"
                     )
         elif not re.fullmatch(
             r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", self.hub or "", re.ASCII
@@ -176,10 +180,10 @@ class Dataset(Part):
                 "a dataset from the hub needs a `revision` (a commit), so that it stays"
                 " the same"
             )
-        if given != ["path"] and (self.format or self.key):
+        if sources != ["path"] and (self.format or self.key):
             raise ValueError(
                 "`format` and `key` can only be used with `path`, not with"
-                f" `{given[0]}`"
+                f" `{sources[0]}`"
             )
         return self
 
@@ -217,7 +221,9 @@ class FewShot(Part):
 
 
 class Prompt(Part):
-    """What the model reads, as templates. file: replaced by its text, as `user`, before validation."""
+    """What the model reads, as templates. file: replaced by its text, as `user`, before
+    validation.
+    """
 
     file: Text | None = None
     fields: dict[str, Text] = Field(default_factory=dict)
@@ -250,7 +256,10 @@ class Prompt(Part):
 
 
 class Drawing(Part):
-    """How text is generated. A temperature that is given as null leaves all sampling to the model."""
+    """How text is generated.
+
+    A temperature that is given as null leaves all sampling to the model.
+    """
 
     max_tokens: int | None = Field(default=None, ge=1)
     temperature: float | None = Field(default=None, ge=0, le=10)
@@ -326,12 +335,12 @@ class StrategyUse(Part):
                 "a strategy is a name, or a mapping with `name` and its options, not"
                 f" {kind_of(value)}"
             )
-        rest = {
+        inline_options = {
             key: item for key, item in value.items() if key not in ("name", "options")
         }
         return {
             "name": value["name"],
-            "options": {**dict(value.get("options") or {}), **rest},
+            "options": {**dict(value.get("options") or {}), **inline_options},
         }
 
 
@@ -362,7 +371,7 @@ class MetricUse(Part):
         return _named_use(value, "metric", ("scorer",))
 
 
-def _named_use(value: Any, kind: str, own: tuple[str, ...]) -> Any:
+def _named_use(value: Any, kind: str, own_keys: tuple[str, ...]) -> Any:
     """`name`, `{name: options}` and `{name: label, use: name, ...options}` in one form."""
     if isinstance(value, str):
         return {"name": value if kind == "scorer" else None, "use": value}
@@ -372,13 +381,13 @@ def _named_use(value: Any, kind: str, own: tuple[str, ...]) -> Any:
             f" {kind_of(value)}"
         )
     if "use" in value:
-        rest = {
+        inline_options = {
             key: item
             for key, item in value.items()
-            if key not in ("name", "use", "options", *own)
+            if key not in ("name", "use", "options", *own_keys)
         }
-        options = {**dict(value.get("options") or {}), **rest}
-        table = {key: value[key] for key in ("name", "use", *own) if key in value}
+        options = {**dict(value.get("options") or {}), **inline_options}
+        table = {key: value[key] for key in ("name", "use", *own_keys) if key in value}
         if kind == "scorer":
             table.setdefault("name", value["use"])
         return {**table, "options": options}
@@ -392,7 +401,7 @@ def _named_use(value: Any, kind: str, own: tuple[str, ...]) -> Any:
             f"the options of the {kind} '{name}' are a mapping, not {kind_of(options)}"
         )
     options = dict(options or {})
-    table = {key: options.pop(key) for key in own if key in options}
+    table = {key: options.pop(key) for key in own_keys if key in options}
     label = options.pop("name", name if kind == "scorer" else None)
     return {"name": label, "use": name, **table, "options": options}
 

@@ -49,14 +49,14 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
     """The task's scorers. Raises TaskError at an unknown name or option."""
     from evalwright.scorers.registry import bind
 
-    given = file.scorers
-    if given is None:
+    uses = file.scorers
+    if uses is None:
         name = DEFAULTS[file.answer.mode][0]
-        given = [schema.ScorerUse.model_construct(name=name, use=name, options={})]
+        uses = [schema.ScorerUse.model_construct(name=name, use=name, options={})]
     bound: dict[str, Scorer] = {}
-    answers = next((use.options for use in given if use.use == OUTCOME), {})
+    answers = next((use.options for use in uses if use.use == OUTCOME), {})
     shared = {name: plain(answers[name]) for name in OUTCOME_OPTIONS if name in answers}
-    for index, use in enumerate(given):
+    for index, use in enumerate(uses):
         at: KeyPath = ("scorers", index)
         if use.name in bound:
             raise document.error(
@@ -83,7 +83,8 @@ def with_second(
     from evalwright.scorers.registry import BY_RULES
 
     return tuple(
-        _with_judge(one, second) if one.kind in BY_RULES else one for one in scorers
+        _with_judge(scorer, second) if scorer.kind in BY_RULES else scorer
+        for scorer in scorers
     )
 
 
@@ -98,10 +99,10 @@ def _with_judge(scorer: Scorer, second: Mapping[str, Any]) -> Scorer:
 def decided_by(task: Task, second: Mapping[str, Any]) -> Task:
     """The task with a second scorer (see `with_second`), in its definition too."""
     scorers = with_second(task.scorers, second)
-    options = {one.name: dict(one.options) for one in scorers}
+    options = {scorer.name: dict(scorer.options) for scorer in scorers}
     recorded = [
-        {**one, "options": options[one["name"]]}
-        for one in task.definition.get("scorers", ())
+        {**recorded_scorer, "options": options[recorded_scorer["name"]]}
+        for recorded_scorer in task.definition.get("scorers", ())
     ]
     definition = (
         {**task.definition, "scorers": recorded} if recorded else task.definition
@@ -162,24 +163,26 @@ def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
 def metrics_of(
     file: schema.TaskFile, document: Document, scorers: tuple[Scorer, ...]
 ) -> tuple[MetricSpec, ...]:
-    """The task's metrics, each over one scorer's column (the first scorer's, unless it names one)."""
+    """The task's metrics, each over one scorer's column (the first scorer's, unless it names
+    one).
+    """
     from evalwright.metrics.registry import check_options, check_scorer, usual_metric
     from evalwright.metrics.repeats import shown_name
 
-    given = file.metrics
-    if given is None:
+    uses = file.metrics
+    if uses is None:
         names = DEFAULTS[file.answer.mode][1]
         if file.scorers is not None:
             names = (usual_metric(scorers[0].kind, scorers[0].options),)
-        given = [
+        uses = [
             schema.MetricUse.model_construct(
                 name=None, use=name, scorer=None, options={}
             )
             for name in names
         ]
     columns = [scorer.name for scorer in scorers]
-    out: dict[str, MetricSpec] = {}
-    for index, use in enumerate(given):
+    spec_by_label: dict[str, MetricSpec] = {}
+    for index, use in enumerate(uses):
         at: KeyPath = ("metrics", index)
         column = use.scorer or columns[0]
         if column not in columns:
@@ -194,9 +197,11 @@ def metrics_of(
                 f"the metric '{use.use}' uses the scorer '{column}', which the task"
                 f" does not have. {hint}",
             )
-        shown = shown_name(use.use, use.options)
-        label = use.name or (shown if column == columns[0] else f"{column}-{shown}")
-        if label in out:
+        metric_name = shown_name(use.use, use.options)
+        label = use.name or (
+            metric_name if column == columns[0] else f"{column}-{metric_name}"
+        )
+        if label in spec_by_label:
             raise document.error(
                 at, f"two metrics have the label '{label}'; give one another `name`."
             )
@@ -209,10 +214,10 @@ def metrics_of(
             )
         except UsageError as error:
             raise document.error(at, str(error)) from None
-        out[label] = MetricSpec(label, use.use, column, options)
-    if not out:
+        spec_by_label[label] = MetricSpec(label, use.use, column, options)
+    if not spec_by_label:
         raise document.error(("metrics",), "a task needs at least one metric.")
-    return tuple(out.values())
+    return tuple(spec_by_label.values())
 
 
 def _check_repeats(
@@ -236,7 +241,7 @@ def _check_repeats(
             ) from None
 
 
-def with_votes(one: Scored, kept: Collection[str] = ()) -> Scored:
+def with_votes(scored: Scored, without: Collection[str] = ()) -> Scored:
     """A task, or the rules of one, whose scorers also say what each answer says, where a metric
     votes on that. Raises UsageError.
     """
@@ -244,13 +249,14 @@ def with_votes(one: Scored, kept: Collection[str] = ()) -> Scored:
     from evalwright.scorers.reading import score_with_reading
 
     voted = {
-        metric.scorer for metric in one.metrics if metric.kind in OF_VOTES
-    }.difference(kept)
+        metric.scorer for metric in scored.metrics if metric.kind in OF_VOTES
+    }.difference(without)
     if not voted:
-        return one
+        return scored
     return replace(
-        one,
+        scored,
         scorers=tuple(
-            score_with_reading(own, SAID) if own.name in voted else own for own in one.scorers
+            score_with_reading(scorer, SAID) if scorer.name in voted else scorer
+            for scorer in scored.scorers
         ),
     )

@@ -48,11 +48,11 @@ def text(source: str) -> Callable[[Context], str]:
         return lambda context: source
 
     def render(context: Context) -> str:
-        out = [literals[0]]
+        rendered = [literals[0]]
         for index, path in enumerate(paths, 1):
-            out.append(_as_text(_walk(context, path)))
-            out.append(literals[index])
-        return "".join(out)
+            rendered.append(_as_text(_walk(context, path)))
+            rendered.append(literals[index])
+        return "".join(rendered)
 
     return _quick(render, source, _jinja_text)
 
@@ -125,13 +125,15 @@ def other_separator(columns: Iterable[str]) -> str:
     """
     only, *more = columns or [""]
     names = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
-    found = (
+    separator = (
         ""
         if more
         else next((name for sign, name in names.items() if sign in str(only)), "")
     )
     how = "save the file as .csv with commas or as .tsv with tabs"
-    return f" (the cells seem to be separated by {found}: {how})" if found else ""
+    return (
+        f" (the cells seem to be separated by {separator}: {how})" if separator else ""
+    )
 
 
 def _pieces(source: str) -> tuple[list[str], list[tuple[str | int, ...]]] | None:
@@ -140,7 +142,7 @@ def _pieces(source: str) -> tuple[list[str], list[tuple[str | int, ...]]] | None
     literals = parts[::2]
     if any(mark in literal for literal in literals for mark in ("{{", "{%", "{#")):
         return None
-    paths = [_path(found) for found in parts[1::2]]
+    paths = [_path(expression) for expression in parts[1::2]]
     if not all(paths):
         return None
     return literals, paths

@@ -43,19 +43,19 @@ def first_part(text: Any, share: Any) -> str:
     """The beginning of a text that has this share of its words (between white space; rounded, at
     least one).
     """
-    whole = _text(text, "first_part")
-    cut = _cut(whole, _share(share, "first_part"))
-    return whole[:cut].rstrip()
+    full_text = _text(text, "first_part")
+    cut = _cut(full_text, _share(share, "first_part"))
+    return full_text[:cut].rstrip()
 
 
 def last_part(text: Any, share: Any) -> str:
     """The end of a text that has this share of its words; with `first_part` of the other share it
     is the whole text.
     """
-    whole = _text(text, "last_part")
+    full_text = _text(text, "last_part")
     # 1.0 - 0.9 is a little less than 0.1
-    cut = _cut(whole, round(1.0 - _share(share, "last_part"), 9))
-    return whole[cut:].lstrip()
+    cut = _cut(full_text, round(1.0 - _share(share, "last_part"), 9))
+    return full_text[cut:].lstrip()
 
 
 def shuffled_sentences(text: Any, key: Any) -> str:
@@ -67,7 +67,9 @@ def shuffled_sentences(text: Any, key: Any) -> str:
 
 
 def without_sentences(text: Any, share: Any, key: Any) -> str:
-    """The text without a share of its sentences (rounded), which `key` decides; at least one stays."""
+    """The text without a share of its sentences (rounded), which `key` decides; at least one
+    stays.
+    """
     parts = sentences(_text(text, "without_sentences"))
     count = min(round(_share(share, "without_sentences") * len(parts)), len(parts) - 1)
     order = list(shuffled(len(parts), f"sentences without, of {key}"))
@@ -81,17 +83,17 @@ def masked_words(text: Any, share: Any, key: Any, mask: Any = "[MASK]") -> str:
 
     Marks around a word stay: "crowns," becomes "[MASK],".
     """
-    whole = _text(text, "masked_words")
-    found = list(_CORE.finditer(whole))
-    count = max(1, round(_share(share, "masked_words") * len(found)))
-    chosen = set(list(shuffled(len(found), f"masks of {key}"))[:count])
-    out = []
+    full_text = _text(text, "masked_words")
+    words = list(_CORE.finditer(full_text))
+    count = max(1, round(_share(share, "masked_words") * len(words)))
+    chosen = set(list(shuffled(len(words), f"masks of {key}"))[:count])
+    pieces = []
     end = 0
-    for place, match in enumerate(found):
+    for place, match in enumerate(words):
         if place in chosen:
-            out += [whole[end : match.start()], str(mask)]
+            pieces += [full_text[end : match.start()], str(mask)]
             end = match.end()
-    return "".join([*out, whole[end:]])
+    return "".join([*pieces, full_text[end:]])
 
 
 def literal(text: Any) -> Any:
@@ -112,8 +114,8 @@ def literal(text: Any) -> Any:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    one.__name__: one
-    for one in (
+    filter_function.__name__: filter_function
+    for filter_function in (
         first_part,
         last_part,
         literal,
@@ -130,9 +132,9 @@ def _cut(text: str, share: float) -> int:
     """Where the text is cut so that `share` of its words stand before; at least one word on both
     sides, if there are two.
     """
-    found = list(_WORD.finditer(text))
-    count = min(max(1, round(share * len(found))), max(1, len(found) - 1))
-    return found[count - 1].end() if found else 0
+    words = list(_WORD.finditer(text))
+    count = min(max(1, round(share * len(words))), max(1, len(words) - 1))
+    return words[count - 1].end() if words else 0
 
 
 def _text(value: Any, name: str) -> str:

@@ -62,7 +62,7 @@ def _error(document: Document, error: ValidationError) -> TaskError:
 
 def _path(details: ErrorDetails, value: Any) -> KeyPath:
     """The error's location, without pydantic's names for the branches of a union."""
-    out: list[str | int] = []
+    steps: list[str | int] = []
     missing = details["type"] in ("missing", "extra_forbidden")
     for count, step in enumerate(details["loc"], 1):
         try:
@@ -70,8 +70,8 @@ def _path(details: ErrorDetails, value: Any) -> KeyPath:
         except (KeyError, IndexError, TypeError):
             if not (missing and count == len(details["loc"])):
                 continue
-        out.append(step)
-    return tuple(out)
+        steps.append(step)
+    return tuple(steps)
 
 
 def _message(details: ErrorDetails, path: KeyPath) -> str:
@@ -104,15 +104,15 @@ def _unknown_key(path: KeyPath) -> str:
     key = str(path[-1])
     part = tuple(step for step in path[:-1] if isinstance(step, str))
     model = PARTS.get(part)
-    known = [*(model.model_fields if model else ()), *(() if part else FILE_KEYS)]
+    known_keys = [*(model.model_fields if model else ()), *(() if part else FILE_KEYS)]
     where = f" in `{'.'.join(part)}`" if part else ""
-    near = closest(key, known)
+    near = closest(key, known_keys)
     if near:
         return f"unknown key `{key}`{where}; did you mean `{near[0]}`?"
     homes = [
         ".".join((*place, key))
-        for place, other in PARTS.items()
-        if key in other.model_fields
+        for place, other_model in PARTS.items()
+        if key in other_model.model_fields
     ]
     if homes:
         return (
@@ -120,16 +120,18 @@ def _unknown_key(path: KeyPath) -> str:
             f" `{homes[0].rpartition('.')[0] or 'the file itself'}`."
         )
     elsewhere: dict[str, str] = {}
-    for place, other in PARTS.items():
-        for name in other.model_fields:
+    for place, other_model in PARTS.items():
+        for name in other_model.model_fields:
             elsewhere.setdefault(name, ".".join((*place, name)))
     if alike := closest(key, elsewhere, 1):
         return f"unknown key `{key}`{where}; did you mean `{elsewhere[alike[0]]}`?"
-    return f"unknown key `{key}`{where}. Known: {listed(known)}."
+    return f"unknown key `{key}`{where}. Known: {listed(known_keys)}."
 
 
 def _dotted(path: KeyPath) -> str:
-    out = ""
+    dotted = ""
     for step in path:
-        out += f"[{step}]" if isinstance(step, int) else f".{step}" if out else step
-    return out or "the file"
+        dotted += (
+            f"[{step}]" if isinstance(step, int) else f".{step}" if dotted else step
+        )
+    return dotted or "the file"

@@ -73,7 +73,7 @@ class Place:
     line: int
 
     def __str__(self) -> str:
-        return f"{shown(self.file)}:{self.line}"
+        return f"{shown_path(self.file)}:{self.line}"
 
 
 @dataclass(slots=True)
@@ -105,13 +105,15 @@ class Document:
     def place(self, path: KeyPath) -> Place | None:
         """Where `path` was written, or the nearest thing around it."""
         while True:
-            found = self.places.get(path)
-            if found is not None or not path:
-                return found
+            place = self.places.get(path)
+            if place is not None or not path:
+                return place
             path = path[:-1]
 
     def at(self, path: KeyPath) -> str:
-        """`file:line` of `path`, or the override that gave it, for the start of an error message."""
+        """`file:line` of `path`, or the override that gave it, for the start of an error
+        message.
+        """
         for length in range(len(path), 0, -1):
             if path[:length] in self.bases:
                 return f"The override '{'.'.join(map(str, path[:length]))}' (-T)"
@@ -157,10 +159,10 @@ class Document:
             return file
         raise self.error(
             path,
-            f"'{shown(file)}' is outside of this file's folder and the working folder"
+            f"'{shown_path(file)}' is outside of this file's folder and the working folder"
             " (links followed), or hidden there, so it is not read. If you trust the"
-            f" task files in '{shown(place.file.parent)}', add --trust"
-            f" '{shown(place.file.parent)}'.",
+            f" task files in '{shown_path(place.file.parent)}', add --trust"
+            f" '{shown_path(place.file.parent)}'.",
         )
 
     def error(self, path: KeyPath, message: str) -> TaskError:
@@ -168,7 +170,7 @@ class Document:
         return TaskError(f"{self.at(path)}: {message}")
 
 
-def shown(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """A path as errors show it: relative to the working folder where it lies inside it."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
@@ -187,18 +189,18 @@ def read_document(path: Path, kind: str = "task file") -> Document:
         text = ordinary(path, LARGEST).read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise TaskError(
-            f"The {kind} '{shown(path)}' cannot be read: {error.strerror}."
+            f"The {kind} '{shown_path(path)}' cannot be read: {error.strerror}."
         ) from None
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise TaskError(
-            f"{shown(path)}:{line}: the file is not UTF-8 text; save it as UTF-8."
+            f"{shown_path(path)}:{line}: the file is not UTF-8 text; save it as UTF-8."
         ) from None
     if odd := _ODD_BREAKS.search(text):
         line = text[: odd.start()].count("\n") + 1
         escape = f"\\u{ord(odd[0]):04x}"
         raise TaskError(
-            f"{shown(path)}:{line}: the file has a character (U+{ord(odd[0]):04X}) that"
+            f"{shown_path(path)}:{line}: the file has a character (U+{ord(odd[0]):04X}) that"
             f" YAML treats as a line break; write it as {escape} in double quotes."
         )
     try:
@@ -209,28 +211,28 @@ def read_document(path: Path, kind: str = "task file") -> Document:
         raise TaskError(_syntax_message(path, error)) from None
     except (yaml.YAMLError, ValueError) as error:
         raise TaskError(
-            f"{shown(path)}: this is not YAML: {str(error).splitlines()[0]}."
+            f"{shown_path(path)}: this is not YAML: {str(error).splitlines()[0]}."
         ) from None
     except RecursionError:
-        raise TaskError(f"{shown(path)}: the file is nested too deeply.") from None
+        raise TaskError(f"{shown_path(path)}: the file is nested too deeply.") from None
     if node is None:
         hint = "; it begins with `task: name`" if kind == "task file" else ""
-        raise TaskError(f"{shown(path)}: the {kind} is empty{hint}.")
+        raise TaskError(f"{shown_path(path)}: the {kind} is empty{hint}.")
     if (
         MAX_NODES < expanded_size(node) < math.inf
     ):  # a handful of lines with aliases could stand for billions of values
         raise TaskError(
-            f"{shown(path)}: the file has more than {MAX_NODES:,} values; keep rows in"
+            f"{shown_path(path)}: the file has more than {MAX_NODES:,} values; keep rows in"
             " a data file."
         )
     builder = _Builder(path)
     value = builder.build(node, ())
     if not isinstance(value, dict):
         raise TaskError(
-            f"{shown(path)}:1: a {kind} is a mapping (`key: value`), not"
+            f"{shown_path(path)}:1: a {kind} is a mapping (`key: value`), not"
             f" {kind_of(value)}."
         )
-    return Document(value, shown(path), path.parent, builder.places, (path,))
+    return Document(value, shown_path(path), path.parent, builder.places, (path,))
 
 
 def too_deep(text: str) -> bool:
@@ -263,17 +265,17 @@ def expanded_size(node: yaml.Node) -> float:
     """
     sizes: dict[int, float] = {}
 
-    def size(one: yaml.Node) -> float:
-        if id(one) not in sizes:
-            sizes[id(one)] = math.inf
-            value = () if isinstance(one.value, str) else one.value
+    def size(inner_node: yaml.Node) -> float:
+        if id(inner_node) not in sizes:
+            sizes[id(inner_node)] = math.inf
+            value = () if isinstance(inner_node.value, str) else inner_node.value
             parts = (
                 part
-                for each in value
-                for part in (each if isinstance(each, tuple) else (each,))
+                for child in value
+                for part in (child if isinstance(child, tuple) else (child,))
             )
-            sizes[id(one)] = 1 + sum(map(size, parts))
-        return sizes[id(one)]
+            sizes[id(inner_node)] = 1 + sum(map(size, parts))
+        return sizes[id(inner_node)]
 
     return size(node)
 
@@ -331,7 +333,7 @@ def _syntax_message(path: Path, error: yaml.MarkedYAMLError) -> str:
     problem = (error.problem or error.context or "there is a syntax error").rstrip(".")
     if "\\t" in problem or "tab" in problem:
         problem += " (indent with spaces)"
-    return f"{shown(path)}:{line}: this is not YAML: {problem}."
+    return f"{shown_path(path)}:{line}: this is not YAML: {problem}."
 
 
 class _Builder:
@@ -374,7 +376,7 @@ class _Builder:
         if node.tag != "tag:yaml.org,2002:map":
             raise self._tag_error(node)
         lines: dict[str, int] = {}
-        out: dict[str, Any] = {}
+        own_values: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         # What is merged comes first, so that places are those of the mapping's own keys.
         for key_node, value_node in sorted(
@@ -400,8 +402,8 @@ class _Builder:
             lines[key] = key_node.start_mark.line + 1
             if len(path) + 1 < _PLACED_DEPTH:
                 self.places[(*path, key)] = Place(self.file, lines[key])
-            out[key] = self.build(value_node, (*path, key))
-        return merged | out
+            own_values[key] = self.build(value_node, (*path, key))
+        return merged | own_values
 
     def _merged(self, node: yaml.Node, path: KeyPath) -> dict[str, Any]:
         """What a merge key (`<<: *NAME`, or a list of them, the first of which counts most) puts
@@ -410,12 +412,12 @@ class _Builder:
         import yaml
 
         merged: dict[str, Any] = {}
-        for one in reversed(
+        for merged_node in reversed(
             node.value if isinstance(node, yaml.SequenceNode) else [node]
         ):
-            if not isinstance(one, yaml.MappingNode):
-                raise self._error(one, "'<<' merges mappings, and this is none")
-            merged |= self.build(one, path)
+            if not isinstance(merged_node, yaml.MappingNode):
+                raise self._error(merged_node, "'<<' merges mappings, and this is none")
+            merged |= self.build(merged_node, path)
         return merged
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:

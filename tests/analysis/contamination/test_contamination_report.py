@@ -14,10 +14,7 @@ import pytest
 
 from evalwright import ScriptedModel, Task, evaluate
 from evalwright.analysis.contamination.dates import read_cut_off, side_of
-from evalwright.analysis.contamination.report import (
-    ContaminationReport,
-    contamination_report,
-)
+from evalwright.analysis.contamination.report import ContaminationReport, contamination_report
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.requests import Generate, Request
 from evalwright.reports.documents.contamination import contamination_document

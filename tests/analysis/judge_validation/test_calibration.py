@@ -9,32 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalwright import (
-    Generate,
-    Pacing,
-    Run,
-    ScriptedModel,
-    UsageError,
-    evaluate,
-    score_run,
-)
-from evalwright.analysis.judge_validation.calibration import (
-    calibrate_difference,
-    calibrate_judge,
-)
-from evalwright.analysis.judge_validation.drawing import (
-    LabelSet,
-    draw_set,
-    draw_sets,
-    keep_set,
-    sheet_rows,
-)
+from evalwright import Generate, Pacing, Run, ScriptedModel, UsageError, evaluate, score_run
+from evalwright.analysis.judge_validation.calibration import calibrate_difference, calibrate_judge
+from evalwright.analysis.judge_validation.drawing import LabelSet, draw_set, draw_sets, keep_set, sheet_rows
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.errors import Overloaded
-from evalwright.reports.documents.judges import (
-    calibration_document,
-    difference_document,
-)
+from evalwright.reports.documents.judges import calibration_document, difference_document
 from evalwright.reports.labelling import sheet_csv
 from evalwright.statistics import brier_score, cohen_kappa, corrected_mean
 from evalwright.tasks.loading import task_from_definition

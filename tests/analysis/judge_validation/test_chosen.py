@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalwright import UsageError
-from evalwright.analysis.judge_validation.calibration import (
-    beside_chosen,
-    calibrate_judge,
-    chosen_by_hand,
-)
+from evalwright.analysis.judge_validation.calibration import beside_chosen, calibrate_judge, chosen_by_hand
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.reports.documents.judges import chosen_document
 from evalwright.runs.reader import Run

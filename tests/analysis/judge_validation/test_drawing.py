@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalwright import UsageError
-from evalwright.analysis.judge_validation.drawing import (
-    draw_set,
-    draw_sets,
-    find_set,
-    keep_set,
-    set_file,
-)
+from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, find_set, keep_set, set_file
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from support.judging import judged_run
 from support.runs import make_run, rewritten

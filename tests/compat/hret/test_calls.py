@@ -26,10 +26,7 @@ from evalwright.compat.hret import (
     run_from_config,
     scaling_methods,
 )
-from evalwright.compat.hret.config import (
-    DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
-    DEFAULT_FEW_SHOT_INSTRUCTION,
-)
+from evalwright.compat.hret.config import DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE, DEFAULT_FEW_SHOT_INSTRUCTION
 from evalwright.compat.hret.evaluator import main
 from evalwright.compat.hret.judging import Judging
 from evalwright.compat.hret.models import BaseModel, load_model
@@ -759,9 +756,7 @@ def test_classes_are_where_the_documents_of_hret_import_them_from() -> None:
     from evalwright.compat.hret.evaluation.string_match import StringMatchEvaluator
     from evalwright.compat.hret.scaling_methods.beam_search import BeamSearch
     from evalwright.compat.hret.scaling_methods.best_of_n import BestOfN
-    from evalwright.compat.hret.scaling_methods.self_consistency import (
-        SelfConsistencyScalingMethod,
-    )
+    from evalwright.compat.hret.scaling_methods.self_consistency import SelfConsistencyScalingMethod
 
     evaluators = (LogProbEvaluator, MathMatchEvaluator, PartialMatchEvaluator, StringMatchEvaluator)
     assert {cls.name for cls in evaluators} < evaluation.EVALUATION_REGISTRY.keys()

@@ -320,11 +320,7 @@ def test_every_key_loads_its_local_table(hub: Any) -> None:
 
 
 def test_citations_of_benchhub_leave_nothing_out() -> None:
-    from evalwright.compat.hret.internal.benchhub_info import (
-        DATASETS,
-        benchmark_details,
-        citation_report,
-    )
+    from evalwright.compat.hret.internal.benchhub_info import DATASETS, benchmark_details, citation_report
 
     assert len(DATASETS) == 12
     for entry in DATASETS:

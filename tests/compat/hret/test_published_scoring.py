@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
@@ -14,11 +13,13 @@ from evalwright.compat.hret.evaluation import get_evaluator
 from evalwright.compat.hret.scoring import method_of
 from evalwright.compat.hret.utils.prompt_template import JUDGE_PROMPTS, JudgeType
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
+from support.bounds import assert_grows_linearly, repeated
 
 LONG = [
-    "정답:" + " " * 100_000, "Answer" * 16_000, "Final " * 16_000 + ":", "정답: " * 25_000, "\n" * 100_000, "[[score: " + "1" * 100_000,
-    "Feedback:" * 11_000, "**" * 50_000, "답" + "\u3000" * 100_000 + ":x", "Score: " + "1" * 99_000 + ".", "[RESULT] " * 11_000, "\\boxed{" * 14_000,
+    repeated(" ", "정답:"), repeated("Answer"), repeated("Final ", after=":"), repeated("정답: "), repeated("\n"), repeated("1", "[[score: "),
+    repeated("Feedback:"), repeated("**"), repeated("\u3000", "답", ":x"), repeated("1", "Score: ", "."), repeated("[RESULT] "), repeated("\\boxed{"),
 ]  # fmt: skip
+"""By its length, each text."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,20 +39,21 @@ def test_long_hostile_replies_take_little_time(method: str) -> None:
     made = method_of(method, {})
     if method == "math_match":
         published.verified("1", "1", True, True)  # loads the library
-    for text in LONG:
-        begun = time.process_time()
-        made.score({"prediction": made.parse(text), "reference": "(B)"})
-        assert time.process_time() - begun < 0.5, text[:20]
+    for of_length in LONG:
+        assert_grows_linearly(
+            lambda text: made.score({"prediction": made.parse(text), "reference": "(B)"}), of_length
+        )
 
 
-@pytest.mark.parametrize("text", LONG, ids=lambda text: repr(text[:8]))
-def test_long_hostile_verdicts_take_little_time(text: str) -> None:
-    begun = time.process_time()
-    judges.from_huggingface(text, text)
-    for read in (judges.read_rubric, judges.read_k2, judges.read_winner, judges.read_gold):
-        with suppress(ValueError):
-            read(text)
-    assert time.process_time() - begun < 0.5
+@pytest.mark.parametrize("of_length", LONG, ids=lambda of_length: repr(of_length(20)[:8]))
+def test_long_hostile_verdicts_take_little_time(of_length: Callable[[int], str]) -> None:
+    def read_by_each(text: str) -> None:
+        judges.from_huggingface(text, text)
+        for read in (judges.read_rubric, judges.read_k2, judges.read_winner, judges.read_gold):
+            with suppress(ValueError):
+                read(text)
+
+    assert_grows_linearly(read_by_each, of_length)
 
 
 def test_patterns_of_a_call_are_bounded_and_checked_at_once() -> None:

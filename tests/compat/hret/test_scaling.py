@@ -18,12 +18,7 @@ from evalwright.compat.hret.asking import Native
 from evalwright.compat.hret.rows import ROW
 from evalwright.compat.hret.scaling import parser_of, strategy_of
 from evalwright.compat.hret.utils.prompt_template import default_cot_parser
-from evalwright.core.errors import (
-    ConfigurationError,
-    Failure,
-    RequestFailed,
-    UsageError,
-)
+from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UsageError
 from evalwright.core.requests import Generate, Request, Reward
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, Sample

@@ -11,10 +11,7 @@ import pytest
 from evalwright.analysis.factual import factual_shares
 from evalwright.compat.open_factual_bench.files import read_questions
 from evalwright.compat.open_factual_bench.importing import STRESS_TASK, TASK, import_ofb
-from evalwright.compat.open_factual_bench.scoring import (
-    published_correct,
-    published_label,
-)
+from evalwright.compat.open_factual_bench.scoring import published_correct, published_label
 from evalwright.core.errors import RunError
 from evalwright.scorers.registry import registry
 from support.typed import typed

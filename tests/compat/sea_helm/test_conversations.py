@@ -11,13 +11,7 @@ from typing import Any
 
 import pytest
 
-from compat.sea_helm.small_tree import (
-    TREE,
-    golden,
-    needs_golden,
-    needs_tree,
-    small_tree,
-)
+from compat.sea_helm.small_tree import TREE, golden, needs_golden, needs_tree, small_tree
 from evalwright.compat.sea_helm.compiling import (
     Shots,
     base_text,
@@ -96,7 +90,7 @@ def test_the_model_is_asked_as_published(tmp_path: Path) -> None:
 
 @needs_tree
 def test_whole_tasks_of_the_folder_become_the_recorded_conversations() -> None:
-    """All rows of a few tasks; `benchmarks/sea_helm_prompts.py` compares every task with SEA-HELM's own loaders."""
+    """All rows of a few tasks."""
     tree = read_tree(root_of([TREE]))
     wanted = {
         ("paraphrase", "tl"), ("qa-mc-logprobs", "su"), ("global_mmlu_lite", "ms"), ("safeguard_general_response", "ta"),

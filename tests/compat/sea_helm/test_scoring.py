@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any
@@ -31,6 +30,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
+from support.bounds import assert_grows_linearly, repeated
 
 F1 = ("src/metrics/f1_acc_metric.py", "F1AccMetric")
 LINDSEA = "seahelm_tasks/lindsea/"
@@ -362,14 +362,15 @@ def test_unknown_and_refused_classes() -> None:
 
 @pytest.mark.parametrize("published", [True, False])
 @pytest.mark.parametrize(
-    "text",
-    [" " * 100_000, "Answer: " * 12_000, "Answer:" + "*" * 100_000, "A" * 100_000, "<Solution>" * 10_000],
+    ("before", "piece"), [("", " "), ("", "Answer: "), ("Answer:", "*"), ("", "A"), ("", "<Solution>")]
 )
-def test_hostile_responses(text: str, published: bool) -> None:
+def test_hostile_responses(before: str, piece: str, published: bool) -> None:
     label = {"nums": [1, 2], "target": 3, "search_procedure": "<Search Procedure>\nx\ny</Search Procedure>"}
-    began = time.process_time()
-    for tag in ("Answer:", ""):
-        scored(sea_task(*F1, tag=tag, published=published), rows_of("AB")[:1] * 2, [text, ""])
-    scored(sea_task(*COUNTDOWN, published=published), [{"label": label}], [text])
-    scored(sea_task(*ROUTE, published=published), [{"label": "a"}], [text.replace("Solution", "Route")])
-    assert time.process_time() - began < 1.5
+
+    def score_by_each(text: str) -> None:
+        for tag in ("Answer:", ""):
+            scored(sea_task(*F1, tag=tag, published=published), rows_of("AB")[:1] * 2, [text, ""])
+        scored(sea_task(*COUNTDOWN, published=published), [{"label": label}], [text])
+        scored(sea_task(*ROUTE, published=published), [{"label": "a"}], [text.replace("Solution", "Route")])
+
+    assert_grows_linearly(score_by_each, repeated(piece, before))

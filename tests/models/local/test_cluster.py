@@ -18,13 +18,7 @@ import pytest
 
 from evalwright.cli.arguments import load_plugins
 from evalwright.core.errors import ConfigurationError, Failure, ModelError
-from evalwright.core.requests import (
-    Generate,
-    LogLikelihood,
-    Message,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
 from evalwright.models.local.cluster import Cluster, On, shares

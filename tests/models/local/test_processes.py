@@ -30,11 +30,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
-from evalwright.models.local.processes import (
-    ProcessWorker,
-    request_as_json,
-    request_from,
-)
+from evalwright.models.local.processes import ProcessWorker, request_as_json, request_from
 from evalwright.models.local.replica_set import ReplicaSet
 from evalwright.models.registry import open_model
 from support.command import record, records, write_questions

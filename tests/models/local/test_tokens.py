@@ -32,14 +32,7 @@ class BytePairs:
     """A byte-level BPE of the `tokenizers` library; `added` are the special tokens around a text."""
 
     def __init__(self, added: str) -> None:
-        from tokenizers import (
-            Tokenizer,
-            decoders,
-            models,
-            pre_tokenizers,
-            processors,
-            trainers,
-        )
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
         self.core: Any = Tokenizer(models.BPE())
         # Without splitting at words, merges reach over spaces, which makes joins as bad as they can be.

@@ -11,19 +11,8 @@ from typing import Any
 
 import pytest
 
-from evalwright.core.errors import (
-    ConfigurationError,
-    MissingExtra,
-    ModelError,
-    UnknownName,
-)
-from evalwright.core.requests import (
-    Generate,
-    LogLikelihood,
-    Message,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError, UnknownName
+from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.models.base import LocalModel
 from evalwright.models.registry import open_model
 from support.local_models import answers

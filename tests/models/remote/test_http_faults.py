@@ -11,12 +11,7 @@ from multidict import CIMultiDict
 from evalwright.core import errors
 from evalwright.core.errors import Overloaded, RateLimited, RequestError
 from evalwright.models.remote import http_faults
-from evalwright.models.remote.http_faults import (
-    bad_reply,
-    clean,
-    fault_of,
-    fault_within,
-)
+from evalwright.models.remote.http_faults import bad_reply, clean, fault_of, fault_within
 from evalwright.models.remote.keys import Secret
 from support.tables import rows
 

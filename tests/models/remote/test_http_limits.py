@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from evalwright.core.responses import RateLimits
-from evalwright.models.remote.http_limits import (
-    parse_rate_limits,
-    parse_reset,
-    parse_retry_after,
-)
+from evalwright.models.remote.http_limits import parse_rate_limits, parse_reset, parse_retry_after
 from support.tables import rows
 
 NOW = 1_763_640_000.0  # 2025-11-20T12:00:00Z

@@ -10,12 +10,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import ConfigurationError, Rejected
-from evalwright.core.requests import (
-    Generate,
-    LogLikelihood,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, RemoteModel
 from evalwright.models.registry import open_model

@@ -17,12 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from google.auth import jwt
 
-from evalwright.core.errors import (
-    AuthenticationFailed,
-    ConfigurationError,
-    ConnectionFailed,
-    MissingExtra,
-)
+from evalwright.core.errors import AuthenticationFailed, ConfigurationError, ConnectionFailed, MissingExtra
 from evalwright.models.remote.logins import SCOPES
 from support.openai_asking import HELLO, ask, failing, remote
 from support.openai_server import OpenAIServer, running, serving

@@ -156,7 +156,8 @@ def test_every_fault_is_named(interface: str) -> None:
     async def go() -> None:
         faults = Faults(retry_after=3, script=lambda body, before: body["user"] if before == 0 else None)
         async with OpenAIServer(faults=faults) as server:
-            for kind, error, retryable, words in faults_by_kind:
+
+            async def is_named(kind: str, error: str, retryable: bool, words: str) -> None:
                 timeout = 2 if kind in ("hang", "still-writing", "still-silent") else 60
                 model = model_at(server.url, interface=interface, timeout=timeout, extra_body={"user": kind})
                 with pytest.raises(RequestError, match=words) as caught:
@@ -167,5 +168,7 @@ def test_every_fault_is_named(interface: str) -> None:
                     assert caught.value.retry_after == pytest.approx(3, abs=1.01)
                 assert (await model.answer(HELLO)).text == hash_answer("hello")
                 await model.close()
+
+            await asyncio.gather(*(is_named(*fault) for fault in faults_by_kind))
 
     asyncio.run(go())

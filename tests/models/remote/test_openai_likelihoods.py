@@ -11,12 +11,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import Rejected
-from evalwright.core.requests import (
-    Generate,
-    LogLikelihood,
-    Message,
-    RollingLogLikelihood,
-)
+from evalwright.core.requests import Generate, LogLikelihood, Message, RollingLogLikelihood
 from evalwright.models.remote.openai_echo import NoEcho
 from support.openai_asking import ask, failing, model_at, openai_model
 from support.openai_server import OpenAIServer, serving

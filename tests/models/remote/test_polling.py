@@ -11,13 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from evalwright.core.errors import (
-    BadReply,
-    Overloaded,
-    Rejected,
-    RequestError,
-    TimedOut,
-)
+from evalwright.core.errors import BadReply, Overloaded, Rejected, RequestError, TimedOut
 from evalwright.core.requests import Generate
 from evalwright.models.base import RemoteModel
 from evalwright.models.registry import open_model

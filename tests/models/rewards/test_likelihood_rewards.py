@@ -13,12 +13,7 @@ from evalwright.core.requests import LogLikelihood, Message, Request, Reward
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel, RemoteModel
 from evalwright.models.registry import open_model
-from evalwright.models.rewards.likelihood import (
-    TEMPLATE,
-    _Remote,
-    likelihood_model,
-    verdict_model,
-)
+from evalwright.models.rewards.likelihood import TEMPLATE, _Remote, likelihood_model, verdict_model
 from support.tiny_models import make_tiny_model
 
 

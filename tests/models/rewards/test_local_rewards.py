@@ -15,13 +15,7 @@ from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
 from evalwright.models.registry import open_model
 from support.tiny_models import make_tiny_model
-from support.tiny_rewards import (
-    make_chat_head,
-    make_comet,
-    make_encoder,
-    make_metricx,
-    make_pair_head,
-)
+from support.tiny_rewards import make_chat_head, make_comet, make_encoder, make_metricx, make_pair_head
 
 pytestmark = pytest.mark.torch
 

@@ -19,12 +19,7 @@ import pytest
 
 from evalwright.core.images import Image
 from evalwright.reports.explorer.following import Follower
-from evalwright.reports.explorer.page import (
-    WITHOUT_IMAGES,
-    policy_of,
-    write_page,
-    write_site,
-)
+from evalwright.reports.explorer.page import WITHOUT_IMAGES, policy_of, write_page, write_site
 from evalwright.reports.explorer.server import Server
 from evalwright.runs.images import KeptImages
 from evalwright.runs.reader import Run, open_run

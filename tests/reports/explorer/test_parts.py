@@ -12,13 +12,7 @@ import pytest
 
 from evalwright.core.errors import RunError
 from evalwright.reports.explorer import parts
-from evalwright.reports.explorer.parts import (
-    CHUNK,
-    Samples,
-    block_line,
-    block_part,
-    compact,
-)
+from evalwright.reports.explorer.parts import CHUNK, Samples, block_line, block_part, compact
 
 Row = dict[str, Any]
 

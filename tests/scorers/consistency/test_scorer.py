@@ -10,13 +10,7 @@ from typing import Any
 import pytest
 
 from evalwright import ScriptedModel
-from evalwright.core.errors import (
-    ConfigurationError,
-    RequestFailed,
-    ScoringError,
-    UnknownName,
-    UsageError,
-)
+from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError
 from evalwright.core.requests import Classify
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, NoScore, Passage, Sample, Score

@@ -15,12 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.core.errors import (
-    ConfigurationError,
-    DatasetError,
-    MissingExtra,
-    UsageError,
-)
+from evalwright.core.errors import ConfigurationError, DatasetError, MissingExtra, UsageError
 from evalwright.core.tasks import Task
 from evalwright.tasks.datasets.opening import Filter
 from evalwright.tasks.loading import load_task

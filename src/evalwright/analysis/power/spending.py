@@ -242,7 +242,7 @@ def _seconds(known: ModelBasis, requests: Amount) -> Amount:
                 f"{known.model.name} has not been timed yet: use --pilot, or --from RUN"
             ),
         )
-    if not pace.asked or pace.seconds <= 0:
+    if not pace.requests or pace.seconds <= 0:
         return Amount(
             None,
             basis="every answer of the run came from the store, so nothing was timed",
@@ -250,14 +250,14 @@ def _seconds(known: ModelBasis, requests: Amount) -> Amount:
     if requests.value is None:
         return Amount(None, basis=requests.basis)
     n = requests.value * (1 + known.judges)
-    alike = pace.seconds * n / pace.asked
+    alike = pace.seconds * n / pace.requests
     others = ", those to other roles included," if known.judges else ""
-    basis = f"{counted(pace.asked, 'request')}{others} took {duration(pace.seconds)}"
+    basis = f"{counted(pace.requests, 'request')}{others} took {duration(pace.seconds)}"
     if isinstance(known.model, RemoteModel):
         pacing = known.model.pacing
         latency = 0.0 if math.isnan(pace.latency) else pace.latency
         low = min(alike, max(latency, n * latency / pacing.max_concurrency))
-        filled = pace.asked >= 4 * pacing.start_concurrency
+        filled = pace.requests >= 4 * pacing.start_concurrency
         value = (
             alike
             if filled

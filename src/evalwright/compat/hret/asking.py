@@ -62,7 +62,9 @@ class RowGenerate(Generate):
     """
 
     row: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    found: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    reply_fields: dict[str, Any] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     mutated: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     key: str = ""
 
@@ -105,9 +107,11 @@ class PluginModel(LocalModel):
         self.published = published
         self.role = role
         self._call: Callable[..., Any] = getattr(plugin, method)
-        known = inspect.signature(self._call).parameters.values()
-        self._takes = {one.name for one in known}
-        self._takes_all = any(one.kind is one.VAR_KEYWORD for one in known)
+        parameters = inspect.signature(self._call).parameters.values()
+        self._takes = {parameter.name for parameter in parameters}
+        self._takes_all = any(
+            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters
+        )
 
     def answer_batch(
         self, requests: Sequence[Request]
@@ -117,75 +121,77 @@ class PluginModel(LocalModel):
         """
         groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
         for place, request in enumerate(requests):
-            asked = self._settings(request)
-            groups.setdefault(repr(asked), (asked, []))[1].append(place)
-        for asked, places in groups.values():
+            options = self._settings(request)
+            groups.setdefault(repr(options), (options, []))[1].append(place)
+        for options, places in groups.values():
             rows = [getattr(requests[place], "row", {}) for place in places]
-            given = [
+            row_copies = [
                 {**copy.deepcopy(row), ID: number} for number, row in enumerate(rows)
             ]
-            own = {id(one) for one in given}
+            ids_of_copies = {id(row_copy) for row_copy in row_copies}
             # a thread of its own
             with settings.using("published" if self.published else "corrected"):
-                returned = self._call(given, **asked)
+                returned = self._call(row_copies, **options)
             if not isinstance(returned, list | tuple):
                 raise TypeError(
                     f"it returned {type(returned).__name__}, not a list of samples"
                 )
-            changed = {one.get(ID) for one in returned if id(one) in own}
-            found = matched(list(returned), len(rows))
-            for number, (place, row, one) in enumerate(
-                zip(places, rows, found, strict=True)
+            changed = {
+                sample.get(ID) for sample in returned if id(sample) in ids_of_copies
+            }
+            samples = matched(list(returned), len(rows))
+            for number, (place, row, sample) in enumerate(
+                zip(places, rows, samples, strict=True)
             ):
                 request = requests[place]
-                response = self._response(request, row, one)
+                response = self._response(request, row, sample)
                 if number in changed and isinstance(request, RowGenerate):
-                    request.mutated.update({**request.found, ID: place})
+                    request.mutated.update({**request.reply_fields, ID: place})
                 yield place, response
 
     def _settings(self, request: Request) -> dict[str, Any]:
         """Options for the method, of those that it takes."""
         if not isinstance(request, Generate):
             return {}
-        wanted = {
+        settings = {
             "return_logits": None if request.top_logprobs is None else True,
             "max_new_tokens": request.max_tokens,
             "until": list(request.stop) or None,
         }
         return {
             name: value
-            for name, value in wanted.items()
+            for name, value in settings.items()
             if value is not None and (self._takes_all or name in self._takes)
         }
 
     def _response(
-        self, request: Request, row: Given, found: dict[str, Any] | None
+        self, request: Request, row: Given, sample: dict[str, Any] | None
     ) -> Response | Failure:
-        if found is None:
+        if sample is None:
             return self._failed("it returned no sample for this one")
         if isinstance(request, Reward):
-            reward = _number(found.get("reward"))
+            reward = _number(sample.get("reward"))
             return (
                 self._failed("it gave no reward")
                 if reward is None
                 else Response(values=(reward,))
             )
-        text = found.get("prediction")
-        if not self.published and (found.get("error") or text is None):
-            return self._failed(str(found.get("error") or "it gave no prediction"))
+        text = sample.get("prediction")
+        if not self.published and (sample.get("error") or text is None):
+            return self._failed(str(sample.get("error") or "it gave no prediction"))
         if isinstance(request, RowGenerate):
             new = {
-                key: one
-                for key, one in found.items()
-                if key not in row or not _same(row[key], one)
+                key: field_value
+                for key, field_value in sample.items()
+                if key not in row or not _same(row[key], field_value)
             }
-            request.found.update(new)
+            request.reply_fields.update(new)
             if isinstance(text, str):
-                request.found.pop("prediction", None)
+                request.reply_fields.pop("prediction", None)
         return _response(
             text,
-            found,
-            _number(found.get("judge_score")) if self.role == "judge" else None,
+            sample,
+            _number(sample.get("judge_score")) if self.role == "judge" else None,
         )
 
     def _failed(self, why: str) -> Failure:
@@ -198,32 +204,39 @@ def matched(returned: list[Any], n: int) -> list[dict[str, Any] | None]:
     """The returned samples in the order that was given: by their id, else by their place where
     there are as many as were given.
     """
-    samples = [one for one in returned if isinstance(one, Mapping)]
-    by_id = {one[ID]: one for one in samples if isinstance(one.get(ID), int)}
+    samples = [sample for sample in returned if isinstance(sample, Mapping)]
+    by_id = {
+        sample[ID]: sample for sample in samples if isinstance(sample.get(ID), int)
+    }
     left = [place for place in range(n) if place not in by_id]
-    rest = [one for one in samples if not isinstance(one.get(ID), int)]
-    if len(rest) == len(left):
-        by_id |= dict(zip(left, rest, strict=True))
-    kept = [by_id.get(place) for place in range(n)]
+    without_id = [sample for sample in samples if not isinstance(sample.get(ID), int)]
+    if len(without_id) == len(left):
+        by_id |= dict(zip(left, without_id, strict=True))
+    in_order = [by_id.get(place) for place in range(n)]
     return [
-        None if one is None else {k: value for k, value in one.items() if k != ID}
-        for one in kept
+        None if sample is None else {k: value for k, value in sample.items() if k != ID}
+        for sample in in_order
     ]
 
 
-def _response(text: Any, found: Given, score: float | None) -> Response:
-    logits = found.get("logits")
+def _response(text: Any, sample: Given, score: float | None) -> Response:
+    logits = sample.get("logits")
     logits = logits if isinstance(logits, Mapping) else {}
     tokens = logits.get("token_log_probs") or ()
-    texts = [str(one) for one in logits.get("tokens") or ()] + [""] * len(tokens)
-    options = tuple(float(one) for one in logits.get("option_log_probs") or ())
+    texts = [str(token_text) for token_text in logits.get("tokens") or ()] + [""] * len(
+        tokens
+    )
+    options = tuple(
+        float(log_probability)
+        for log_probability in logits.get("option_log_probs") or ()
+    )
     return Response(
         text="" if text is None else str(text),
         log_likelihood=_number(logits.get("sum_log_prob")),
         values=options if score is None else (score,),
         tokens=tuple(
-            TokenLogProb(said, float(value))
-            for said, value in zip(texts, tokens, strict=False)
+            TokenLogProb(token_text, float(value))
+            for token_text, value in zip(texts, tokens, strict=False)
         ),
     )
 
@@ -231,14 +244,14 @@ def _response(text: Any, found: Given, score: float | None) -> Response:
 def asked_for(options: Given) -> dict[str, Any]:
     """What `generate_batch` is told of one call, as settings of a request."""
     until = options.get("until") or ()
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "stop": (until,) if isinstance(until, str) else tuple(until)
     }
     if options.get("max_new_tokens") is not None:
-        given["max_tokens"] = options["max_new_tokens"]
+        settings["max_tokens"] = options["max_new_tokens"]
     if options.get("return_logits"):
-        given["top_logprobs"] = 0
-    return given
+        settings["top_logprobs"] = 0
+    return settings
 
 
 def replied(row: Given, response: Response) -> dict[str, Any]:
@@ -369,18 +382,23 @@ class SampleDoor(Ask):
     async def __call__(self, role: str, request: Request) -> Response:
         model = self._models.get(role)
         if isinstance(model, PluginModel):
-            asked = self._with_row(request)
-            response = await self._ask(role, asked)
-            if not isinstance(asked, RowGenerate):
+            with_row = self._with_row(request)
+            response = await self._ask(role, with_row)
+            if not isinstance(with_row, RowGenerate):
                 self.found = {}
                 return response
-            self.found = asked.found
+            self.found = with_row.reply_fields
             self.null_logits |= (
-                "logits" in asked.found and asked.found["logits"] is None
+                "logits" in with_row.reply_fields
+                and with_row.reply_fields["logits"] is None
             )
-            if asked.mutated and asked.draw >= self._last and asked.row is self._row:
-                self.mutated = asked.mutated
-                self._last = asked.draw
+            if (
+                with_row.mutated
+                and with_row.draw >= self._last
+                and with_row.row is self._row
+            ):
+                self.mutated = with_row.mutated
+                self._last = with_row.draw
             return response
         if isinstance(model, Native) and isinstance(request, Generate):
             return await self._native(role, model, request)
@@ -403,19 +421,19 @@ class SampleDoor(Ask):
             return request
         text = _text(request.prompt)
         row = self._row if text == self._text else {"input": text}
-        given = {name: getattr(request, name) for name in Generate.__slots__}
-        return RowGenerate(**given, row=row, key=self._key)
+        settings = {name: getattr(request, name) for name in Generate.__slots__}
+        return RowGenerate(**settings, row=row, key=self._key)
 
     async def _native(self, role: str, native: Native, request: Generate) -> Response:
         text = _text(request.prompt)
-        own = text == self._text
+        is_row_text = text == self._text
         # What a method puts behind the row's text (a trigger, the beginning of a reply) is asked
         # with the row's images, turns and options.
         begun = role == TARGET and text.startswith(self._text)
         options = self._row.get("options")
         if (
             native.by_options
-            and (own or (begun and self._extends))
+            and (is_row_text or (begun and self._extends))
             and isinstance(options, list)
         ):
             context = self._text if native.bare_options else text
@@ -429,13 +447,16 @@ class SampleDoor(Ask):
         prompt: Prompt = text
         if native.chat:
             prompt = self._chat(
-                native, text, images=native.vision and (own or begun), own_turns=begun
+                native,
+                text,
+                images=native.vision and (is_row_text or begun),
+                own_turns=begun,
             )
-        asked = replace(request, prompt=prompt)
+        rewritten = replace(request, prompt=prompt)
         if role != TARGET:  # a scorer asks, which knows nothing of the judge's settings
             # Each verdict that is sampled is a draw of its own, also on equal prompts.
-            asked = native.sampling.request(prompt, int(self._key))
-        response = await self._ask(role, asked)
+            rewritten = native.sampling.request(prompt, int(self._key))
+        response = await self._ask(role, rewritten)
         return native.read(response) if native.read else response
 
     def _chat(
@@ -444,33 +465,38 @@ class SampleDoor(Ask):
         """The prompt as messages. own_turns: those of the row, if it is a conversation; what stands
         behind its text goes behind the last.
         """
-        given = self._row.get("input")
+        row_input = self._row.get("input")
         turns = list[Message]()
         if (
             own_turns
-            and isinstance(given, list)
-            and all(isinstance(one, Mapping) for one in given)
+            and isinstance(row_input, list)
+            and all(isinstance(turn, Mapping) for turn in row_input)
         ):
-            known = [
-                one
-                for one in given
-                if one.get("role") in ("system", "user", "assistant")
+            known_turns = [
+                turn
+                for turn in row_input
+                if turn.get("role") in ("system", "user", "assistant")
             ]
-            turns = [Message(one["role"], str(one.get("content", ""))) for one in known]
-        told = not native.system or (turns and turns[0].role == "system")
+            turns = [
+                Message(turn["role"], str(turn.get("content", "")))
+                for turn in known_turns
+            ]
+        has_system = not native.system or (turns and turns[0].role == "system")
         last = turns[-1] if turns else Message("user", "")
         text = last.text + text.removeprefix(self._text) if turns else text
-        shown: list[Part] = []
+        images_shown: list[Part] = []
         if images:
-            inner = given.get("images") if isinstance(given, Mapping) else None
-            found = self._row.get("images") or inner or []
-            shown = [
-                _image(native, one)
-                for one in (found if isinstance(found, list | tuple) else [found])
+            inner = row_input.get("images") if isinstance(row_input, Mapping) else None
+            row_images = self._row.get("images") or inner or []
+            images_shown = [
+                _image(native, row_image)
+                for row_image in (
+                    row_images if isinstance(row_images, list | tuple) else [row_images]
+                )
             ]
-        last = replace(last, content=(text, *shown) if shown else text)
+        last = replace(last, content=(text, *images_shown) if images_shown else text)
         return (
-            *([] if told else [Message("system", native.system)]),
+            *([] if has_system else [Message("system", native.system)]),
             *turns[:-1],
             last,
         )
@@ -516,24 +542,26 @@ def asked_alone(
     async def work() -> list[Made]:
         with open_store(home_folder()) as store:
             async with Engine(store) as engine:
-                ask = engine.door({role: model_of(one) for role, one in models.items()})
+                ask = engine.door(
+                    {role: model_of(model) for role, model in models.items()}
+                )
                 numbered = enumerate(rows)
                 samples = [
                     Sample(str(n), input_of(row), metadata={ROW: row}, row=row)
                     for n, row in numbered
                 ]
-                made = [
-                    make(SampleDoor(ask, one, dict(one.row), models), one)
-                    for one in samples
+                pending = [
+                    make(SampleDoor(ask, sample, dict(sample.row), models), sample)
+                    for sample in samples
                 ]
                 return (
-                    await asyncio.gather(*made)
+                    await asyncio.gather(*pending)
                     if at_once
-                    else [await one for one in made]
+                    else [await answer for answer in pending]
                 )
 
-    found: list[Made] = run_blocking(work)
-    return found
+    answers: list[Made] = run_blocking(work)
+    return answers
 
 
 def _image(native: Native, named: Any) -> Part:

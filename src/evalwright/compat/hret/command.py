@@ -26,8 +26,8 @@ IMPORTER = Importer(
 )
 
 _PARAMS = tuple(
-    f"{one}_params"
-    for one in ("dataset", "model", "judge", "reward", "scaling", "evaluator")
+    f"{part_name}_params"
+    for part_name in ("dataset", "model", "judge", "reward", "scaling", "evaluator")
 )
 _NOT_OF_CALL = ("config", "output_file", "scoring", "trust", "log_level")
 """What says how a call is made, and not what is evaluated."""
@@ -44,16 +44,16 @@ class _Json(click.ParamType[dict[str, Any]]):
         if isinstance(value, Mapping):
             return dict(value)
         try:
-            found = json.loads(value)
+            settings = json.loads(value)
         except ValueError as error:
             self.fail(f"{value!r} is not valid JSON: {error}.", param, ctx)
-        if not isinstance(found, dict):
+        if not isinstance(settings, dict):
             self.fail(
                 f"{value!r} must be a JSON object, for example '{{\"seed\": 1}}'.",
                 param,
                 ctx,
             )
-        return found
+        return settings
 
 
 def _flag(name: str, text: str, **settings: Any) -> click.Option:
@@ -145,41 +145,43 @@ _OPTIONS: list[click.Parameter] = [
 ]
 
 
-def _work(**given: Any) -> int:
+def _work(**options: Any) -> int:
     from evalwright.compat.hret.evaluator import Evaluator, run_from_config
     from evalwright.compat.hret.utils.util import as_json
 
-    logging.basicConfig(level=given["log_level"], stream=sys.stderr)
-    logging.getLogger("evalwright").setLevel(given["log_level"])
-    call = {name: one for name, one in given.items() if name not in _NOT_OF_CALL}
-    if given["output_file"]:
-        check_file(Path(given["output_file"]))
-    if given["config"]:
+    logging.basicConfig(level=options["log_level"], stream=sys.stderr)
+    logging.getLogger("evalwright").setLevel(options["log_level"])
+    call = {
+        name: option for name, option in options.items() if name not in _NOT_OF_CALL
+    }
+    if options["output_file"]:
+        check_file(Path(options["output_file"]))
+    if options["config"]:
         context = click.get_current_context()
-        said = click.core.ParameterSource.COMMANDLINE
+        command_line = click.core.ParameterSource.COMMANDLINE
         if more := [
-            name for name in call if context.get_parameter_source(name) is said
+            name for name in call if context.get_parameter_source(name) is command_line
         ]:
             raise click.UsageError(
                 f"--config holds the whole evaluation: leave out --{more[0]}, or write"
                 " it into the file."
             )
         result = run_from_config(
-            given["config"], scoring=given["scoring"], trust=given["trust"]
+            options["config"], scoring=options["scoring"], trust=options["trust"]
         )
     else:
-        if given["trust"]:
+        if options["trust"]:
             raise click.UsageError("--trust is for what --config sets: leave it out.")
         for name in ("dataset", "model"):
-            if not given[name]:
+            if not options[name]:
                 raise click.UsageError(f"Missing option '--{name}' (or '--config').")
         if "," in (call["subset"] or ""):
-            call["subset"] = [one.strip() for one in call["subset"].split(",")]
+            call["subset"] = [subset.strip() for subset in call["subset"].split(",")]
         call["custom_cot_parser"] = call.pop("cot_parser")
-        result = Evaluator(scoring=given["scoring"]).run(**call)
+        result = Evaluator(scoring=options["scoring"]).run(**call)
     text = as_json(result.to_dict())
-    if given["output_file"]:
-        write_file(Path(given["output_file"]), text)
+    if options["output_file"]:
+        write_file(Path(options["output_file"]), text)
     else:
         click.echo(text)
     return (

@@ -68,10 +68,10 @@ class PipelineConfig:
         shots: Any = 0 if self.num_few_shot is None else self.num_few_shot
         self.num_few_shot = shots if isinstance(shots, int) and shots >= 0 else 0
         if shots != self.num_few_shot:
-            said = f"num_few_shot must be a whole number from 0 on, not {shots!r}"
+            message = f"num_few_shot must be a whole number from 0 on, not {shots!r}"
             if not settings.is_published():
-                raise ValueError(f"{said}.")
-            log.warning("%s: 0 is used.", said)
+                raise ValueError(f"{message}.")
+            log.warning("%s: 0 is used.", message)
 
     def names(self) -> dict[str, Any]:
         """What a result says first."""
@@ -79,7 +79,10 @@ class PipelineConfig:
 
     def settings(self) -> dict[str, Any]:
         """All fields of a configuration, for another one."""
-        return {one.name: getattr(self, one.name) for one in fields(PipelineConfig)}
+        return {
+            field_of_config.name: getattr(self, field_of_config.name)
+            for field_of_config in fields(PipelineConfig)
+        }
 
 
 @dataclass(frozen=True)
@@ -140,15 +143,19 @@ def _corrected_shots(config: PipelineConfig, rows: Rows) -> Shots:
 
     n = config.num_few_shot
     named = config.few_shot_split
-    own = {content(row) for row in rows}
+    evaluated = {content(row) for row in rows}
     notes = list[str]()
     source = ""
     pool = Rows()
     for source in (
-        [named] if named else [one for one in _OTHER_SPLITS if one != config.split]
+        [named]
+        if named
+        else [
+            other_split for other_split in _OTHER_SPLITS if other_split != config.split
+        ]
     ):
         try:
-            found = list(_split(config, source).load())
+            split_rows = list(_split(config, source).load())
         except Exception as error:
             if named:
                 raise ValueError(
@@ -157,8 +164,8 @@ def _corrected_shots(config: PipelineConfig, rows: Rows) -> Shots:
             continue
         if pool := [
             row
-            for row in found
-            if content(row) not in own and str(row.get("input") or "")
+            for row in split_rows
+            if content(row) not in evaluated and str(row.get("input") or "")
         ]:
             break
     if not pool:
@@ -183,7 +190,9 @@ def _corrected_shots(config: PipelineConfig, rows: Rows) -> Shots:
     def prefix(row: Given) -> str:
         subset = row.get("_subset_name")
         if subset not in texts:
-            near = [one for one in pool if one.get("_subset_name") == subset]
+            near = [
+                example for example in pool if example.get("_subset_name") == subset
+            ]
             chosen = near if len(near) >= n else pool
             texts[subset] = examples_text(
                 random.Random(0).sample(chosen, min(n, len(chosen))), config
@@ -205,25 +214,25 @@ def _examples_of(rows: Sequence[Row], n: int) -> set[int]:
     """
     left = Counter(row.get("_subset_name") for row in rows)
     first = list[int]()
-    rest = list[int]()
+    others = list[int]()
     for place in random.Random(0).sample(range(len(rows)), len(rows)):
         subset = rows[place].get("_subset_name")
         if len(first) < n and left[subset] > 1:
             left[subset] -= 1
             first.append(place)
         else:
-            rest.append(place)
-    return {*[*first, *rest][:n]}
+            others.append(place)
+    return {*[*first, *others][:n]}
 
 
 def _split(config: PipelineConfig, split: str) -> Any:
-    given = {
+    params = {
         key: value
         for key, value in (config.dataset_params or {}).items()
         if "few_shot" not in key
     }
     return load_datasets(
-        config.dataset_name, **{"subset": config.subset, **given, "split": split}
+        config.dataset_name, **{"subset": config.subset, **params, "split": split}
     )
 
 
@@ -237,8 +246,8 @@ def examples_text(
     """
     texts = []
     for row in rows:
-        if given := str(row.get("input", "")):
-            fields = {"input": given, "reference": str(row.get("reference", ""))}
+        if row_input := str(row.get("input", "")):
+            fields = {"input": row_input, "reference": str(row.get("reference", ""))}
             try:
                 texts.append(
                     filled(config.few_shot_example_template, fields, padded=padded)
@@ -251,37 +260,40 @@ def examples_text(
 
 
 def read_settings(path: Path) -> Given:
-    """A mapping in a YAML or JSON file. Raises OSError, and ConfigurationError for anything else."""
+    """A mapping in a YAML or JSON file.
+
+    Raises OSError, and ConfigurationError for anything else.
+    """
     text = path.read_text(encoding="utf-8")
     try:
         if path.suffix.lower() in (".yaml", ".yml"):
             import yaml
 
-            found = yaml.safe_load(text)
+            settings = yaml.safe_load(text)
         else:
-            found = json.loads(text)
+            settings = json.loads(text)
     except ValueError as error:
         raise ConfigurationError(f"{path} is not valid JSON: {error}.") from None
     except Exception as error:
         raise ConfigurationError(f"{path} is not valid YAML: {error}.") from None
-    if found is None:
+    if settings is None:
         return {}
-    if not isinstance(found, Mapping):
+    if not isinstance(settings, Mapping):
         raise ConfigurationError(
-            f"{path} must be a mapping, not a {type(found).__name__}."
+            f"{path} must be a mapping, not a {type(settings).__name__}."
         )
     nodes = 0
-    left = [found]
+    left = [settings]
     while left:  # an anchor of YAML stands for all that it names, each time
-        one = left.pop()
+        node = left.pop()
         nodes += 1
         if nodes > _MOST_NODES:
             raise ConfigurationError(f"{path} has more than {_MOST_NODES:,} values.")
         left += (
-            one.values()
-            if isinstance(one, Mapping)
-            else one
-            if isinstance(one, list)
+            node.values()
+            if isinstance(node, Mapping)
+            else node
+            if isinstance(node, list)
             else ()
         )
-    return found
+    return settings

@@ -140,8 +140,8 @@ class Evaluator:
         ]
         if roles["judge_model"][0] or roles["reward_model"][0]:
             parts = {
-                role: {"name": one, "params": params} if one else None
-                for role, (one, params) in roles.items()
+                role: {"name": backend, "params": params} if backend else None
+                for role, (backend, params) in roles.items()
             }
             config |= {"model_backend_name": "multi", "model_backend_params": parts}
         try:
@@ -171,41 +171,41 @@ def run_from_config(
     """
     config = read_settings(Path(config_path))
     if not trust and (
-        asked := list(_proposed(config, Path(config_path).resolve().parent))
+        proposed := list(_proposed(config, Path(config_path).resolve().parent))
     ):
         raise ConfigurationError(
             f"{config_path} sets what only you may decide:\n"
-            + "\n".join(asked)
+            + "\n".join(proposed)
             + "\nRead it, then add --trust (in Python trust=True)."
         )
     call: dict[str, Any] = {}
     for name, section in config.items():
-        known = SECTIONS.get(name)
+        known_keys = SECTIONS.get(name)
         if name in VALUES:
             call[name] = section
-        elif known is None:
+        elif known_keys is None:
             log.warning("%s: '%s' has no effect.", config_path, name)
         elif section is not None and not isinstance(section, Mapping):
             raise ConfigurationError(
-                f"{config_path}: '{name}' must be a mapping with {', '.join(known)}."
+                f"{config_path}: '{name}' must be a mapping with {', '.join(known_keys)}."
             )
         else:
             for key, value in (section or {}).items():
-                if key in known:
-                    call[known[key]] = value
+                if key in known_keys:
+                    call[known_keys[key]] = value
                 else:
                     log.warning(
                         "%s: '%s.%s' has no effect. Known: %s.",
                         config_path,
                         name,
                         key,
-                        ", ".join(known),
+                        ", ".join(known_keys),
                     )
     parser_of(call.get("custom_cot_parser"))
     chosen = call.pop("scoring", None)
     call["dataset"] = call.get("dataset") or None
     return Evaluator(scoring=scoring or chosen).run(
-        **{name: one for name, one in call.items() if one is not None}
+        **{name: argument for name, argument in call.items() if argument is not None}
     )
 
 
@@ -214,12 +214,12 @@ def _proposed(value: Any, folder: Path, at: str = "") -> Iterator[str]:
     line each.
     """
     pairs = enumerate(value) if isinstance(value, list) else ()
-    for key, one in value.items() if isinstance(value, Mapping) else pairs:
+    for key, setting in value.items() if isinstance(value, Mapping) else pairs:
         place = f"{at}.{key}" if at else str(key)
-        if one and not _may_set(str(key), one, folder):
-            yield f"  {place}: {mask(printable(str(one)))[:300]}"
+        if setting and not _may_set(str(key), setting, folder):
+            yield f"  {place}: {mask(printable(str(setting)))[:300]}"
         else:
-            yield from _proposed(one, folder, place)
+            yield from _proposed(setting, folder, place)
 
 
 def _may_set(key: str, value: Any, folder: Path) -> bool:

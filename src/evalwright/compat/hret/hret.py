@@ -84,9 +84,9 @@ class HRETConfig:
 
     def update(self, values: Given) -> None:
         """Set these; the others are logged."""
-        known = {one.name for one in fields(self)}
+        known_names = {config_field.name for config_field in fields(self)}
         for key, value in values.items():
-            if key in known:
+            if key in known_names:
                 setattr(self, key, value)
             else:
                 log.warning("Unknown configuration key: %s", key)
@@ -143,12 +143,12 @@ class MetricsTracker:
             "end_time": now,
             "duration": now - self.run_metadata.get("start_time", now),
         }
-        made = {
+        finished_run = {
             "metadata": dict(self.run_metadata),
             "metrics": dict(self.current_run_metrics),
         }
-        self.metrics_history.append(made)
-        return made
+        self.metrics_history.append(finished_run)
+        return finished_run
 
     def get_history(self) -> Rows:
         """All runs that have ended."""
@@ -173,11 +173,13 @@ class MetricsTracker:
                 if label in metrics:
                     entries.append((f"{run_name}: {function_name}", metrics[label]))
         names = _distinct([name for name, _ in entries])
-        found = dict(zip(names, (metric for _, metric in entries), strict=True))
+        metric_by_name = dict(
+            zip(names, (metric for _, metric in entries), strict=True)
+        )
         values = [
-            one
-            for one in found.values()
-            if isinstance(one, int | float) and not isinstance(one, bool)
+            figure
+            for figure in metric_by_name.values()
+            if isinstance(figure, int | float) and not isinstance(figure, bool)
         ]
         stats: dict[str, Any] = dict.fromkeys(("best", "worst", "average"))
         if values:
@@ -186,7 +188,7 @@ class MetricsTracker:
                 "worst": min(values),
                 "average": sum(values) / len(values),
             }
-        return {**found, _STATS: stats} if found else {}
+        return {**metric_by_name, _STATS: stats} if metric_by_name else {}
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -194,13 +196,13 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
     The name of the summary is taken.
     """
-    taken = {_STATS, *names}
+    taken_names = {_STATS, *names}
     seen = {_STATS}
     distinct = []
     for name in names:
         candidate = name
         number = 1
-        while candidate in seen or (number > 1 and candidate in taken):
+        while candidate in seen or (number > 1 and candidate in taken_names):
             number += 1
             candidate = f"{name} ({number})"
         seen.add(candidate)
@@ -218,19 +220,19 @@ class _Function(NativeModel):
     """
 
     def __init__(self, function: Function) -> None:
-        self.model = made = function_model(function)
+        self.model = model = function_model(function)
         sizes = {
             "batch_size": _global_config.batch_size,
             "max_workers": _global_config.max_workers,
         }
         unused = "batch_size"
         takes = "one prompt at a time"
-        if made.signature.batched:
+        if model.signature.batched:
             unused = "max_workers"
             takes = "lists of prompts"
         if sizes.pop(unused):
             log.warning(
-                "%s has no effect on '%s', which takes %s.", unused, made.name, takes
+                "%s has no effect on '%s', which takes %s.", unused, model.name, takes
             )
         if any(sizes.values()):
             batch = sizes.get("batch_size")
@@ -253,17 +255,17 @@ class EvaluationContext:
         run_name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        wanted = _global_config
-        given = {LONG_NAMES.get(key, key): value for key, value in kwargs.items()}
-        self.scoring = given.pop("scoring", None)
+        settings = _global_config
+        arguments = {LONG_NAMES.get(key, key): value for key, value in kwargs.items()}
+        self.scoring = arguments.pop("scoring", None)
         for name, value, default in (
-            ("dataset_name", dataset_name, wanted.default_dataset),
-            ("model_backend_name", model_backend_name, wanted.default_model),
-            ("evaluation_method_name", None, wanted.default_evaluation_method),
-            ("split", None, wanted.default_split),
+            ("dataset_name", dataset_name, settings.default_dataset),
+            ("model_backend_name", model_backend_name, settings.default_model),
+            ("evaluation_method_name", None, settings.default_evaluation_method),
+            ("split", None, settings.default_split),
         ):
-            given[name] = value or given.get(name) or default
-        self.config = PipelineConfig(**given)
+            arguments[name] = value or arguments.get(name) or default
+        self.config = PipelineConfig(**arguments)
         self.metrics_tracker = MetricsTracker()
         self.run_name = run_name
         self.results: list[EvaluationResult] = []
@@ -271,13 +273,13 @@ class EvaluationContext:
             Callable[[dict[str, Any], list[EvaluationResult]], Any]
         ] = []
         self.track = [
-            *(["tensorboard"] if wanted.tensorboard_tracking else ()),
-            *wanted.custom_loggers,
+            *(["tensorboard"] if settings.tensorboard_tracking else ()),
+            *settings.custom_loggers,
         ]
         open_trackers(self.track)
-        if wanted.mlflow_tracking:
+        if settings.mlflow_tracking:
             self.log_to_mlflow()
-        if wanted.wandb_tracking:
+        if settings.wandb_tracking:
             self.log_to_wandb()
 
     def __enter__(self) -> EvaluationContext:
@@ -460,9 +462,9 @@ def evaluate(
     """A decorator: calling the function evaluates it, and returns the result."""
 
     def run(function: Function, *args: Any, **named: Any) -> EvaluationResult:
-        given = {"evaluation_method_name": evaluation_method, **kwargs}
+        arguments = {"evaluation_method_name": evaluation_method, **kwargs}
         with evaluation_context(
-            dataset, model, f"eval_{function.__name__}", **given
+            dataset, model, f"eval_{function.__name__}", **arguments
         ) as context:
             return context.evaluate(function)
 
@@ -484,19 +486,21 @@ def benchmark(
     def run(
         function: Function, *args: Any, **named: Any
     ) -> dict[str, EvaluationResult]:
-        found = function(*args, **named)
-        for name in set(models or ()) - found.keys():
+        functions = function(*args, **named)
+        for name in set(models or ()) - functions.keys():
             raise ValueError(
                 f"'{function.__name__}' returns no function for '{name}':"
-                f" {', '.join(found)}."
+                f" {', '.join(functions)}."
             )
-        wanted = {
-            name: one for name, one in found.items() if not models or name in models
+        chosen = {
+            name: candidate
+            for name, candidate in functions.items()
+            if not models or name in models
         }
         with evaluation_context(
             dataset, run_name=f"benchmark_{function.__name__}", **kwargs
         ) as context:
-            return context.benchmark(wanted)
+            return context.benchmark(chosen)
 
     return _decorator(run)
 

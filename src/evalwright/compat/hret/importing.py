@@ -53,8 +53,8 @@ def _specs(records: Sequence[SampleRecord], metrics: Given) -> list[MetricSpec]:
     grades = [
         record.scores[_JUDGED].value for record in records if _JUDGED in record.scores
     ]
-    usual = all(_GRADES[0] <= one <= _GRADES[1] for one in grades)
-    made = [
+    usual = all(_GRADES[0] <= grade <= _GRADES[1] for grade in grades)
+    specs = [
         MetricSpec("judge_accuracy" if pairs else "accuracy", "accuracy", _VERDICT),
         MetricSpec(
             "average_judge_score",
@@ -67,7 +67,9 @@ def _specs(records: Sequence[SampleRecord], metrics: Given) -> list[MetricSpec]:
         ),
     ]
     return [
-        one for one in made if any(one.scorer in record.scores for record in records)
+        spec
+        for spec in specs
+        if any(spec.scorer in record.scores for record in records)
     ]
 
 
@@ -84,8 +86,8 @@ def imports(path: Path, out: Path, name: str = "") -> Imports:
     left = [
         note for run in runs for note in run.data["configuration"]["imported"]["notes"]
     ]
-    kept = ("format", "file", "metrics", "notes")
-    return Imports(lines, [record_of(run, kept) for run in runs], left)
+    recorded_keys = ("format", "file", "metrics", "notes")
+    return Imports(lines, [record_of(run, recorded_keys) for run in runs], left)
 
 
 def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
@@ -99,10 +101,10 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise RunError(f"'{path}' has no JSON files. {_WANTED}")
-    found = [(file, result) for file in files for result in _results(file)]
-    destination = Destination(out, name, alone=len(found) == 1)
+    results = [(file, result) for file in files for result in _results(file)]
+    destination = Destination(out, name, alone=len(results) == 1)
     try:
-        return tuple(_import(file, result, destination) for file, result in found)
+        return tuple(_import(file, result, destination) for file, result in results)
     except RecursionError:
         raise RunError(f"'{path}' is nested too deeply.") from None
 
@@ -110,8 +112,8 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
 def _results(path: Path) -> Iterator[Given]:
     with opened(path) as read:
         data = parsed(read.read(), str(path))
-    several = data.get("results") if isinstance(data, Mapping) else None
-    results = several if isinstance(several, list) else [data]
+    listed = data.get("results") if isinstance(data, Mapping) else None
+    results = listed if isinstance(listed, list) else [data]
     for place, result in enumerate(results):
         where = f"{path}, result {place + 1}" if len(results) > 1 else str(path)
         parts = (("metrics", Mapping), ("samples", list), ("info", Mapping))
@@ -146,7 +148,7 @@ def _import(file: Path, result: Given, destination: Destination) -> Run:
         _record(task, index, sample) for index, sample in enumerate(result["samples"])
     ]
     specs = _specs(records, metrics)
-    columns = [one.scorer for one in specs]
+    columns = [spec.scorer for spec in specs]
     records = [_counted(record, columns) for record in records]
     rows = [[record.sample.input, list(record.sample.targets)] for record in records]
     part = task_record(
@@ -155,13 +157,13 @@ def _import(file: Path, result: Given, destination: Destination) -> Run:
         description=f"{dataset}; imported from HRET",
         definition={"info": info},
         content_hash=fingerprint_of({"rows": rows}),
-        scorers=[(one, FORMAT, {}) for one in columns],
+        scorers=[(column, FORMAT, {}) for column in columns],
         metrics=specs,
         slice_keys=["subset"],
     )
     imported = {"format": FORMAT, "file": file.name, "info": info, "metrics": metrics}
     imported["notes"] = _notes(records, metrics, part)
-    whole = {
+    record = {
         "started": started([], [file]),
         "model": model,
         "code": {"imported": FORMAT, "name": model, "info": info},
@@ -169,25 +171,25 @@ def _import(file: Path, result: Given, destination: Destination) -> Run:
         "configuration": {"scoring": "published", "imported": imported},
         "seconds": number(info.get("elapsed_time_sec")) or 0.0,
     }
-    return place.write(records, lambda: whole)
+    return place.write(records, lambda: record)
 
 
 def _record(task: str, index: int, row: Given) -> SampleRecord:
-    kept = {
+    row_kept = {
         key: value
         for key, value in row.items()
         if key not in ("prediction", "original_prediction")
     }
-    sample = replace(sample_of(index, kept), row={})
-    said = row.get("original_prediction", row.get("prediction"))
-    if said is None or row.get("error"):
+    sample = replace(sample_of(index, row_kept), row={})
+    prediction = row.get("original_prediction", row.get("prediction"))
+    if prediction is None or row.get("error"):
         failure = Failure(
             "failed",
             "provider",
             _text(row.get("error")) or "HRET recorded no prediction.",
         )
         return SampleRecord(task, index, 0, sample, None, {}, failure)
-    response = Response(str(said), finish_reason=_text(row.get("finish_reason")))
+    response = Response(str(prediction), finish_reason=_text(row.get("finish_reason")))
     answer = Answer(response.text, prompt=sample.input, responses=(response,))
     return SampleRecord(task, index, 0, sample, answer, _scores(row))
 
@@ -195,7 +197,9 @@ def _record(task: str, index: int, row: Given) -> SampleRecord:
 def _counted(record: SampleRecord, columns: Sequence[str]) -> SampleRecord:
     """The record with a failure for each score that others have and it lacks."""
     lacking = (
-        [] if record.failure else [one for one in columns if one not in record.scores]
+        []
+        if record.failure
+        else [column for column in columns if column not in record.scores]
     )
     why = Failure(
         "bad verdict",
@@ -206,10 +210,10 @@ def _counted(record: SampleRecord, columns: Sequence[str]) -> SampleRecord:
 
 
 def _scores(row: Given) -> dict[str, Score]:
-    found = row.get("evaluation")
+    evaluation = row.get("evaluation")
     verdict = (
-        found.get("is_correct")
-        if isinstance(found, Mapping)
+        evaluation.get("is_correct")
+        if isinstance(evaluation, Mapping)
         else row.get("judge_correct")
     )
     scores = {}
@@ -237,18 +241,21 @@ def _notes(records: Sequence[SampleRecord], metrics: Given, part: Given) -> list
             f"{failed} samples without a prediction are failures here; HRET counted"
             " them as wrong."
         )
-    found = {one["label"]: one["value"] for one in part["metrics"]}
+    value_by_label = {metric["label"]: metric["value"] for metric in part["metrics"]}
     for name, value in metrics.items():
-        if name not in found:
-            shown = f"'{printable(str(name))[:60]}' ({printable(str(value))[:60]})"
-            notes.append(f"The metric {shown} is in the record only.")
+        if name not in value_by_label:
+            label_and_value = (
+                f"'{printable(str(name))[:60]}' ({printable(str(value))[:60]})"
+            )
+            notes.append(f"The metric {label_and_value} is in the record only.")
         elif (
-            (told := number(value)) is not None
-            and abs(told - (found[name] or 0.0)) > 1e-6
+            (recorded := number(value)) is not None
+            and abs(recorded - (value_by_label[name] or 0.0)) > 1e-6
             and not failed
         ):
             notes.append(
-                f"'{name}' is {told:g} in the file, and {found[name]} over its samples."
+                f"'{name}' is {recorded:g} in the file, and {value_by_label[name]} over"
+                " its samples."
             )
     return notes
 

@@ -56,8 +56,8 @@ _STEP = re.compile(r"step:\s*\[(\d+)\]", re.IGNORECASE)
 def _first(
     pattern: re.Pattern[str], reply: str, missing: str, of: str = "response"
 ) -> str:
-    if found := pattern.search(reply):
-        return found[1]
+    if match := pattern.search(reply):
+        return match[1]
     raise ValueError(f"{missing} in {of}: {reply}")
 
 
@@ -95,45 +95,45 @@ def from_huggingface(prompt: str, reply: str) -> dict[str, Any]:
     """What HRET's `huggingface_judge` writes: its score is looked for in the prompt and the reply
     together.
     """
-    whole = prompt + reply
-    start = whole.find(_FEEDBACK) + len(_FEEDBACK)
-    found = _RESULT.search(whole, start) if start >= len(_FEEDBACK) else None
-    said = whole[start : found.start()].strip() if found else whole
-    found = found or _RESULT.search(whole)
-    score = float(found[1]) if found else "error"
-    text = f"{_FEEDBACK} {said} [RESULT] {score}" if found else whole
+    full_text = prompt + reply
+    start = full_text.find(_FEEDBACK) + len(_FEEDBACK)
+    match = _RESULT.search(full_text, start) if start >= len(_FEEDBACK) else None
+    feedback = full_text[start : match.start()].strip() if match else full_text
+    match = match or _RESULT.search(full_text)
+    score = float(match[1]) if match else "error"
+    text = f"{_FEEDBACK} {feedback} [RESULT] {score}" if match else full_text
     written = {"prediction": text, JUDGE_SCORE: score, PENALTY: 1.0}
     return written | {"_subset_name": "Pointwise", "judge_type": RUBRIC}
 
 
-def _parser(name: str, given: Parser | str) -> Parser:
-    if callable(given):
-        return given
+def _parser(name: str, parser: Parser | str) -> Parser:
+    if callable(parser):
+        return parser
     try:
-        good = isinstance(given, str) and re.compile(given).groups == 1
+        good = isinstance(parser, str) and re.compile(parser).groups == 1
     except (re.error, RecursionError, OverflowError):
         good = False
     if not good:
         raise ConfigurationError(
             f"The parser of the type of judgement '{name}' is a function or a pattern"
-            f" with one group, not {given!r}."
+            f" with one group, not {parser!r}."
         )
 
     def read(reply: str) -> dict[str, Any]:
         try:
-            found = bounded.call(_group, given, reply, key=given)
+            group = bounded.call(_group, parser, reply, key=parser)
         except (bounded.LimitExceeded, bounded.Raised) as error:
-            raise ValueError(f"the pattern {given!r}: {error}") from None
-        if found is None:
-            raise ValueError(f"nothing in the reply is like {given!r}")
-        return {"winner": found} if found in ("A", "B") else {"score": float(found)}
+            raise ValueError(f"the pattern {parser!r}: {error}") from None
+        if group is None:
+            raise ValueError(f"nothing in the reply is like {parser!r}")
+        return {"winner": group} if group in ("A", "B") else {"score": float(group)}
 
     return read
 
 
 def _group(pattern: str, text: str) -> str | None:
-    found = re.search(pattern, text)
-    return str(found[1]) if found else None
+    match = re.search(pattern, text)
+    return str(match[1]) if match else None
 
 
 @dataclass(kw_only=True)
@@ -155,19 +155,19 @@ class Judging(Method):
             self.default_judge_type, "value", self.default_judge_type
         )
         prompts = {
-            getattr(name, "value", name): one
-            for name, one in (self.judge_prompts or {}).items()
+            getattr(name, "value", name): template
+            for name, template in (self.judge_prompts or {}).items()
         }
         parsers = {
-            getattr(name, "value", name): one
-            for name, one in (self.judge_parsers or {}).items()
+            getattr(name, "value", name): parser
+            for name, parser in (self.judge_parsers or {}).items()
         }
         self.asked = {
-            name: one.get("asked", one["template"])
-            for name, one in texts()["judges"].items()
+            name: judge_table.get("asked", judge_table["template"])
+            for name, judge_table in texts()["judges"].items()
         }
         self.asked |= prompts
-        self.parsers = {name: _parser(name, one) for name, one in parsers.items()}
+        self.parsers = {name: _parser(name, parser) for name, parser in parsers.items()}
         self.own = frozenset((*prompts, *parsers))
         for name in prompts.keys() - {*parsers, *TYPES}:
             raise ConfigurationError(
@@ -206,36 +206,36 @@ class Judging(Method):
         kind = self.type_of(row)
         parts = dict[str, float]()
         written: dict[str, Any] = {"judge_evaluation": reply}
-        found: Given = {}
+        reading: Given = {}
         read = self.parsers.get(kind)
         try:
             if read is not None or kind not in (RUBRIC, GOLD):
-                found = (read or {K2: read_k2, PAIR: read_winner}[kind])(reply or "")
+                reading = (read or {K2: read_k2, PAIR: read_winner}[kind])(reply or "")
             elif kind == RUBRIC and isinstance(score, int | float):
-                found = {"score": score}
-            why = "" if found else "the reply is not read"
+                reading = {"score": score}
+            why = "" if reading else "the reply is not read"
         except (ValueError, KeyError) as error:
             why = str(error)[:200]
         if (
-            "score" in found
-            and math.isfinite(found["score"])
-            and abs(found["score"]) < _MOST
+            "score" in reading
+            and math.isfinite(reading["score"])
+            and abs(reading["score"]) < _MOST
         ):
-            written[JUDGE_SCORE] = found["score"]
-            parts[JUDGE_SCORE] = float(found["score"])
-        right: bool | None = found.get("correct")
-        if "winner" in found:
-            right = row.get("reference") == found["winner"]
+            written[JUDGE_SCORE] = reading["score"]
+            parts[JUDGE_SCORE] = float(reading["score"])
+        right: bool | None = reading.get("correct")
+        if "winner" in reading:
+            right = row.get("reference") == reading["winner"]
             model = row.get(
-                "model_a" if found["winner"] == "A" else "model_b", "unknown"
+                "model_a" if reading["winner"] == "A" else "model_b", "unknown"
             )
             evaluation = {
                 "raw_output": reply,
-                "parsed": {**found, "model_name": model},
-                "winner": found["winner"],
+                "parsed": {**reading, "model_name": model},
+                "winner": reading["winner"],
             }
             written |= {"evaluation": {**evaluation, "is_correct": right}}
-            written |= {WINNER: found["winner"], CORRECT: right}
+            written |= {WINNER: reading["winner"], CORRECT: right}
         if right is not None:
             parts[CORRECT] = float(right)
         value = parts.get(CORRECT, parts.get(JUDGE_SCORE, 0.0))
@@ -261,9 +261,12 @@ class Judging(Method):
 _SCALE = (1, 5)
 _BY_RUBRIC = "How well does the answer meet the rubric that follows?"
 _BY_ITSELF = "How well does the answer do what was asked?"
-_BY_CRITERIA = """\
-How good is the answer? Four things count alike: completeness (it does all that was asked), logic (its reasoning is clear and consistent),
-fluency (its language is natural), and culture (it keeps to the language and the customs of the people who asked, here Koreans)."""
+_BY_CRITERIA = (
+    "How good is the answer? Four things count alike: completeness (it does all that was"
+    " asked), logic (its reasoning is clear and consistent),\nfluency (its language is"
+    " natural), and culture (it keeps to the language and the customs of the people who"
+    " asked, here Koreans)."
+)
 
 
 def judging_of(
@@ -272,7 +275,7 @@ def judging_of(
     """The scorers and metrics for the types of judgement that rows ask for; for the default type
     where there are no rows.
     """
-    rows = [row_of(one) for one in samples] or [{}]
+    rows = [row_of(sample) for sample in samples] or [{}]
     kinds = {method.type_of(row) for row in rows}
     names = {_scorer_of(kind, method) for kind in kinds}
     specs = []
@@ -282,8 +285,12 @@ def judging_of(
     if CORRECT in names:
         specs.append(MetricSpec("accuracy", "accuracy", CORRECT))
     if WINNER in names:
-        known = any(row.get("reference") in ("A", "B") for row in rows)
-        labels = (*(["judge_accuracy"] if known else []), "win_rate", "same_verdict")
+        has_pair_references = any(row.get("reference") in ("A", "B") for row in rows)
+        labels = (
+            *(["judge_accuracy"] if has_pair_references else []),
+            "win_rate",
+            "same_verdict",
+        )
         specs += [
             MetricSpec(label, "part-mean", WINNER, {"part": label}) for label in labels
         ]
@@ -314,16 +321,16 @@ def _scorer(name: str, method: Judging) -> Scorer:
         if _scorer_of(kind, method) != name:
             return NoScore("another type of judgement")
         if kind in method.own:
-            return await _own(method, row, ask)
+            return await _judge_with_template(method, row, ask)
         question = sample.input or str(row.get("input") or "")
-        shown = replace(
+        shown_sample = replace(
             sample, input=question, targets=(), choices=(), gold=(), passages=()
         )
         judge = {GOLD: _correct, PAIR: _winner}.get(kind, _grade)
         return await judge(
             row,
             kind,
-            shown,
+            shown_sample,
             replace(answer, text=str(row.get("prediction") or "")),
             ask,
         )
@@ -369,21 +376,21 @@ async def _grade(
     A reference is not shown: it may be the grade that people gave.
     """
     rubric = str(row.get("rubric") or "").strip() if kind == RUBRIC else ""
-    wanted = _BY_CRITERIA if kind == K2 else _BY_RUBRIC if rubric else _BY_ITSELF
-    found = await judge_rating(
+    question = _BY_CRITERIA if kind == K2 else _BY_RUBRIC if rubric else _BY_ITSELF
+    rating = await judge_rating(
         sample,
         answer,
         ask,
-        question=wanted,
+        question=question,
         instructions=rubric,
         scale=_SCALE,
         show=("question",),
     )
-    grade = found.parts[RATING]
-    return _written(found, grade, {JUDGE_SCORE: grade}, judge_score=grade)
+    grade = rating.parts[RATING]
+    return _written(rating, grade, {JUDGE_SCORE: grade}, judge_score=grade)
 
 
-async def _own(method: Judging, row: Given, ask: Ask) -> Score:
+async def _judge_with_template(method: Judging, row: Given, ask: Ask) -> Score:
     """A type of a user's: the template as it is filled, and its parser.
 
     Raises RequestFailed where the reply cannot be parsed.
@@ -396,18 +403,20 @@ async def _own(method: Judging, row: Given, ask: Ask) -> Score:
             " {gold} (the reference), and each must be a text in the row."
         )
     response = await ask(JUDGE, Generate(as_prompt(prompt, ask)))
-    found = method.read(row, separate_reasoning(response).answer)
-    if not {JUDGE_SCORE, CORRECT} & found.parts.keys():
-        why = f"The verdict of '{JUDGE}' cannot be used: {found.explanation}."
+    score = method.read(row, separate_reasoning(response).answer)
+    if not {JUDGE_SCORE, CORRECT} & score.parts.keys():
+        why = f"The verdict of '{JUDGE}' cannot be used: {score.explanation}."
         raise RequestFailed(Failure("bad verdict", "judge", why))
-    return found
+    return score
 
 
 def as_prompt(text: str, ask: Ask) -> str | tuple[Message, ...]:
     """A judge's prompt as a message, or as text for a model without a chat."""
-    known = abilities_of(ask, JUDGE)
+    abilities = abilities_of(ask, JUDGE)
     return (
-        text if known is not None and "chat" not in known else (Message("user", text),)
+        text
+        if abilities is not None and "chat" not in abilities
+        else (Message("user", text),)
     )
 
 
@@ -415,17 +424,21 @@ async def _correct(
     row: Given, kind: str, sample: Sample, answer: Answer, ask: Ask
 ) -> Score:
     reference = row.get("reference")
-    known = replace(sample, targets=() if reference is None else (str(reference),))
-    found = await judge_correct(
-        known, answer, ask, instructions=str(row.get("rubric") or "").strip()
+    with_target = replace(
+        sample, targets=() if reference is None else (str(reference),)
     )
-    right = found.label == "correct"
+    correctness = await judge_correct(
+        with_target, answer, ask, instructions=str(row.get("rubric") or "").strip()
+    )
+    right = correctness.label == "correct"
     evaluation = {
         "normalized_ref": str(reference),
         "is_correct": right,
-        "label": found.label,
+        "label": correctness.label,
     }
-    return _written(found, found.value, {}, judge_correct=right, evaluation=evaluation)
+    return _written(
+        correctness, correctness.value, {}, judge_correct=right, evaluation=evaluation
+    )
 
 
 async def _winner(
@@ -434,18 +447,20 @@ async def _winner(
     """The share of both orders in which the judge names the reference; without A or B as the
     reference, how often the answer wins.
     """
-    other = str(row.get("model_response_b") or "")
+    other_response = str(row.get("model_response_b") or "")
     gold = {"A": 1.0, "B": 0.0}.get(str(row.get("reference")))
-    pair = replace(sample, targets=(other,))
-    found = await judge_pair(pair, answer, ask, ties=gold is None, show=("question",))
-    orders = (found.parts[FIRST], found.parts[SECOND])
-    value = found.value
+    pair = replace(sample, targets=(other_response,))
+    preference = await judge_pair(
+        pair, answer, ask, ties=gold is None, show=("question",)
+    )
+    orders = (preference.parts[FIRST], preference.parts[SECOND])
+    value = preference.value
     winner = {1.0: "A", 0.0: "B"}.get(value, "tie")
-    parts = {"win_rate": value, "same_verdict": found.parts[SAME]}
+    parts = {"win_rate": value, "same_verdict": preference.parts[SAME]}
     parsed = {"winner": winner, "shown_first": orders[0], "shown_second": orders[1]}
     evaluation: dict[str, Any] = {"winner": winner, "parsed": parsed}
     fields: dict[str, Any] = {"judge_winner": winner, "evaluation": evaluation}
     if gold is not None:
         value = parts["judge_accuracy"] = sum(order == gold for order in orders) / 2
         fields["judge_correct"] = evaluation["is_correct"] = value == 1
-    return _written(found, value, parts, **fields)
+    return _written(preference, value, parts, **fields)

@@ -83,14 +83,14 @@ def roles_of(
             for role, (method, _) in METHODS.items()
             if callable(getattr(model, method, None))
         }
-    made: dict[str, Native | PluginModel] = {}
+    roles: dict[str, Native | PluginModel] = {}
     for role, part in parts.items():
         if isinstance(part, NativeModel):
-            made[role] = part.native(published=published)
+            roles[role] = part.native(published=published)
         elif part is not None:
-            shown = type(part).__name__ if name == "multi" else name
-            made[role] = PluginModel(shown, part, role, published=published)
-    return made
+            plugin_name = type(part).__name__ if name == "multi" else name
+            roles[role] = PluginModel(plugin_name, part, role, published=published)
+    return roles
 
 
 def task_of(call: PipelineRunner) -> Task:
@@ -120,8 +120,10 @@ def task_of(call: PipelineRunner) -> Task:
         samples=samples,
         strategy=RowStrategy(call),
         scorers=tuple(
-            replace(one, function=_with_rows(one, call)) if one.asks else one
-            for one in scorers
+            replace(scorer, function=_with_rows(scorer, call))
+            if scorer.asks
+            else scorer
+            for scorer in scorers
         ),
         metrics=tuple(metrics),
         slices=("subset",),
@@ -208,14 +210,14 @@ class RowSamples(list[Sample]):
 
 
 def _prefixed(row: Given, prefix: str) -> dict[str, Any]:
-    given = row.get("input", "")
-    changed: Any = f"{prefix}{given}"
-    if isinstance(given, Mapping):
-        changed = {**given, "text": prefix + str(given.get("text", ""))}
+    row_input = row.get("input", "")
+    changed: Any = f"{prefix}{row_input}"
+    if isinstance(row_input, Mapping):
+        changed = {**row_input, "text": prefix + str(row_input.get("text", ""))}
     elif isinstance(
-        given, list
+        row_input, list
     ):  # chat messages: the examples stand in the first turn of the user
-        changed = [dict(turn) for turn in given]
+        changed = [dict(turn) for turn in row_input]
         if first := next(
             (turn for turn in changed if turn.get("role") == "user"), None
         ):
@@ -279,9 +281,9 @@ class RowStrategy:
         method = call.scaling_method_name
         target = call.roles[TARGET]
         alone = call.published and method in _PROMPT_ALONE
-        shown = {"input": row.get("input")} if alone else row
+        visible_row = {"input": row.get("input")} if alone else row
         extends = not isinstance(self.inner, PluginStrategy)
-        door = SampleDoor(ask, sample, shown, call.roles, extends=extends)
+        door = SampleDoor(ask, sample, visible_row, call.roles, extends=extends)
         try:
             answer = await self.inner(sample, door, draw)
         except RequestFailed as error:
@@ -302,12 +304,12 @@ class RowStrategy:
             if isinstance(target, Native) and target.tells_reason and answer.responses:
                 added.setdefault("finish_reason", answer.responses[-1].finish_reason)
         elif call.published and not alone:
-            kept = {
+            mutated_fields = {
                 key: value
                 for key, value in door.mutated.items()
                 if key not in ("prediction", ID)
             }
-            added = {**plain(kept), **added}
+            added = {**plain(mutated_fields), **added}
             if isinstance(target, PluginModel) and ID not in door.mutated:
                 added.pop(
                     "reward", None
@@ -340,10 +342,11 @@ class RowStrategy:
         """
         if not self._chosen_blindly or not answer.responses:
             return
-        known = any(
-            one.tokens or one.log_likelihood is not None for one in answer.responses
+        has_log_probabilities = any(
+            response.tokens or response.log_likelihood is not None
+            for response in answer.responses
         )
-        if known and JUDGE not in self.call.roles:
+        if has_log_probabilities and JUDGE not in self.call.roles:
             return
         self._chosen_blindly = False
         why = (
@@ -384,18 +387,20 @@ class PluginStrategy:
         returned = await loop.run_in_executor(
             self._threads, copy_context().run, scaler.apply, [row]
         )
-        found = matched(list(returned), 1)[0]
-        if found is None:
+        sample_fields = matched(list(returned), 1)[0]
+        if sample_fields is None:
             why = "The scaling method returned no sample for this one."
             raise RequestFailed(Failure("bad reply", "model", why))
-        text = found.pop("prediction", "")
-        added = {key: value for key, value in found.items() if key not in sample.row}
+        text = sample_fields.pop("prediction", "")
+        added = {
+            key: value for key, value in sample_fields.items() if key not in sample.row
+        }
         if not isinstance(text, str):
             added["prediction"] = text
         strategy = {ROW: plain(added)} if added else {}
-        said = "" if text is None else str(text)
+        answer_text = "" if text is None else str(text)
         return Answer(
-            said,
+            answer_text,
             prompt=sample.input,
             responses=tuple(model.responses),
             strategy=strategy,
@@ -427,28 +432,29 @@ class AskedModel:
             AS_IT_LIKES, **asked_for({"return_logits": return_logits, **kwargs})
         )
         requests = []
-        for one in inputs:
-            text = input_of(one)
+        for row in inputs:
+            text = input_of(row)
             draw = self._draws[text] = self._draws.get(text, self._first - 1) + 1
             requests.append(sampling.request(text, draw))
-        found = self._asked(TARGET, requests)
-        self.responses += found
+        responses = self._ask_all(TARGET, requests)
+        self.responses += responses
         return [
-            replied(one, response) for one, response in zip(inputs, found, strict=True)
+            replied(row, response)
+            for row, response in zip(inputs, responses, strict=True)
         ]
 
     def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The inputs with `reward`."""
-        asked = [
-            Reward(input_of(one), str(one.get("prediction") or "")) for one in inputs
+        requests = [
+            Reward(input_of(row), str(row.get("prediction") or "")) for row in inputs
         ]
-        found = self._asked(REWARD, asked)
+        responses = self._ask_all(REWARD, requests)
         return [
-            {**one, "reward": reply.values[0]}
-            for one, reply in zip(inputs, found, strict=True)
+            {**row, "reward": reply.values[0]}
+            for row, reply in zip(inputs, responses, strict=True)
         ]
 
-    def _asked(self, role: str, requests: Sequence[Request]) -> list[Response]:
+    def _ask_all(self, role: str, requests: Sequence[Request]) -> list[Response]:
         async def every() -> list[Response]:
             return await asyncio.gather(
                 *(self._ask(role, request) for request in requests)

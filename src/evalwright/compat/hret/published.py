@@ -47,11 +47,11 @@ def texts() -> Given:
 @cache
 def markers() -> tuple[str, ...]:
     """The patterns of what stands before an answer."""
-    known = texts()["markers"]
-    colons = dict.fromkeys(known["wide"], "[:：]")
+    marker_table = texts()["markers"]
+    colons = dict.fromkeys(marker_table["wide"], "[:：]")
     return tuple(
         word.replace(" ", r"\s*") + r"\s*" + colons.get(word, ":")
-        for word in known["words"]
+        for word in marker_table["words"]
     )
 
 
@@ -64,8 +64,8 @@ def final_answer(text: str) -> str:
     """Everything behind the first marker, also behind one inside of a word; without a marker the
     whole text.
     """
-    found = _marker().search(text)
-    return found[1].strip() if found else text
+    match = _marker().search(text)
+    return match[1].strip() if match else text
 
 
 def detected(text: object, language: str) -> float:
@@ -90,10 +90,10 @@ def _detectors() -> Any:
         raise MissingExtra(
             "HRET's published language penalty", "hret-published", "langdetect"
         ) from None
-    made = DetectorFactory()
-    made.load_profile(PROFILES_DIRECTORY)
-    made.seed = 0
-    return made
+    factory = DetectorFactory()
+    factory.load_profile(PROFILES_DIRECTORY)
+    factory.seed = 0
+    return factory
 
 
 def without(patterns: Sequence[str], text: str) -> str:
@@ -119,10 +119,10 @@ def _within_limits(work: Callable[..., str], patterns: Sequence[str], text: str)
 
 
 def _last_group(patterns: Sequence[str], text: str) -> str:
-    found = [one for pattern in patterns for one in re.finditer(pattern, text)]
-    if not found:
+    matches = [match for pattern in patterns for match in re.finditer(pattern, text)]
+    if not matches:
         return text
-    last = max(found, key=lambda one: one.start())
+    last = max(matches, key=lambda match: match.start())
     return (last[1] if last.re.groups else last[0]) or ""
 
 
@@ -173,16 +173,18 @@ class Method:
         self, rows: Sequence[Given], scores: Sequence[Score]
     ) -> dict[str, float]:
         """The metrics of all samples."""
-        parts = [one.parts for one in scores]
+        parts = [score.parts for score in scores]
         shares = self.shares_of(rows)
-        found = {
-            label: share([one.get(part, 0.0) for one in parts])
+        numbers = {
+            label: share([score_parts.get(part, 0.0) for score_parts in parts])
             for label, part in shares.items()
         }
         for label, part in self.means.items():
-            if values := [one[part] for one in parts if part in one]:
-                found[label] = sum(values) / len(values)
-        return found
+            if values := [
+                score_parts[part] for score_parts in parts if part in score_parts
+            ]:
+                numbers[label] = sum(values) / len(values)
+        return numbers
 
 
 def share(values: Sequence[float], lost: int = 0) -> float:
@@ -208,7 +210,7 @@ def scored(
 class Matching(Method):
     """`string_match`, and with `whole` off `partial_match`. The names of the options are HRET's."""
 
-    whole: bool
+    compares_whole: bool
     _: KW_ONLY
     ignore_case: bool = True
     ignore_punctuation: bool = False
@@ -241,7 +243,7 @@ class Matching(Method):
     def parse(self, raw: Any) -> str:
         text = "" if raw is None else str(raw)
         text = final_answer(text) if self.extract_final_answer else text
-        if self.whole:
+        if self.compares_whole:
             lines = [
                 line.strip()
                 for line in _MARKUP.sub("", text).splitlines()
@@ -256,15 +258,19 @@ class Matching(Method):
 
         A row without a reference has an empty one in `partial_match`, which every text contains.
         """
-        if self.whole and "reference" not in row:
+        if self.compares_whole and "reference" not in row:
             raise NoKey("KeyError: 'reference'")
-        said = self.parse(row.get("prediction", ""))
+        prediction = self.parse(row.get("prediction", ""))
         reference = self.parse(row.get("reference", ""))
         options = row.get("options")
-        right = said == reference if self.whole else reference in said
+        right = (
+            prediction == reference if self.compares_whole else reference in prediction
+        )
         if self.mcqa and isinstance(options, list) and options:
-            right = right and reference in [self.normalised(one) for one in options]
-        texts = {"normalized_pred": said, "normalized_ref": reference}
+            right = right and reference in [
+                self.normalised(option) for option in options
+            ]
+        texts = {"normalized_pred": prediction, "normalized_ref": reference}
         return scored(
             right, {"evaluation": {**texts, "is_correct": right, "options": options}}
         )
@@ -291,13 +297,13 @@ class Likelihood(Method):
                 " option_log_probs"
             )
         values = logits.get("option_log_probs")
-        said = row.get("prediction", "")
+        prediction = row.get("prediction", "")
         if values is not None and options and len(values) == len(options):
-            said = options[list(values).index(max(values))]
+            prediction = options[list(values).index(max(values))]
         reference = row.get("reference", "")
-        if not isinstance(said, str) or not isinstance(reference, str):
+        if not isinstance(prediction, str) or not isinstance(reference, str):
             raise NoText("AttributeError: a prediction or reference that is not a text")
-        return scored(said.strip() == reference.strip(), {})
+        return scored(prediction.strip() == reference.strip(), {})
 
 
 @dataclass
@@ -327,17 +333,20 @@ class Mathematics(Method):
         return next((line.strip() for line in text.splitlines() if line.strip()), text)
 
     def score(self, row: Given) -> Score:
-        said, reference = (
+        prediction, reference = (
             self.extracted(str(row.get(key, ""))) for key in ("prediction", "reference")
         )
         pred, ref, right = verified(
-            said, reference, self.latex_only or not self.expr_only, not self.latex_only
+            prediction,
+            reference,
+            self.latex_only or not self.expr_only,
+            not self.latex_only,
         )
         unread = pred is None or ref is None
         if unread:
-            right = said.strip() == reference.strip()
+            right = prediction.strip() == reference.strip()
         texts = {
-            "extracted_pred": said,
+            "extracted_pred": prediction,
             "extracted_ref": reference,
             "parsed_pred": pred,
             "parsed_ref": ref,
@@ -350,7 +359,7 @@ class Mathematics(Method):
 Read = tuple[list[str] | None, list[str] | None, bool]
 
 
-def verified(said: str, reference: str, latex: bool, expression: bool) -> Read:
+def verified(prediction: str, reference: str, latex: bool, expression: bool) -> Read:
     """What math-verify reads in two texts, None where it raises, and whether it finds them equal;
     in the process with limits.
 
@@ -358,14 +367,14 @@ def verified(said: str, reference: str, latex: bool, expression: bool) -> Read:
     """
     if not find_spec("math_verify"):
         raise MissingExtra("The method 'math_match'", "math", "math-verify")
-    seconds = _MATH_SECONDS / (4 if max(len(said), len(reference)) > _LONG else 1)
+    seconds = _MATH_SECONDS / (4 if max(len(prediction), len(reference)) > _LONG else 1)
     try:
         # It takes time to load.
         bounded.call(compare_with_math_verify, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS)
-        found: Read = bounded.call(
-            compare_with_math_verify, said, reference, latex, expression, seconds=seconds
+        verdict: Read = bounded.call(
+            compare_with_math_verify, prediction, reference, latex, expression, seconds=seconds
         )
-        return found
+        return verdict
     except bounded.LimitExceeded:
         return [], [], False
     except bounded.Raised:

@@ -44,14 +44,22 @@ def answered(row: dict[str, Any], answer: Answer) -> dict[str, Any]:
 
 def input_of(row: Given) -> str:
     """The text of a row's input, which may be {"text", "images"} or a list of chat messages."""
-    given = row.get("input", "")
-    if isinstance(given, Mapping):
-        given = given.get("text", "")
-    if isinstance(given, list):
+    row_input = row.get("input", "")
+    if isinstance(row_input, Mapping):
+        row_input = row_input.get("text", "")
+    if isinstance(row_input, list):
         return "\n\n".join(
-            str(turn.get("content", "")) for turn in given if isinstance(turn, Mapping)
+            str(turn.get("content", ""))
+            for turn in row_input
+            if isinstance(turn, Mapping)
         )
-    return given if isinstance(given, str) else "" if given is None else str(given)
+    return (
+        row_input
+        if isinstance(row_input, str)
+        else ""
+        if row_input is None
+        else str(row_input)
+    )
 
 
 def sample_of(number: int, row: Given, **more: Any) -> Sample:
@@ -60,15 +68,19 @@ def sample_of(number: int, row: Given, **more: Any) -> Sample:
     reference = row.get("reference")
     choices = tuple(map(str, options)) if isinstance(options, list | tuple) else ()
     target = "" if reference is None else str(reference)
-    kept = plain(row)
-    subset = {"subset": str(kept["_subset_name"])} if "_subset_name" in kept else {}
+    recorded_row = plain(row)
+    subset = (
+        {"subset": str(recorded_row["_subset_name"])}
+        if "_subset_name" in recorded_row
+        else {}
+    )
     return Sample(
         id=f"{number:06}",
         input=input_of(row),
         targets=(target,) if target else (),
         choices=choices,
         gold=(choices.index(target),) if target in choices else (),
-        metadata={ROW: kept, **more, **subset},
+        metadata={ROW: recorded_row, **more, **subset},
         cluster=str(row.get("_cluster", "")),
         row=dict(row),
     )
@@ -90,9 +102,9 @@ def scored_row(row: dict[str, Any], scores: Mapping[str, Score]) -> dict[str, An
 def values_of(metrics: Iterable[MetricResult]) -> dict[str, float]:
     """The metrics that have a number, by their labels."""
     return {
-        one.label: one.estimate.value
-        for one in metrics
-        if one.estimate.value == one.estimate.value
+        metric.label: metric.estimate.value
+        for metric in metrics
+        if metric.estimate.value == metric.estimate.value
     }
 
 
@@ -105,9 +117,9 @@ def counts_of(scored: TaskResult) -> dict[str, int]:
 def plain(value: Any) -> Any:
     """A value as JSON has it: what JSON does not know becomes its text."""
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(member) for key, member in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(one) for one in value]
+        return [plain(element) for element in value]
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

@@ -76,14 +76,16 @@ class PipelineRunner(PipelineConfig):
                 if callable(getattr(self.dataset, "info", None))
                 else {}
             )
-            given = dict(self.model_backend_params or {})
+            model_params = dict(self.model_backend_params or {})
             if self.custom_cot_parser is not None:
-                given["cot_parser"] = parser_of(
+                model_params["cot_parser"] = parser_of(
                     self.custom_cot_parser, published=self.published
                 )
             named = self.instance is None
             self.model = (
-                load_model(self.model_backend_name, **given) if named else self.instance
+                load_model(self.model_backend_name, **model_params)
+                if named
+                else self.instance
             )
             self.scaler = self._scaler(about.get("scaling_only"))
             self.evaluator = self._evaluator(about.get("evaluation_only"))
@@ -109,10 +111,10 @@ class PipelineRunner(PipelineConfig):
     @property
     def judge(self) -> str:
         """The registry name of the judge, "" for none."""
-        given = (self.model_backend_params or {}).get("judge_model")
+        judge_config = (self.model_backend_params or {}).get("judge_model")
         named = (
-            str(given.get("name"))
-            if isinstance(given, Mapping)
+            str(judge_config.get("name"))
+            if isinstance(judge_config, Mapping)
             else self.model_backend_name
         )
         return named if JUDGE in self.roles else ""
@@ -212,10 +214,12 @@ class PipelineRunner(PipelineConfig):
     # -- the run in HRET's words --
 
     def _result(self, run: Run, task: Task, seconds: float) -> EvaluationResult:
-        """Where nothing was answered, the metric is `pipeline_error`: why the first sample failed."""
-        found = run.task(task.name)
+        """Where nothing was answered, the metric is `pipeline_error`: why the first sample
+        failed.
+        """
+        task_result = run.task(task.name)
         records = list(run.samples())
-        info = self._info(run, seconds) | {"n_missing": found.n_missing}
+        info = self._info(run, seconds) | {"n_missing": task_result.n_missing}
         samples = [self._sample(record, task) for record in records]
         failures = [
             record.failure or next(iter(record.score_failures.values()), None)
@@ -228,19 +232,21 @@ class PipelineRunner(PipelineConfig):
             )
         metrics: dict[str, Any]
         if isinstance(self.evaluator, BuiltIn) and not self.evaluator.is_derived:
-            metrics = values_of(found.metrics)
+            metrics = values_of(task_result.metrics)
             if not self.published:
                 # A metric of nothing is there all the same: None.
                 metrics = {
-                    **dict.fromkeys(one.label for one in found.metrics),
+                    **dict.fromkeys(metric.label for metric in task_result.metrics),
                     **metrics,
                 }
-                info |= _numbers(found.metrics, found.slices.get("subset", {}))
+                info |= _numbers(
+                    task_result.metrics, task_result.slices.get("subset", {})
+                )
         else:
             metrics, samples, more = self._by_plugin(samples)
             info = {**more, **info}
         if not self.published:
-            metrics.update(counts_of(found))
+            metrics.update(counts_of(task_result))
         if self.dataset_name == "benchhub" and (details := benchmark_details(samples)):
             info["benchmark_details"] = details
         return EvaluationResult(metrics, samples, info, run)
@@ -273,7 +279,7 @@ class PipelineRunner(PipelineConfig):
         row = copy.deepcopy(dict(task.samples[record.index].row))
         if record.answer is not None:
             row = answered(row, record.answer)
-            raw = [one.text for one in record.answer.responses]
+            raw = [response.text for response in record.answer.responses]
             if not self.published and raw:
                 row["raw_responses"] = raw
         if record.failure is not None:
@@ -295,20 +301,22 @@ class PipelineRunner(PipelineConfig):
         lost = [
             sample for sample in samples if not self.published and sample.get("error")
         ]
-        given = [
+        evaluated = [
             copy.deepcopy(sample)
             for sample in samples
             if self.published or not sample.get("error")
         ]
-        found = self.evaluator.evaluate(given, model=self.model)
-        metrics = dict(found.get("metrics", {}))
-        made = list(found.get("samples", given))
+        evaluation = self.evaluator.evaluate(evaluated, model=self.model)
+        metrics = dict(evaluation.get("metrics", {}))
+        evaluated_samples = list(evaluation.get("samples", evaluated))
         if self.language_penalize:
-            for sample in made:
+            for sample in evaluated_samples:
                 raw = sample.get("original_prediction", sample.get("prediction", ""))
                 sample[PENALTY] = language_penalizer(raw, target_lang=self.target_lang)
-            metrics[f"{PENALTY}_average"] = share([sample[PENALTY] for sample in made])
-        return metrics, [*made, *lost], found.get("info", {})
+            metrics[f"{PENALTY}_average"] = share(
+                [sample[PENALTY] for sample in evaluated_samples]
+            )
+        return metrics, [*evaluated_samples, *lost], evaluation.get("info", {})
 
 
 def failed_result(names: Given, error: Exception) -> EvaluationResult:
@@ -329,17 +337,28 @@ def _numbers(
     """Intervals, of how many samples a metric is, between which bounds it is where samples are
     missing, and the metrics of every subset.
     """
-    known = {
-        one.label: one.estimate for one in metrics if not math.isnan(one.estimate.value)
+    estimates = {
+        metric.label: metric.estimate
+        for metric in metrics
+        if not math.isnan(metric.estimate.value)
     }
-    found = {
-        "intervals": {label: [one.low, one.high] for label, one in known.items()},
-        "counts": {label: one.n for label, one in known.items()},
+    numbers = {
+        "intervals": {
+            label: [estimate.low, estimate.high]
+            for label, estimate in estimates.items()
+        },
+        "counts": {label: estimate.n for label, estimate in estimates.items()},
         "bounds": {
-            label: list(one.bounds) for label, one in known.items() if one.bounds
+            label: list(estimate.bounds)
+            for label, estimate in estimates.items()
+            if estimate.bounds
         },
         "subset_metrics": {
-            name: values_of(several) for name, several in subsets.items()
+            name: values_of(subset_metrics) for name, subset_metrics in subsets.items()
         },
     }
-    return {name: one for name, one in found.items() if one or name == "intervals"}
+    return {
+        name: entries
+        for name, entries in numbers.items()
+        if entries or name == "intervals"
+    }

@@ -99,16 +99,16 @@ def strategy_of(
         named = {options[key]: value for key, value in params.items() if key in options}
         return _native(DRAWN[method]["strategy"], model, **named)
     defaults: Given = METHODS[method].__kwdefaults__
-    given = {
+    settings = {
         **defaults,
         **{key: value for key, value in params.items() if key in defaults},
     }
     if not published:
         _check_known(method, params, defaults)
-        return _corrected(method, given, model, roles, plugin=native is None)
-    if given.get("agg_strategy", "sum") not in SUMS:
-        raise ValueError(f"Unknown aggregation strategy: {given['agg_strategy']}")
-    return _Published(METHODS[method], model, roles, plugin=native is None, **given)
+        return _corrected(method, settings, model, roles, plugin=native is None)
+    if settings.get("agg_strategy", "sum") not in SUMS:
+        raise ValueError(f"Unknown aggregation strategy: {settings['agg_strategy']}")
+    return _Published(METHODS[method], model, roles, plugin=native is None, **settings)
 
 
 def is_default(value: Any) -> bool:
@@ -157,12 +157,12 @@ def parser_of(value: Any, *, published: bool | None = None) -> Parser | None:
         ) from None
 
 
-def _check_known(method: str, params: Given, known: Collection[str]) -> None:
+def _check_known(method: str, params: Given, known_names: Collection[str]) -> None:
     for name in WITHOUT_EFFECT:
         if name in params:
             logger.warning("The parameter '%s' of '%s' has no effect.", name, method)
     others = (name for name in params if name not in WITHOUT_EFFECT)
-    check_parameters(f"the scaling method '{method}'", others, known)
+    check_parameters(f"the scaling method '{method}'", others, known_names)
 
 
 def _earlier(sample: Sample) -> int:
@@ -191,13 +191,13 @@ class _Published:
         *,
         plugin: bool = False,
         strict: bool = False,
-        **given: Any,
+        **settings: Any,
     ) -> None:
         self.form = form
         self.model = model
         self.plugin = plugin
         self.strict = strict
-        self.given = given
+        self.given = settings
         self.sampling = model.sampling
         self.all_roles = roles
         rewards = form is _best and "reward" in roles
@@ -221,7 +221,7 @@ class _Draws:
     prompt: str
     number: int
 
-    async def one(
+    async def draw_one(
         self, prompt: str, number: int, **settings: Any
     ) -> tuple[Response, str, str]:
         """One reply, its reasoning and its answer as the parser reads them; the whole text where
@@ -236,23 +236,24 @@ class _Draws:
         if not model.cot or model.parser is None:
             return response, "", response.text
         try:
-            thought, said = model.parser(response.text)
+            thought, answer = model.parser(response.text)
         except Exception:
             return response, "", response.text
         if (
             response.values and not thought
         ):  # an option, which HRET takes for reasoning only where there is some
             return response, "", response.text
-        return response, str(thought or ""), str(said)
+        return response, str(thought or ""), str(answer)
 
-    async def several(
+    async def draw_several(
         self, prompt: str, n: int, **settings: Any
     ) -> list[tuple[Response, str, str]]:
         """n replies."""
-        asked = (
-            self.one(prompt, self.number * n + place, **settings) for place in range(n)
+        pending = (
+            self.draw_one(prompt, self.number * n + place, **settings)
+            for place in range(n)
         )
-        return list(await asyncio.gather(*asked))
+        return list(await asyncio.gather(*pending))
 
     @property
     def gives_logits(self) -> bool:
@@ -265,20 +266,22 @@ class _Draws:
 
     def log_probabilities(self) -> dict[str, Any]:
         """The setting that asks for them, where it reaches the model."""
-        wanted = self.of.model.one_call and "top_logprobs" in options_of(
+        is_available = self.of.model.one_call and "top_logprobs" in options_of(
             self.ask, TARGET
         )
-        return {"top_logprobs": 0} if wanted else {}
+        return {"top_logprobs": 0} if is_available else {}
 
 
 async def _alone(draws: _Draws) -> Answer:
     """One reply."""
     settings = draws.log_probabilities() if draws.gives_logits else {}
-    response, thought, said = await draws.one(draws.prompt, draws.number, **settings)
+    response, thought, answer = await draws.draw_one(
+        draws.prompt, draws.number, **settings
+    )
     row = logits_of(response) if draws.gives_logits else {}
     strategy = {ROW: row} if row else {}
     return Answer(
-        said,
+        answer,
         reasoning=thought,
         prompt=draws.prompt,
         responses=(response,),
@@ -298,14 +301,16 @@ async def _voted(
     votes go to the first.
     """
     prompt = draws.prompt + (prompt_cot or PROMPT_COT)
-    found = await draws.several(prompt, n_paths)
+    drawn = await draws.draw_several(prompt, n_paths)
     candidates = [
-        final_answer(said) if use_default_parser else said.strip()
-        for _, _, said in found
+        final_answer(answer) if use_default_parser else answer.strip()
+        for _, _, answer in drawn
     ]
     final = aggregator_fn(candidates) if aggregator_fn else most_common(candidates)
     chosen = candidates.index(final) if final in candidates else None
-    return _formed("self_consistency", final, prompt, [one[0] for one in found], chosen)
+    return _formed(
+        "self_consistency", final, prompt, [reply[0] for reply in drawn], chosen
+    )
 
 
 def most_common(candidates: Sequence[str]) -> str:
@@ -325,13 +330,13 @@ async def _best(draws: _Draws, *, n: int = 5) -> Answer:
     # HRET does not ask for log-probabilities here: its own back ends give them, and a class of a
     # user as it likes.
     settings = {} if rewards or alike or draws.of.plugin else draws.log_probabilities()
-    found = await draws.several(draws.prompt, n, **settings)
-    worths = [0.0] * len(found)
+    drawn = await draws.draw_several(draws.prompt, n, **settings)
+    worths = [0.0] * len(drawn)
     if rewards:
-        asked = (
-            draws.ask("reward", Reward(draws.prompt, said)) for _, _, said in found
+        pending = (
+            draws.ask("reward", Reward(draws.prompt, answer)) for _, _, answer in drawn
         )
-        worths = [response.values[0] for response in await asyncio.gather(*asked)]
+        worths = [response.values[0] for response in await asyncio.gather(*pending)]
     elif not alike:
         if getattr(draws.ask, "null_logits", False):
             why = (
@@ -339,17 +344,17 @@ async def _best(draws: _Draws, *, n: int = 5) -> Answer:
                 " sum."
             )
             raise RequestFailed(Failure("bad reply", "model", why))
-        worths = [_sum_log_prob(response) for response, _, _ in found]
+        worths = [_sum_log_prob(response) for response, _, _ in drawn]
     chosen = max(range(len(worths)), key=worths.__getitem__, default=None)
-    text = "" if chosen is None else found[chosen][2]
+    text = "" if chosen is None else drawn[chosen][2]
     row = {"reward": worths[-1]} if rewards and worths else {}
-    if draws.gives_logits and found:
-        row |= logits_of(found[-1][0])
+    if draws.gives_logits and drawn:
+        row |= logits_of(drawn[-1][0])
     return _formed(
         "best_of_n",
         text,
         draws.prompt,
-        [one[0] for one in found],
+        [reply[0] for reply in drawn],
         chosen,
         row,
         worths=worths,
@@ -404,22 +409,26 @@ async def _beams(
         if not going:
             break
         going = (going * (beam_size // len(going) + 1))[:beam_size]
-        asked = []
+        pending = []
         grown = []
         for beam in going:
-            asked.append(
-                draws.one(
+            pending.append(
+                draws.draw_one(
                     draws.prompt + beam.text, first + numbers[beam.text], **settings
                 )
             )
             numbers[beam.text] += 1
-        for beam, (response, _, said) in zip(
-            going, await asyncio.gather(*asked), strict=True
+        for beam, (response, _, token_text) in zip(
+            going, await asyncio.gather(*pending), strict=True
         ):
             responses.append(response)
             scores = (*beam.scores, *(token.log_prob for token in response.tokens[:1]))
             grown.append(
-                _Beam(beam.text + said, scores, not said.strip() or step == max_tokens)
+                _Beam(
+                    beam.text + token_text,
+                    scores,
+                    not token_text.strip() or step == max_tokens,
+                )
             )
         ended += [beam for beam in grown if beam.ended]
         different = {beam.text: beam for beam in reversed(grown)}
@@ -453,9 +462,9 @@ def _formed(
     )
     row = {**(row or {}), **({} if isinstance(text, str) else {"prediction": text})}
     record = {"name": name, "chosen": chosen, **more, **({ROW: row} if row else {})}
-    said = "" if text is None else str(text)
+    answer_text = "" if text is None else str(text)
     return Answer(
-        said,
+        answer_text,
         prompt=prompt,
         responses=tuple(responses[place] for place in places),
         strategy=record,
@@ -575,12 +584,12 @@ def _native(name: str, model: Native, trigger: str = "", **options: Any) -> Stra
     One chain of thought is asked for, not two. Several draws at temperature 0, HRET's default,
     would all be the same, so that 0.7 is taken.
     """
-    asked = f"\n{model.trigger}\n" if model.cot and model.trigger else trigger
+    suffix = f"\n{model.trigger}\n" if model.cot and model.trigger else trigger
     sampling = model.sampling
     if name in ("self-consistency", "best-of-n") and sampling.temperature == 0:
         sampling = replace(sampling, temperature=0.7)
     setup = Setup(
-        lambda sample: _prompt_of(sample) + asked,
+        lambda sample: _prompt_of(sample) + suffix,
         sampling,
         reader=lambda use: _read if use is None else use,
     )
@@ -589,42 +598,47 @@ def _native(name: str, model: Native, trigger: str = "", **options: Any) -> Stra
     return _Native(bind(name, setup, options), model, probe)
 
 
+def _read_as_hret(sample: Sample, answer: Answer) -> str:
+    return str(extract_final_answer(answer.text)).strip()
+
+
 def _corrected(
-    method: str, given: Given, model: Native, roles: Collection[str], *, plugin: bool
+    method: str, settings: Given, model: Native, roles: Collection[str], *, plugin: bool
 ) -> Strategy:
     """The native strategy that a method of HRET stands for.
 
     Raises ConfigurationError for a number that cannot be.
     """
     for name in ("n_paths", "n", "beam_size", "max_tokens"):
-        value = given.get(name, 1)
+        value = settings.get(name, 1)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ConfigurationError(
                 f"'{name}' of '{method}' is a whole number from 1 on, not {value!r}."
             )
     if method == "self_consistency":
-        trigger = given["prompt_cot"] or PROMPT_COT
-        if given["n_paths"] == 1:
+        trigger = settings["prompt_cot"] or PROMPT_COT
+        if settings["n_paths"] == 1:
             return _native("single-draw", model, trigger)
-        options: dict[str, Any] = {"n": given["n_paths"]}
-        if given["aggregator_fn"] is not None:  # HRET's aggregators get what it reads
-            read = lambda sample, answer: str(extract_final_answer(answer.text)).strip()  # noqa: E731
-            options |= {"aggregator": given["aggregator_fn"], "parser": read}
-        if not given["use_default_parser"]:
+        options: dict[str, Any] = {"n": settings["n_paths"]}
+        if settings["aggregator_fn"] is not None:
+            # HRET's aggregators get what HRET reads in an answer.
+            options["aggregator"] = settings["aggregator_fn"]
+            options["parser"] = _read_as_hret
+        if not settings["use_default_parser"]:
             options["parser"] = lambda sample, answer: answer.text.strip()
         return _native("self-consistency", model, trigger, **options)
     if method == "best_of_n":
         by = "reward" if "reward" in roles else "log-probability"
-        several = given["n"] > 1
+        has_several = settings["n"] > 1
         return (
-            _native("best-of-n", model, n=given["n"], by=by)
-            if several
+            _native("best-of-n", model, n=settings["n"], by=by)
+            if has_several
             else _native("single-draw", model)
         )
-    how = given["agg_strategy"]
-    size = given["beam_size"]
+    how = settings["agg_strategy"]
+    size = settings["beam_size"]
     if plugin and size > 1 and how in SUMS:
-        return _Published(_beams, model, roles, strict=True, **given)
+        return _Published(_beams, model, roles, strict=True, **settings)
     if how not in _PENALTIES:
         raise ConfigurationError(
             "'beam_search' keeps the beams with the highest sum or mean of"
@@ -633,7 +647,7 @@ def _corrected(
     model = replace(
         model,
         sampling=replace(
-            model.sampling, temperature=0.0, max_tokens=given["max_tokens"]
+            model.sampling, temperature=0.0, max_tokens=settings["max_tokens"]
         ),
     )
     beams = {"beams": size, "length_penalty": _PENALTIES[how]}
@@ -650,10 +664,10 @@ def _read(sample: Sample, answer: Answer) -> str:
         and not isinstance(options, str)
         and len(options) > 1
     ):
-        found = reader("choice")(
+        letter = reader("choice")(
             replace(sample, choices=tuple(map(str, options))), answer
         )
-        if found:
-            return found
+        if letter:
+            return letter
     kind = "math" if "\\boxed" in answer.text else "text"
     return reader("final-answer", {"kind": kind})(sample, answer)

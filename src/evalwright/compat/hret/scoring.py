@@ -107,15 +107,17 @@ def scoring_of(
             sorted(CORRECTED),
             f"Known: {', '.join(CORRECTED)}.",
         )
-    made = method_of(method, params)
-    if penalty.OPTION in params and (published or isinstance(made, Judging)):
+    method_object = method_of(method, params)
+    if penalty.OPTION in params and (published or isinstance(method_object, Judging)):
         raise ConfigurationError(
             f"The parameter '{penalty.OPTION}' is of corrected scoring, and of methods"
             " whose answers are right or wrong."
         )
     if published:
-        return _published(method, made, language, samples, judge)
-    scorers, specs = CORRECTED[method](Call(method, made, params, samples, judge))
+        return _published(method, method_object, language, samples, judge)
+    scorers, specs = CORRECTED[method](
+        Call(method, method_object, params, samples, judge)
+    )
     if penalty.OPTION in params:
         scorers[0] = penalised(
             scorers[0], {"expected": language or "ko", **params[penalty.OPTION]}
@@ -141,13 +143,15 @@ def method_of(name: str, params: Given) -> Method:
 
     Raises Unknown for one that it does not take; HRET's judge takes any, published.
     """
-    known = list(inspect.signature(METHODS[name]).parameters)
+    known_parameters = list(inspect.signature(METHODS[name]).parameters)
     if name != "llm_judge" or not settings.is_published():
         check_parameters(
-            f"the evaluation method '{name}'", params, [*known, penalty.OPTION]
+            f"the evaluation method '{name}'",
+            params,
+            [*known_parameters, penalty.OPTION],
         )
     return METHODS[name](
-        **{key: value for key, value in params.items() if key in known}
+        **{key: value for key, value in params.items() if key in known_parameters}
     )
 
 
@@ -174,24 +178,27 @@ def _published(
         return row
 
     def ended(
-        sample: Sample, answer: Answer, row: dict[str, Any], found: Score | None = None
+        sample: Sample,
+        answer: Answer,
+        row: dict[str, Any],
+        judged_score: Score | None = None,
     ) -> Score:
-        score = method.written(row, found or method.score(row))
+        score = method.written(row, judged_score or method.score(row))
         if language is not None:
             row[PENALTY] = arithmetic.detected(row.get("prediction"), language)
             score = replace(score, parts={**score.parts, PENALTY: row[PENALTY]})
         before = row_of(sample, answer)
         changed = {
-            key: one
-            for key, one in row.items()
-            if key not in before or before[key] != one
+            key: field_value
+            for key, field_value in row.items()
+            if key not in before or before[key] != field_value
         }
         return replace(score, item={ROW: changed})
 
     def score(sample: Sample, answer: Answer) -> Score:
         return ended(sample, answer, begun(sample, answer))
 
-    async def asked(sample: Sample, answer: Answer, ask: Ask) -> Score:
+    async def score_with_judge(sample: Sample, answer: Answer, ask: Ask) -> Score:
         row = begun(sample, answer)
         if not isinstance(method, Judging):
             # The judge is sent the question, and its reply takes the place of the answer.
@@ -226,39 +233,49 @@ def _published(
         )
     options = {"scoring": "published", "language": language}
     return [
-        Scorer(name, KIND, options, asked if asks else score, **asking(asks))
+        Scorer(name, KIND, options, score_with_judge if asks else score, **asking(asks))
     ], specs
 
 
 async def _reply(
     prompt: str, row: Given, key: str, judge: str, ask: Ask
 ) -> dict[str, Any]:
-    """What a judge writes into a sample: its `prediction`, which may be None, and what else it has."""
+    """What a judge writes into a sample: its `prediction`, which may be None, and what else it
+    has.
+    """
     prompt += (
         arithmetic.texts()[HUGGINGFACE_JUDGE]["suffix"]
         if judge == HUGGINGFACE_JUDGE
         else ""
     )
-    found: dict[str, Any] = {}
+    judge_fields: dict[str, Any] = {}
     row = {**row, "input": prompt}
     request = RowGenerate(
-        as_prompt(prompt, ask), temperature=None, row=row, found=found, key=key
+        as_prompt(prompt, ask),
+        temperature=None,
+        row=row,
+        reply_fields=judge_fields,
+        key=key,
     )
     response = await ask(JUDGE, request)
     if judge == HUGGINGFACE_JUDGE:
         return from_huggingface(prompt, response.text)
     if len(response.values) == 1:
-        found.setdefault(JUDGE_SCORE, response.values[0])
+        judge_fields.setdefault(JUDGE_SCORE, response.values[0])
     if response.finish_reason:
-        found.setdefault("finish_reason", response.finish_reason)
-    return {"prediction": response.text, **found}
+        judge_fields.setdefault("finish_reason", response.finish_reason)
+    return {"prediction": response.text, **judge_fields}
 
 
 def _metric(part: str, of_all: bool, column: Column) -> Estimate:
     """A mean over all samples that were asked, where those that failed and those without the part
     count 0; or over those that have it.
     """
-    values = [float(one) for one in column.parts.get(part, ()) if one == one]
+    values = [
+        float(part_value)
+        for part_value in column.parts.get(part, ())
+        if part_value == part_value
+    ]
     lost = len(column.values) - len(values) + column.n_missing if of_all else 0
     value = arithmetic.share(values, lost) if values or of_all else math.nan
     method = (
@@ -311,9 +328,12 @@ def choices_of(row: Given) -> tuple[tuple[str, ...], int]:
     The reference is an option's text, or its letter or number. Raises ScoringError where it is
     none.
     """
-    options = tuple(str(one) for one in row["options"])
+    options = tuple(str(option) for option in row["options"])
     reference = _reference(row)
-    spaced = [" ".join(one.split()).casefold() for one in (*options, reference)]
+    spaced = [
+        " ".join(option_text.split()).casefold()
+        for option_text in (*options, reference)
+    ]
     place = (
         spaced.index(spaced.pop()) if spaced[-1] in spaced[:-1] else _named(reference)
     )
@@ -322,8 +342,8 @@ def choices_of(row: Given) -> tuple[tuple[str, ...], int]:
             f"The reference '{reference[:60]}' is none of the {len(options)} options."
         )
     letters = [
-        found[1].upper() if (found := _LETTER.fullmatch(one.strip())) else ""
-        for one in options
+        match[1].upper() if (match := _LETTER.fullmatch(option.strip())) else ""
+        for option in options
     ]
     if letters == list(ascii_uppercase[: len(options)]):
         listed = _LISTED.findall(str(row.get("input", "")))[-len(options) :]
@@ -333,10 +353,10 @@ def choices_of(row: Given) -> tuple[tuple[str, ...], int]:
 
 
 def _named(reference: str) -> int:
-    if found := _LETTER.fullmatch(reference.strip()):
-        return ascii_uppercase.index(found[1].upper())
-    found = _NUMBER.fullmatch(reference.strip())
-    return int(found[1]) - 1 if found else -1
+    if match := _LETTER.fullmatch(reference.strip()):
+        return ascii_uppercase.index(match[1].upper())
+    match = _NUMBER.fullmatch(reference.strip())
+    return int(match[1]) - 1 if match else -1
 
 
 def _seen(
@@ -380,28 +400,28 @@ def _by(
     inner = {kind: bind(kind, {**options, **more}) for kind, options in kinds.items()}
 
     def score(sample: Sample, answer: Answer, *ask: Ask) -> Any:
-        made = prepare(sample, answer)
+        prepared = prepare(sample, answer)
 
-        def ended(found: Scored) -> Scored:
+        def ended(score: Scored) -> Scored:
             return (
-                finish(made, row_of(sample), found)
-                if isinstance(found, Score)
-                else found
+                finish(prepared, row_of(sample), score)
+                if isinstance(score, Score)
+                else score
             )
 
-        return _then(inner[made[0]].function(*made[1:], *ask), ended)
+        return _then(inner[prepared[0]].function(*prepared[1:], *ask), ended)
 
-    asks = any(one.asks for one in inner.values())
+    asks = any(scorer.asks for scorer in inner.values())
     return Scorer(call.name, KIND, {"scoring": "corrected"}, score, **asking(asks))
 
 
-def _then(found: Any, ended: Callable[[Scored], Scored]) -> Any:
+def _then(score: Any, ended: Callable[[Scored], Scored]) -> Any:
     """What a score becomes, also one that a judge is still asked for."""
 
     async def later() -> Scored:
-        return ended(await found)
+        return ended(await score)
 
-    return later() if inspect.isawaitable(found) else ended(found)
+    return later() if inspect.isawaitable(score) else ended(score)
 
 
 def _matching(call: Call) -> Made:
@@ -412,22 +432,24 @@ def _matching(call: Call) -> Made:
     method = call.method
     assert isinstance(method, Matching)
 
-    def kept(text: str) -> str:
+    def without_ignored(text: str) -> str:
         return arithmetic.without(method.patterns, _WRONG.sub("", text))
 
     def reduced(text: str) -> str:
         without_digits = (
             str.maketrans("", "", digits) if call.params.get("ignore_numbers") else {}
         )
-        return kept(text).translate(without_digits)
+        return without_ignored(text).translate(without_digits)
 
     def prepare(sample: Sample, answer: Answer) -> Prepared:
         row = row_of(sample)
         if method.mcqa and isinstance(row.get("options"), list) and row["options"]:
             choices, gold = choices_of(row)
-            shown = _seen(sample, row, [choices[gold]], choices)
-            given = replace(answer, text=kept(answer.text), choice=None)
-            return "choice", replace(shown, gold=(gold,)), given
+            shown_sample = _seen(sample, row, [choices[gold]], choices)
+            cleaned_answer = replace(
+                answer, text=without_ignored(answer.text), choice=None
+            )
+            return "choice", replace(shown_sample, gold=(gold,)), cleaned_answer
         reference = reduced(_reference(row))
         if not reference.strip():
             raise ScoringError(
@@ -439,28 +461,30 @@ def _matching(call: Call) -> Made:
             replace(answer, text=reduced(answer.text)),
         )
 
-    def finish(made: Prepared, row: Given, found: Score) -> Score:
-        kind, sample, answer = made
+    def finish(prepared: Prepared, row: Given, score: Score) -> Score:
+        kind, sample, answer = prepared
         if (
             kind != "choice"
             and not method.ignore_case
             and sample.target not in answer.text
-            and found.value
+            and score.value
         ):
-            why = f"{found.explanation}, in another case"
-            found = replace(found, value=0.0, label="incorrect", explanation=why)
-        return _evaluated(found, reader(kind)(sample, answer), sample.target, row)
+            why = f"{score.explanation}, in another case"
+            score = replace(score, value=0.0, label="incorrect", explanation=why)
+        return _evaluated(score, reader(kind)(sample, answer), sample.target, row)
 
     specs = [MetricSpec("accuracy", "accuracy", call.name)]
-    if method.whole:
+    if method.compares_whole:
         return [_by(call, {"choice": {}, "short-answer": {}}, prepare, finish)], specs
     choice = _by(call, {"choice": {}}, prepare, finish)
 
     def contained(sample: Sample, answer: Answer, *ask: Ask) -> Any:
-        made = prepare(sample, answer)
-        if made[0] == "choice":
+        prepared = prepare(sample, answer)
+        if prepared[0] == "choice":
             return choice.function(sample, answer, *ask)
-        return finish(made, row_of(sample), _contains(made[1], made[2].text))
+        return finish(
+            prepared, row_of(sample), _contains(prepared[1], prepared[2].text)
+        )
 
     return [replace(choice, function=contained)], specs
 
@@ -469,34 +493,34 @@ def _contains(sample: Sample, text: str) -> Score:
     """Whether what a reply claims, or without a claim all of it, has the target among its words or
     numbers.
     """
-    found = parse_reply(text, sample.input)
+    claim = parse_reply(text, sample.input)
     language = str(sample.metadata["language"])
-    wanted = find_numbers(plain(sample.target), language)
-    if len(wanted) == 1 and not any(map(str.isalpha, sample.target)):
+    target_numbers = find_numbers(plain(sample.target), language)
+    if len(target_numbers) == 1 and not any(map(str.isalpha, sample.target)):
         right = any(
-            one.value == wanted[0].value
-            for one in find_numbers(found.text[:8000], language)
+            number.value == target_numbers[0].value
+            for number in find_numbers(claim.text[:8000], language)
         )
     else:
         target = sample.target.strip()
         literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
-        right = bool(find_mentions(fold_text(found.text), parse_name_targets((target,)))) or (
+        right = bool(find_mentions(fold_text(claim.text), parse_name_targets((target,)))) or (
             not _HANGUL.fullmatch(target)
-            and re.search(literal, found.as_written, re.IGNORECASE) is not None
+            and re.search(literal, claim.as_written, re.IGNORECASE) is not None
         )
     outcome = (correct if right else incorrect)(
-        found.rule or "the whole reply"
+        claim.rule or "the whole reply"
     ).outcome()
     assert isinstance(outcome, Score)
     return outcome
 
 
-def _evaluated(found: Score, said: str, reference: str, row: Given) -> Score:
-    texts = {"normalized_pred": said, "normalized_ref": reference}
-    verdict = {"is_correct": found.value == 1, "label": found.label}
+def _evaluated(score: Score, answer: str, reference: str, row: Given) -> Score:
+    texts = {"normalized_pred": answer, "normalized_ref": reference}
+    verdict = {"is_correct": score.value == 1, "label": score.label}
     evaluation = {**texts, **verdict, "options": row.get("options")}
     return replace(
-        found, item={ROW: {"prediction_normalized": said, "evaluation": evaluation}}
+        score, item={ROW: {"prediction_normalized": answer, "evaluation": evaluation}}
     )
 
 
@@ -518,15 +542,15 @@ def _mathematics(call: Call) -> Made:
             replace(answer, text=text),
         )
 
-    def finish(made: Prepared, row: Given, found: Score) -> Score:
-        text = reader("final-answer", {"kind": "math"})(*made[1:])
-        texts = {"extracted_pred": text, "extracted_ref": made[1].target}
-        verdict = {"is_correct": found.value == 1, "label": found.label}
+    def finish(prepared: Prepared, row: Given, score: Score) -> Score:
+        text = reader("final-answer", {"kind": "math"})(*prepared[1:])
+        texts = {"extracted_pred": text, "extracted_ref": prepared[1].target}
+        verdict = {"is_correct": score.value == 1, "label": score.label}
         evaluation = {**texts, **verdict, "fallback_used": False}
-        unread = float(found.label in ("not_extracted", "not_attempted"))
+        unread = float(score.label in ("not_extracted", "not_attempted"))
         return replace(
-            found,
-            parts={**found.parts, "unread": unread},
+            score,
+            parts={**score.parts, "unread": unread},
             item={ROW: {"evaluation": evaluation}},
         )
 
@@ -578,7 +602,7 @@ def _likelihood(call: Call) -> Made:
             logits.get("option_log_probs") if isinstance(logits, Mapping) else None
         )
         values = answer.log_likelihoods or tuple(recorded or ())
-        options = tuple(str(one) for one in row.get("options") or ())
+        options = tuple(str(option) for option in row.get("options") or ())
         if not options or len(values) != len(options):
             raise ScoringError(
                 f"There are {len(values)} log-likelihoods and {len(options)} options:"
@@ -586,15 +610,20 @@ def _likelihood(call: Call) -> Made:
                 " gives them, or the method 'string_match'."
             )
         best = max(range(len(values)), key=values.__getitem__)
-        shown = replace(_seen(sample, row, (), options), gold=(choices_of(row)[1],))
-        given = replace(answer, choice=best, log_likelihoods=values)
-        found = plainly.function(shown, given)
-        normed = by_length.function(shown, given)
-        assert isinstance(found, Score) and isinstance(normed, Score)
+        shown_sample = replace(
+            _seen(sample, row, (), options), gold=(choices_of(row)[1],)
+        )
+        with_choice = replace(answer, choice=best, log_likelihoods=values)
+        by_sum = plainly.function(shown_sample, with_choice)
+        normed = by_length.function(shown_sample, with_choice)
+        assert isinstance(by_sum, Score) and isinstance(normed, Score)
         confidence = 1 / sum(math.exp(value - values[best]) for value in values)
-        parts = {**found.parts, "acc_norm": normed.value, "confidence": confidence}
+        parts = {**by_sum.parts, "acc_norm": normed.value, "confidence": confidence}
         return _evaluated(
-            replace(found, parts=parts), options[best], options[shown.gold[0]], row
+            replace(by_sum, parts=parts),
+            options[best],
+            options[shown_sample.gold[0]],
+            row,
         )
 
     name = call.name
@@ -619,20 +648,20 @@ def _calibration(column: Column) -> Estimate:
 
     if not len(column.values):
         return Estimate.none("no number: nothing was scored", column.n_missing)
-    found = calibration_error(
+    estimate = calibration_error(
         column.parts["confidence"], column.values, clusters=column.clusters
     )
-    lost = found.n_missing + column.n_missing
+    lost = estimate.n_missing + column.n_missing
     return Estimate(
-        found.value,
-        found.low,
-        found.high,
-        found.level,
-        found.n,
+        estimate.value,
+        estimate.low,
+        estimate.high,
+        estimate.level,
+        estimate.n,
         lost,
-        found.n_clusters,
-        found.standard_error,
-        found.method,
+        estimate.n_clusters,
+        estimate.standard_error,
+        estimate.method,
     )
 
 
@@ -647,20 +676,29 @@ def penalty_of(language: str) -> Scorer:
             return Score(
                 0.0, "", "an empty answer is in no language", item={ROW: {PENALTY: 0.0}}
             )
-        found = spoken(answer.text, language)
-        why = f"in other languages: {', '.join(found.others)}" if found.others else ""
-        return Score(found.share, "", why, item={ROW: {PENALTY: found.share}})
+        language_share = spoken(answer.text, language)
+        why = (
+            f"in other languages: {', '.join(language_share.others)}"
+            if language_share.others
+            else ""
+        )
+        return Score(
+            language_share.share, "", why, item={ROW: {PENALTY: language_share.share}}
+        )
 
     return Scorer(PENALTY, KIND, {"scoring": "corrected", "language": language}, score)
 
 
-def penalised(scorer: Scorer, given: Given) -> Scorer:
+def penalised(scorer: Scorer, penalty_options: Given) -> Scorer:
     """The scorer with the language penalty on its values (`scorers/penalty.py`)."""
-    checked = penalty.check_penalty(given)
+    checked = penalty.check_penalty(penalty_options)
 
     def score(sample: Sample, answer: Answer, *ask: Ask) -> Any:
-        found = scorer.function(sample, answer, *ask)
-        return _then(found, lambda one: penalty.penalised(one, sample, answer, checked))
+        score = scorer.function(sample, answer, *ask)
+        return _then(
+            score,
+            lambda base_score: penalty.penalised(base_score, sample, answer, checked),
+        )
 
     return replace(scorer, function=score)
 

@@ -25,7 +25,9 @@ _of_call: ContextVar[Scoring | None] = ContextVar("hret_scoring", default=None)
 
 
 def scoring() -> Scoring:
-    """That of the call that is running, else what `set_scoring` chose last; at first `corrected`."""
+    """That of the call that is running, else what `set_scoring` chose last; at first
+    `corrected`.
+    """
     return _of_call.get() or _chosen[0]
 
 
@@ -61,9 +63,9 @@ def _checked(value: str) -> Scoring:
 class Unknown(UnknownName, ValueError):
     """A name that nothing carries, of HRET's kind of error. Says the closest names, and all."""
 
-    def __init__(self, kind: str, name: str, known: Collection[str]) -> None:
+    def __init__(self, kind: str, name: str, known_names: Collection[str]) -> None:
         super().__init__(
-            kind, str(name), known, f"Known: {', '.join(known) or 'none'}."
+            kind, str(name), known_names, f"Known: {', '.join(known_names) or 'none'}."
         )
 
 
@@ -73,11 +75,13 @@ class UnknownParameter(Unknown, TypeError):
     """
 
 
-def check_parameters(of: str, given: Iterable[str], known: Collection[str]) -> None:
+def check_parameters(
+    of: str, names: Iterable[str], known_names: Collection[str]
+) -> None:
     """Raise UnknownParameter for the first parameter that there is not. of: what takes them."""
-    for name in given:
-        if name not in known:
-            raise UnknownParameter(f"parameter of {of}", name, known)
+    for name in names:
+        if name not in known_names:
+            raise UnknownParameter(f"parameter of {of}", name, known_names)
 
 
 class Classes(dict[str, type[Any]]):
@@ -106,7 +110,7 @@ class Classes(dict[str, type[Any]]):
         Raises ValueError for a name that is taken, TypeError for a class that lacks its method.
         """
 
-        def taken(cls: type[Any]) -> type[Any]:
+        def register_class(cls: type[Any]) -> type[Any]:
             if name in self and not (self.replaced and is_published()):
                 raise ValueError(
                     f"{self.what.capitalize()} '{name}' already registered."
@@ -119,24 +123,24 @@ class Classes(dict[str, type[Any]]):
             self[name] = cls
             return cls
 
-        return taken
+        return register_class
 
-    def own(self, name: str) -> Callable[[type[Any]], type[Any]]:
+    def register_own(self, name: str) -> Callable[[type[Any]], type[Any]]:
         """As `register`, for a class of this package, which keeps its name."""
 
-        def taken(cls: type[Any]) -> type[Any]:
+        def register_class(cls: type[Any]) -> type[Any]:
             cls.name = name
             return self.register(name)(cls)
 
-        return taken
+        return register_class
 
-    def made(self, name: str, **given: Any) -> Any:
+    def make(self, name: str, **arguments: Any) -> Any:
         """An instance of the class of that name.
 
         Raises ValueError for an unknown one: published in HRET's words.
         """
         if name in self:
-            return self[name](**given)
+            return self[name](**arguments)
         if is_published():
             raise ValueError(self.missing.format(name=name, known=list(self)))
         raise Unknown(self.what, name, self)

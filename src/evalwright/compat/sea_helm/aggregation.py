@@ -57,24 +57,26 @@ def result_of(task: Mapping[str, Any]) -> Results:
     """A task's numbers as SEA-HELM's result file nests them; a failed task has the published 0 and
     an error.
     """
-    found: Results = {}
+    numbers: Results = {}
     for metric in task["metrics"]:
         value = metric["value"]
         if value is None or math.isnan(value) or metric["label"] == INDIVIDUAL.label:
             continue
         value = value * 100 if metric["kind"] in BOUNDED else value
         if metric["method"].startswith("failed"):
-            found["error"] = ERROR
-        head, _, rest = metric["label"].partition(".")
-        name, _, end = rest.rpartition(".")
-        if not rest:
-            found[head] = value
+            numbers["error"] = ERROR
+        head, _, path = metric["label"].partition(".")
+        name, _, end = path.rpartition(".")
+        if not path:
+            numbers[head] = value
         elif name and end in ("correct", "total"):
-            found.setdefault(head, {}).setdefault(name, [0, 0])[end == "total"] = value
+            numbers.setdefault(head, {}).setdefault(name, [0, 0])[end == "total"] = (
+                value
+            )
         else:
-            own = found.setdefault(head, {})
-            (own.setdefault(name, {}) if name else own)[end] = value
-    return found
+            of_head = numbers.setdefault(head, {})
+            (of_head.setdefault(name, {}) if name else of_head)[end] = value
+    return numbers
 
 
 def _facts(task: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -93,16 +95,25 @@ def aggregated(
     Raises KeyError, ZeroDivisionError and TypeError where its own code does: a pragmatic task that
     is not there ends the whole.
     """
-    out: Results = copy.deepcopy(results)
-    for language, competencies in out.items():
-        for competency, own in competencies.items():
+    with_totals: Results = copy.deepcopy(results)
+    for language, competencies in with_totals.items():
+        for competency, competency_results in competencies.items():
             if competency == _DIAGNOSTICS:
-                _diagnostics(own)
+                _diagnostics(competency_results)
             else:
-                _competency(own, tasks, partial(_line, lines or {}, language))
-        competencies["total"] = _mean([own["total"] for own in competencies.values()])
-    out["total"] = _mean([competencies["total"] for competencies in out.values()])
-    return out
+                _competency(
+                    competency_results, tasks, partial(_line, lines or {}, language)
+                )
+        competencies["total"] = _mean(
+            [
+                competency_results["total"]
+                for competency_results in competencies.values()
+            ]
+        )
+    with_totals["total"] = _mean(
+        [competencies["total"] for competencies in with_totals.values()]
+    )
+    return with_totals
 
 
 def _line(lines: Mapping[tuple[str, str], int], language: str, task: str) -> int:
@@ -114,11 +125,13 @@ def _mean(values: Collection[float]) -> float:
 
 
 def _competency(
-    own: Results, tasks: Mapping[str, Mapping[str, Any]], size: Callable[[str], int]
+    competency_results: Results,
+    tasks: Mapping[str, Mapping[str, Any]],
+    size: Callable[[str], int],
 ) -> None:
     groups: dict[str, list[float]] = {}
     scores: dict[str, float] = {}
-    for task, numbers in list(own.items()):
+    for task, numbers in list(competency_results.items()):
         config = tasks[task]
         score = numbers[config["metric"]]
         group = config.get("aggregation_group")
@@ -127,51 +140,59 @@ def _competency(
             continue
         times = size(task) if config.get("aggregation_type") == "micro-average" else 1
         groups.setdefault(group, []).extend([score] * times)
-        own[group] = scores[group] = _mean(groups[group])
-    own["total"] = _mean(scores.values())
+        competency_results[group] = scores[group] = _mean(groups[group])
+    competency_results["total"] = _mean(scores.values())
 
 
-def _diagnostics(own: Results) -> None:
+def _diagnostics(competency_results: Results) -> None:
     """Pragmatics over both of its tasks, counted by phenomenon, then the mean with minimal pairs.
 
     The first task decides which kind it is.
     """
-    logs = "logprobs" in next(iter(own))
+    logs = "logprobs" in next(iter(competency_results))
     ending = "-logprobs" if logs else ""
     tasks = [
-        own[f"pragmatic-{one}{ending}"]["subcategories"] for one in ("single", "pair")
+        competency_results[f"pragmatic-{form}{ending}"]["subcategories"]
+        for form in ("single", "pair")
     ]
-    found: Results = {}
+    by_phenomenon: Results = {}
     for phenomenon in _PHENOMENA:
-        parts = [one[phenomenon] for one in tasks if phenomenon in one]
+        parts = [
+            subcategories[phenomenon]
+            for subcategories in tasks
+            if phenomenon in subcategories
+        ]
         if logs:
-            found[phenomenon] = {
-                _PROBABILITIES: _mean([one[_PROBABILITIES] for one in parts])
+            by_phenomenon[phenomenon] = {
+                _PROBABILITIES: _mean([numbers[_PROBABILITIES] for numbers in parts])
             }
         else:
-            right, total = (sum(one[place] for one in parts) for place in (0, 1))
-            found[phenomenon] = {
+            right, total = (sum(counts[place] for counts in parts) for place in (0, 1))
+            by_phenomenon[phenomenon] = {
                 "accuracy": right / total,
                 "correct_count": right,
                 "total_count": total,
             }
-    mean = _mean([next(iter(one.values())) for one in found.values()])
+    mean = _mean([next(iter(numbers.values())) for numbers in by_phenomenon.values()])
     scaled = {
         "accuracy": mean * 100,
         "normalized_accuracy": 100 * normalised(mean, 0.5, 1),
     }
-    own[f"pragmatics{ending}"] = {
-        "subcategories": found,
+    competency_results[f"pragmatics{ending}"] = {
+        "subcategories": by_phenomenon,
         **({_PROBABILITIES: mean} if logs else scaled),
     }
-    own["total"] = _mean(
+    competency_results["total"] = _mean(
         [
-            own[name][metric]
+            competency_results[name][metric]
             for name, metric in _LINDSEA.items()
-            if metric in own.get(name, ())
+            if metric in competency_results.get(name, ())
         ]
     )
-    own["lindsea"] = {"normalized_score": own["total"], "subcategories": {}}
+    competency_results["lindsea"] = {
+        "normalized_score": competency_results["total"],
+        "subcategories": {},
+    }
 
 
 # -- the tree of a run -----------------------------------------------------------------
@@ -184,32 +205,40 @@ def dialect_groups(tasks: Tasks) -> list[Group]:
     published = bool(tasks) and all(
         task["definition"].get("scoring") == "published" for task in tasks
     )
-    known = {str(task["name"]): task["metrics"][0] for task in tasks if task["metrics"]}
-    whole, why = _published_totals(tasks) if published else ({}, "")
-    out = []
+    main_metrics = {
+        str(task["name"]): task["metrics"][0] for task in tasks if task["metrics"]
+    }
+    totals, why = _published_totals(tasks) if published else ({}, "")
+    groups = []
     for path, node in _nodes(tasks):
-        if found := {name: known[name] for name in node.tasks if name in known}:
-            own = (
-                _estimate(_total_at(whole, path), why, list(found.values()))
+        if metric_by_task := {
+            name: main_metrics[name] for name in node.tasks if name in main_metrics
+        }:
+            published_estimate = (
+                _estimate(_total_at(totals, path), why, list(metric_by_task.values()))
                 if published
                 else None
             )
             label = " ".join(path) or "all languages"
-            averages = (Averaged("score", node, found, own),)
-            out.append(Group(node.name, label, averages, _left_out(tasks, path)))
-    return out
+            averages = (Averaged("score", node, metric_by_task, published_estimate),)
+            groups.append(Group(node.name, label, averages, _left_out(tasks, path)))
+    return groups
 
 
 def _left_out(tasks: Tasks, path: tuple[str, ...]) -> tuple[str, ...]:
     """What the set of the run names below a node and the folder does not have."""
-    found = set()
-    for one in (
-        one for task in tasks for one in task["definition"].get("left_out", ())
+    names = set()
+    for facts in (
+        facts for task in tasks for facts in task["definition"].get("left_out", ())
     ):
-        place = one["language"], one.get("competency"), one.get("aggregation_group")
+        place = (
+            facts["language"],
+            facts.get("competency"),
+            facts.get("aggregation_group"),
+        )
         if place[: len(path)] == path or (path == ("SEA",) and place[0] in SEA):
-            found.add(str(one["name"]))
-    return tuple(sorted(found))
+            names.add(str(facts["name"]))
+    return tuple(sorted(names))
 
 
 def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
@@ -218,9 +247,11 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
     """
     tree: dict[str, dict[str, dict[str, list[str]]]] = {}
     for name, facts in ((str(task["name"]), _facts(task)) for task in tasks):
-        own = tree.setdefault(facts["language"], {}).setdefault(facts["competency"], {})
-        own.setdefault(str(facts.get("aggregation_group") or name), []).append(name)
-    found: dict[tuple[str, ...], Node] = {}
+        groups = tree.setdefault(facts["language"], {}).setdefault(
+            facts["competency"], {}
+        )
+        groups.setdefault(str(facts.get("aggregation_group") or name), []).append(name)
+    nodes: dict[tuple[str, ...], Node] = {}
 
     def node(path: tuple[str, ...], below: Any) -> str | Node:
         if below == [path[-1]]:  # a task of no group
@@ -228,17 +259,24 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
         parts = (
             below
             if isinstance(below, list)
-            else [node((*path, one), own) for one, own in below.items()]
+            else [
+                node((*path, child), grandchildren)
+                for child, grandchildren in below.items()
+            ]
         )
-        return found.setdefault(path, Node(f"{DIALECT}:{'/'.join(path)}", tuple(parts)))
+        return nodes.setdefault(path, Node(f"{DIALECT}:{'/'.join(path)}", tuple(parts)))
 
-    languages = {language: node((language,), own) for language, own in tree.items()}
-    yield from found.items()
+    languages = {
+        language: node((language,), competencies)
+        for language, competencies in tree.items()
+    }
+    yield from nodes.items()
     if len(languages) > 1:
         if any(language in SEA for language in languages):
             # Languages that the run does not have are missing in it.
             parts = tuple(
-                languages.get(one, f"{DIALECT}:{one} (no task)") for one in SEA
+                languages.get(language, f"{DIALECT}:{language} (no task)")
+                for language in SEA
             )
             yield ("SEA",), Node(f"{DIALECT}:SEA", parts)
         yield (), Node(f"{DIALECT}:all", tuple(languages.values()))
@@ -249,9 +287,14 @@ def with_totals(results: Results, tasks: Tasks) -> tuple[Results, str]:
     what it raises.
     """
     facts = [{**_facts(task), "size": int(task["n_samples"])} for task in tasks]
-    sizes = {(one["task"], one["language"]): one["size"] for one in facts}
+    sizes = {
+        (task_facts["task"], task_facts["language"]): task_facts["size"]
+        for task_facts in facts
+    }
     try:
-        return aggregated(results, {one["task"]: one for one in facts}, sizes), ""
+        return aggregated(
+            results, {task_facts["task"]: task_facts for task_facts in facts}, sizes
+        ), ""
     except (KeyError, ZeroDivisionError, TypeError) as error:
         return results, f"{type(error).__name__}: {error}"
 
@@ -261,25 +304,25 @@ def _published_totals(tasks: Tasks) -> tuple[Results, str]:
     results: Results = {}
     for task in tasks:
         facts = _facts(task)
-        own = results.setdefault(facts["language"], {}).setdefault(
+        competency_results = results.setdefault(facts["language"], {}).setdefault(
             facts["competency"], {}
         )
-        own[facts["task"]] = result_of(task)
-    whole, raised = with_totals(results, tasks)
+        competency_results[facts["task"]] = result_of(task)
+    totals, raised = with_totals(results, tasks)
     if raised:
         return {}, f"SEA-HELM's aggregation raises {raised}"
-    there = [whole[language]["total"] for language in SEA if language in whole]
-    return whole | ({"SEA": _mean(there)} if there else {}), ""
+    there = [totals[language]["total"] for language in SEA if language in totals]
+    return totals | ({"SEA": _mean(there)} if there else {}), ""
 
 
-def _total_at(whole: Results, path: tuple[str, ...]) -> float | None:
+def _total_at(totals: Results, path: tuple[str, ...]) -> float | None:
     """The number of a node, None where there is none."""
-    found: Any = whole
+    subtree: Any = totals
     for name in path:
-        found = found.get(name, {})
-    if not isinstance(found, dict):
-        return found  # type: ignore[no-any-return]
-    return found.get("total", found.get(_LINDSEA.get("".join(path[-1:]))))
+        subtree = subtree.get(name, {})
+    if not isinstance(subtree, dict):
+        return subtree  # type: ignore[no-any-return]
+    return subtree.get("total", subtree.get(_LINDSEA.get("".join(path[-1:]))))
 
 
 def _estimate(

@@ -45,8 +45,8 @@ def _import(
         from evalwright.compat.sea_helm.over_runs import check_over_runs
         from evalwright.compat.sea_helm.results import find_runs
 
-        for several in find_runs(path):
-            check_over_runs(several)
+        for numbered_runs in find_runs(path):
+            check_over_runs(numbered_runs)
     runs, left_out = import_sea_helm(
         path,
         out,
@@ -54,11 +54,11 @@ def _import(
         scoring=scoring,
         task_root=Path(task_root) if task_root else None,
     )
-    made = imports_of(runs, _told, _KEPT, left_out)
+    imports = imports_of(runs, _summary_lines, _KEPT, left_out)
     return (
-        replace(made, lines=[*made.lines, *_over_runs(path, out)])
+        replace(imports, lines=[*imports.lines, *_over_runs(path, out)])
         if over_runs
-        else made
+        else imports
     )
 
 
@@ -68,13 +68,13 @@ def _over_runs(path: Path, out: Path) -> list[str]:
     from evalwright.compat.sea_helm.results import find_runs
 
     lines: list[str] = []
-    for several in find_runs(path):
-        named = "--".join(PurePosixPath(several[0].model).parts[-2:])
-        lines += write_over_runs(several, out / f"{named}_scores.yaml")
+    for numbered_runs in find_runs(path):
+        named = "--".join(PurePosixPath(numbered_runs[0].model).parts[-2:])
+        lines += write_over_runs(numbered_runs, out / f"{named}_scores.yaml")
     return lines
 
 
-def _told(run: Run) -> list[str]:
+def _summary_lines(run: Run) -> list[str]:
     from evalwright.reports.numbers import counted
 
     imported = run.data["configuration"]["imported"]

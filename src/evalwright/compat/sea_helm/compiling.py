@@ -101,31 +101,31 @@ class Shots:
 
         Corrected, a row of the data is never its own example, and one that lacks a text is none.
         """
-        found = self._found.get(self._key(row["prompts"][0]), [])
-        own = () if self._task.published else (row["prompts"],)
+        examples = self._found.get(self._key(row["prompts"][0]), [])
+        own_prompts = () if self._task.published else (row["prompts"],)
         return [
-            one
-            for one in found
-            if one["prompts"] not in own and not unset(self._task, one)
+            example
+            for example in examples
+            if example["prompts"] not in own_prompts and not unset(self._task, example)
         ][: self._count]
 
 
 def shots_of(
-    task: SeaTask, asked: int | None, constants: Mapping[str, Any]
+    task: SeaTask, requested: int | None, constants: Mapping[str, Any]
 ) -> int | None:
     """How many shots a task has: those asked for, its own, or the folder's default.
 
     None where SEA-HELM's own code fails on `null`.
     """
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     kind = "base" if task.base else "instruct"
-    own = task.config.get("fewshot_num_examples")
-    if own is None:
+    configured = task.config.get("fewshot_num_examples")
+    if configured is None:
         return int(
             constants.get(f"{kind}_num_in_context_examples") or (5 if task.base else 0)
         )
-    count = own.get(kind) if isinstance(own, Mapping) else own
+    count = configured.get(kind) if isinstance(configured, Mapping) else configured
     return count if isinstance(count, int) else None
 
 
@@ -137,19 +137,19 @@ def conversation(
     A turn repeats shots and preamble, as published. Messages with images have parts: the text, then
     the images.
     """
-    if isinstance(given := row.get("conversations"), list):
+    if isinstance(recorded := row.get("conversations"), list):
         return [
-            Message(one["role"], str(one["content"]))
-            for one in given
-            if one["role"] in ROLES
+            Message(message["role"], str(message["content"]))
+            for message in recorded
+            if message["role"] in ROLES
         ]
     if not all([*row.get("images", ()), *row.get("image_files", ())]):
         raise DatasetError(
             f"The row '{row.get('id')}' lacks a picture that the task asks about."
         )
     images = [
-        Image.read(base64.b64decode(each), f"row {row.get('id')}")
-        for each in row.get("images") or ()
+        Image.read(base64.b64decode(encoded), f"row {row.get('id')}")
+        for encoded in row.get("images") or ()
     ]
     files = [
         hub_file(str(task.here["filepath"]), name)
@@ -165,8 +165,8 @@ def conversation(
             (text, *images) if images else text,
         ]
     return [
-        Message("assistant" if place % 2 else "user", each)
-        for place, each in enumerate(contents)
+        Message("assistant" if place % 2 else "user", content)
+        for place, content in enumerate(contents)
     ]
 
 
@@ -183,13 +183,13 @@ def _turn(
 
     tag = {"answer_tag": task.answer_tag}
     texts: list[str] = []
-    for one in examples:
-        label = one.get("label")
-        prompt = {**one["prompts"][0], **tag}
+    for example in examples:
+        label = example.get("label")
+        prompt = {**example["prompts"][0], **tag}
         first = {"label": label[0] if isinstance(label, list) and label else label}
         texts += [
             filled("task_template", prompt),
-            filled("answer_template", {**one, **first, **prompt}),
+            filled("answer_template", {**example, **first, **prompt}),
         ]
     texts.append(filled("task_template", {**tag, **values}))
     texts[0] = f"{filled('preamble', tag)}\n\n{texts[0]}".strip()
@@ -200,7 +200,7 @@ def base_text(messages: Sequence[Message]) -> str:
     """The text that a base model goes on from: the turns without white space around them, an empty
     line after each.
     """
-    return "".join(f"{one.text.strip()}\n\n" for one in messages)
+    return "".join(f"{message.text.strip()}\n\n" for message in messages)
 
 
 SEEDS = (25008113, 42008474, 15226423, 28126671, 19128282, 39305000, 17765035, 23194592)
@@ -229,11 +229,15 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
     """Raise ConfigurationError for a setting that none of the tasks that were loaded uses."""
     options = options_of(settings)
     facts = [task.definition for task in tasks]
-    own = [SeaTask(one["task"], one["language"], one["config"]) for one in facts]
-    sets = sorted({one["set"] for one in facts} - {""})
-    made_to_length = any(loader_of(one).generated for one in own)
+    sea_tasks = [
+        SeaTask(task_facts["task"], task_facts["language"], task_facts["config"])
+        for task_facts in facts
+    ]
+    sets = sorted({task_facts["set"] for task_facts in facts} - {""})
+    made_to_length = any(loader_of(sea_task).generated for sea_task in sea_tasks)
     runs_python = any(
-        loader_of(one).foreign or one.scored_by not in METRICS for one in own
+        loader_of(sea_task).foreign or sea_task.scored_by not in METRICS
+        for sea_task in sea_tasks
     )
     skip = options.skip_tasks
     members = set[str]()
@@ -248,9 +252,9 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
         }
         check_known("task in skip_tasks", skip, sorted({*tree.tasks, *members}), "")
         groups = {
-            str(one["config"].get("aggregation_group"))
-            for one in facts
-            if not one["set"]
+            str(task_facts["config"].get("aggregation_group"))
+            for task_facts in facts
+            if not task_facts["set"]
         }
         grouped = {task for name in groups for task in tree.groups.get(name, ())}
     of_group = not grouped.isdisjoint(skip or ())
@@ -265,13 +269,15 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
         "--trust": (
             options.trust
             and not runs_python
-            and "the loaders and metrics of these tasks are known here, and no Python of their folder runs"
+            and "the loaders and metrics of these tasks are known here, and no Python of"
+            " their folder runs"
         ),
         "-D skip_tasks": (
             skip is not None
             and not sets
             and not of_group
-            and "it is what sets and groups leave out, and no set is named, and no group of these tasks"
+            and "it is what sets and groups leave out, and no set is named, and no group"
+            " of these tasks"
         ),
         f"-D skip_tasks={','.join(skip or ())}": (
             skip
@@ -287,7 +293,10 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
 
 
 def sea_task(tree: Tree, name: str, language: str, options: Options) -> SeaTask:
-    """A task as it is run. A `-logprobs` twin whose entry names no loader has that of its sibling."""
+    """A task as it is run.
+
+    A `-logprobs` twin whose entry names no loader has that of its sibling.
+    """
     config = dict(tree.tasks[name])
     if not config.get("dataloader_class"):
         sibling = tree.tasks.get(name.removesuffix("-logprobs"), {})
@@ -337,10 +346,10 @@ def sampling_of(task: SeaTask, tree: Tree, options: Options) -> Sampling:
         if task.base and not task.is_twin
         else ()
     )
-    made = Sampling(
+    sampling = Sampling(
         max_tokens=tokens, temperature=None, stop=tuple(map(str, stop or ()))
     )
-    return replace(made, **options.generation)
+    return replace(sampling, **options.generation)
 
 
 class Samples:
@@ -404,7 +413,10 @@ class Samples:
         place = index % len(self.rows)
         label = row.get("label")
         listed = label if isinstance(label, list) else [] if label is None else [label]
-        targets = tuple(one if isinstance(one, str) else _json(one) for one in listed)
+        targets = tuple(
+            label_text if isinstance(label_text, str) else _json(label_text)
+            for label_text in listed
+        )
         gold: dict[str, Any] = {}
         if task.is_twin and targets:
             choices = targets[:1] if task.published else tuple(self._facts[2])
@@ -412,7 +424,7 @@ class Samples:
                 "choices": choices,
                 "gold": (choices.index(targets[0]),) if targets[0] in choices else (),
             }
-        kept = {key: value for key, value in row.items() if key not in _NOT_KEPT}
+        kept_row = {key: value for key, value in row.items() if key not in _NOT_KEPT}
         about = {
             "language": task.language,
             "competency": str(task.config["competency"]),
@@ -421,12 +433,12 @@ class Samples:
         sliced = {
             key: str((row.get("metadata") or {}).get(key, "")) for key in self.slices
         }
-        asked = "" if unset(task, row) else conversation(task, kept)[-1].text
-        facts = {**about, "row": kept, **sliced}
+        question = "" if unset(task, row) else conversation(task, kept_row)[-1].text
+        facts = {**about, "row": kept_row, **sliced}
         cluster = cluster_of(task, row)
         return Sample(
             self._facts[1][place],
-            asked,
+            question,
             targets,
             **gold,
             metadata=facts,
@@ -447,11 +459,13 @@ def cluster_of(task: SeaTask, row: Row) -> str:
     for itself.
     """
     metadata = row.get("metadata") or {}
-    found = metadata.get("sample_id") or row.get("id")
+    source_id = metadata.get("sample_id") or row.get("id")
     name = task.plain_name
-    if found is None or not name.startswith(TRANSLATED):
+    if source_id is None or not name.startswith(TRANSLATED):
         return ""
-    return f"{name}:{re.sub(rf'(?i)[_-]{re.escape(task.language)}$', '', str(found))}"
+    return (
+        f"{name}:{re.sub(rf'(?i)[_-]{re.escape(task.language)}$', '', str(source_id))}"
+    )
 
 
 class Turns:
@@ -498,30 +512,30 @@ class Turns:
         responses = tuple[Response, ...]()
         while True:
             try:
-                told = conversation(self._task, row, examples, replies)
+                messages = conversation(self._task, row, examples, replies)
             except (
                 UsageError,
                 ValueError,
                 TypeError,
             ) as error:  # as of an image that is none
                 raise RequestFailed(Failure("bad row", "task", str(error))) from None
-            prompt = base_text(told) if self._task.base else tuple(told)
+            prompt = base_text(messages) if self._task.base else tuple(messages)
             try:
-                found = await self._asked(prompt, sample, ask, draw)
+                answer = await self._ask_turn(prompt, sample, ask, draw)
             except RequestFailed as error:
                 if not self._task.published or error.failure.kind != EmptyReply.kind:
                     raise
                 # SEA-HELM scores it as an answer.
-                found = Answer(
+                answer = Answer(
                     prompt=prompt,
                     responses=(Response(usage=Usage(**(error.failure.usage or {}))),),
                 )
-            replies.append(found.text)
-            responses += found.responses
-            if len(replies) == len(row["prompts"]) or found.outcome != ANSWERED:
-                return replace(found, responses=responses)
+            replies.append(answer.text)
+            responses += answer.responses
+            if len(replies) == len(row["prompts"]) or answer.outcome != ANSWERED:
+                return replace(answer, responses=responses)
 
-    async def _asked(
+    async def _ask_turn(
         self, prompt: Prompt, sample: Sample, ask: Ask, draw: int
     ) -> Answer:
         task = self._task
@@ -552,7 +566,7 @@ class Turns:
 
 
 def compiled(
-    tree: Tree, name: str, language: str, options: Options, found: Chosen
+    tree: Tree, name: str, language: str, options: Options, selection: Chosen
 ) -> Task:
     """The Task of a task in a language.
 
@@ -583,7 +597,7 @@ def compiled(
         scorers, metrics = scoring_of(task, rows)
         count = min(shots or 0, len(samples.shots.pool))
     except (OutOfReach, NotScoredHere) as error:
-        if len(found.tasks) < 2 and not options.among_others:
+        if len(selection.tasks) < 2 and not options.among_others:
             raise
         fails = "its data are not there"
         failure = Failure("no data", "dataset", str(error))
@@ -594,8 +608,10 @@ def compiled(
         samples = Samples(task, 0, "")
         count = 0
         # one sample in the place of all, which is never asked
-        told = [{"role": "user", "content": ""}]
-        samples.rows = [{"id": "all rows", "prompts": [{}], "conversations": told}]
+        empty_conversation = [{"role": "user", "content": ""}]
+        samples.rows = [
+            {"id": "all rows", "prompts": [{}], "conversations": empty_conversation}
+        ]
         scorers, metrics = scoring_without_data(task)
     once = task.config.get("max_n_runs") == 1 and not options.reasoning
     runs = 1 if once else options.runs
@@ -610,8 +626,8 @@ def compiled(
         "task": name,
         "language": language,
         **of_tree,
-        "left_out": left_out(tree, found),
-        "set": found.set_name,
+        "left_out": left_out(tree, selection),
+        "set": selection.set_name,
         "scoring": options.scoring,
         "base_model": task.base,
         "reasoning": options.reasoning,
@@ -661,44 +677,46 @@ def load(
         if options.skip_tasks is None
         else options.skip_tasks
     )
-    found = chosen(tree, name, skip, options.skip_tasks or ())
-    if not found.tasks:
+    selection = chosen(tree, name, skip, options.skip_tasks or ())
+    if not selection.tasks:
         raise ConfigurationError(
             f"Of the tasks that '{name}' names the folder has none, or all are left"
             " out."
         )
-    made = [
-        compiled(tree, task, language, options, found) for task, language in found.tasks
+    tasks = [
+        compiled(tree, task, language, options, selection)
+        for task, language in selection.tasks
     ]
     shots = {
-        one.name: one.definition["num_fewshot"]
-        for one in made
-        if "no data" not in one.metadata
+        task.name: task.definition["num_fewshot"]
+        for task in tasks
+        if "no data" not in task.metadata
     }
-    asked = options.num_fewshot or 0
+    requested = options.num_fewshot or 0
     few = [name for name, there in shots.items() if there < (options.num_fewshot or 0)]
     if few and not any(shots.values()):
         raise ConfigurationError(
-            f"--num-fewshot {asked} has no effect: '{name}' has no examples. Leave it"
+            f"--num-fewshot {requested} has no effect: '{name}' has no examples. Leave it"
             " out."
         )
     if few:
-        told = ", ".join(f"{one} ({shots[one]})" for one in few)
+        listing = ", ".join(f"{task_name} ({shots[task_name]})" for task_name in few)
         log.warning(
             "--num-fewshot %d: fewer examples are there, and all of them are sent,"
             " in %s.",
-            asked,
-            told,
+            requested,
+            listing,
         )
-    return made
+    return tasks
 
 
-def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
+def left_out(tree: Tree, selection: Chosen) -> list[dict[str, str]]:
     """Names of a set that the folder does not have, with what is known of them by the task that
     they would be the twin of.
     """
     siblings = {
-        name: tree.tasks.get(name.removesuffix("-logprobs")) for name in found.missing
+        name: tree.tasks.get(name.removesuffix("-logprobs"))
+        for name in selection.missing
     }
     return [
         {"name": f"{PREFIX}{name}/{language}", "task": name, "language": language}
@@ -707,7 +725,7 @@ def left_out(tree: Tree, found: Chosen) -> list[dict[str, str]]:
             for key in ("competency", "aggregation_group")
             if facts.get(key)
         }
-        for name, languages in found.missing.items()
+        for name, languages in selection.missing.items()
         for facts in (siblings[name] or {},)
         for language in languages
     ]
@@ -726,7 +744,7 @@ def rules(
     ConfigurationError for one that changes no score, and where the rows are others.
     """
     definition = task["definition"]
-    kept = (
+    recorded_options = (
         "scoring",
         "num_fewshot",
         "base_model",
@@ -735,12 +753,12 @@ def rules(
         "tokenizer",
         "runs",
     )
-    if asked := [key for key in settings if key not in _OF_SCORING]:
+    if ineffective := [key for key in settings if key not in _OF_SCORING]:
         raise ConfigurationError(
-            f"-D {asked[0]} has no effect on answers that are there: leave it out."
+            f"-D {ineffective[0]} has no effect on answers that are there: leave it out."
         )
     root = (configuration.get("dialect") or {}).get("task_root", ())
-    recorded = {key: definition[key] for key in kept if key in definition}
+    recorded = {key: definition[key] for key in recorded_options if key in definition}
     recorded["limit"] = (
         None if configuration.get("where") else configuration.get("limit")
     )
@@ -748,16 +766,16 @@ def rules(
     tree = tree_of(options.task_root)
     pair = str(definition["task"]), str(definition["language"])
     chosen(tree, "/".join(pair), ())
-    made = compiled(tree, *pair, options, Chosen([pair]))
-    if made.samples.content_hash != task["content_hash"]:
+    task_again = compiled(tree, *pair, options, Chosen([pair]))
+    if task_again.samples.content_hash != task["content_hash"]:
         raise ConfigurationError(
             f"The rows of the task '{task['name']}' are no longer those of the run, so"
             " its answers cannot be scored again. Run it again with `evalwright run`,"
             " or name the folder of then with --task-root."
         )
     return Rules(
-        made.scorers,
-        made.metrics,
-        lambda found: made.metrics,
-        as_empty=made.score_as_empty,
+        task_again.scorers,
+        task_again.metrics,
+        lambda names: task_again.metrics,
+        as_empty=task_again.score_as_empty,
     )

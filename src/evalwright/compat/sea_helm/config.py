@@ -39,7 +39,7 @@ from evalwright.tasks.yaml_files import (
     kind_of,
     plain,
     read_document,
-    shown,
+    shown_path,
 )
 
 _NAME = re.compile(r"\w+")
@@ -101,11 +101,13 @@ class SeaTask:
     @property
     def separator(self) -> str:
         """What stands between the answer tag and a label."""
-        found = re.search(
+        separator = re.search(
             r"\{answer_tag\}(.*)\{label\}", self.template.get("answer_template") or ""
         )
         return (
-            found[1] if found else str(self.template.get("answer_tag_separator", " "))
+            separator[1]
+            if separator
+            else str(self.template.get("answer_tag_separator", " "))
         )
 
     @property
@@ -126,15 +128,15 @@ def pieces(template: str, what: str) -> tuple[tuple[str, str | None], ...]:
 
     Raises TaskError where more than names stands in braces: attributes, formats.
     """
-    found: list[tuple[str, str | None]] = []
+    parts: list[tuple[str, str | None]] = []
     try:
         for text, name, spec, conversion in string.Formatter().parse(template):
             if name is not None and (spec or conversion or not _NAME.fullmatch(name)):
                 raise ValueError(f"'{{{name}...}}' is more than a name in braces")
-            found.append((text, name))
+            parts.append((text, name))
     except ValueError as error:
         raise TaskError(f"{what} cannot be read: {error}.") from None
-    return tuple(found)
+    return tuple(parts)
 
 
 def render(template: str | None, values: Mapping[str, Any], what: str) -> str:
@@ -165,7 +167,7 @@ def local_file(task: SeaTask, name: str) -> Path:
     if "://" in name:
         raise TaskError(f"{where}: addresses are not opened.")
     path = task.root / name
-    folder = shown(task.root)
+    folder = shown_path(task.root)
     if "\0" in name or not is_within(path, task.root):
         raise TaskError(
             f"{where}, which is outside of its folder '{folder}' (links followed), or"
@@ -194,27 +196,27 @@ def assigned(task: SeaTask, file: str, name: str) -> list[ast.expr]:
         MemoryError,
     ):
         return []
-    told = [
+    assignments = [
         (node.targets, node.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
     ]
     return [
         value
-        for to, value in told
+        for to, value in assignments
         if name in (getattr(to[0], "id", ""), getattr(to[0], "attr", ""))
     ]
 
 
-def drawing(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+def drawing(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """How text is generated, as task files of ours are checked. where: for errors.
 
     Raises ConfigurationError.
     """
     try:
-        return Drawing.model_validate(dict(given)).model_dump(include=set(given))
+        return Drawing.model_validate(dict(settings)).model_dump(include=set(settings))
     except ValidationError as error:
-        raise ConfigurationError(f"{where}: {first_mistake(error, given)}") from None
+        raise ConfigurationError(f"{where}: {first_mistake(error, settings)}") from None
 
 
 # -- what the files must hold ----------------------------------------------------------
@@ -231,7 +233,8 @@ def _settings(**kinds: Any) -> Any:
         name: (kind, None if type(None) in get_args(kind) else ...)
         for name, kind in kinds.items()
     }
-    return create_model("Settings", __config__=ConfigDict(strict=True), **fields)  # type: ignore[call-overload]
+    strict = ConfigDict(strict=True)
+    return create_model("Settings", __config__=strict, **fields)  # type: ignore[call-overload]
 
 
 _TEMPLATE = ("preamble", "task_template", "answer_template", "answer_tag")
@@ -342,7 +345,7 @@ def root_of(folders: Sequence[Path]) -> Path:
 
 def tree_of(folders: Sequence[str | Path]) -> Tree:
     """The tree of the one folder that is named."""
-    return read_tree(root_of([Path(one) for one in folders]))
+    return read_tree(root_of([Path(folder) for folder in folders]))
 
 
 def _place(root: Path) -> Path:
@@ -368,9 +371,9 @@ def _files(place: Path) -> Iterator[State]:
     Links are not followed, hidden folders are left out, as its own search does.
     """
     for folder, folders, names in os.walk(place):
-        folders[:] = [one for one in folders if not one.startswith(".")]
-        wanted = {_CONFIG, *_BESIDE} if Path(folder) == place else {_CONFIG}
-        for path in (Path(folder, name) for name in wanted.intersection(names)):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        config_names = {_CONFIG, *_BESIDE} if Path(folder) == place else {_CONFIG}
+        for path in (Path(folder, name) for name in config_names.intersection(names)):
             wrong = ""
             try:
                 if path.is_symlink() and not path.resolve().is_relative_to(place):
@@ -383,7 +386,7 @@ def _files(place: Path) -> Iterator[State]:
             except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
                 wrong = f"cannot be read: {error}"
             if wrong:
-                raise TaskError(f"The task file '{shown(path)}' {wrong}.")
+                raise TaskError(f"The task file '{shown_path(path)}' {wrong}.")
             yield str(path), status.st_size, status.st_mtime_ns
 
 
@@ -392,37 +395,44 @@ def _read(root: Path, files: tuple[State, ...]) -> Tree:
     return Tree(
         root,
         **kept(
-            "sea-helm", root, files, lambda: _made(root, [path for path, *_ in files])
+            "sea-helm",
+            root,
+            files,
+            lambda: _read_files(root, [path for path, *_ in files]),
         ),
     )
 
 
-def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:
+def _read_files(root: Path, paths: Sequence[str]) -> dict[str, Any]:
     """What a Tree has beside its root, as plain values."""
     from evalwright.tasks.definitions import merged
 
-    whole: dict[str, Any] = {}
+    all_tasks: dict[str, Any] = {}
     files: dict[str, str] = {}
     beside: dict[str, Any] = {name: {} for name in _BESIDE}
     for path in map(Path, paths):
-        given = read_document(path).value
+        content = read_document(path).value
         if path.name == _CONFIG:
-            whole = merged(whole, given)
-            files |= dict.fromkeys(given, str(path))
+            all_tasks = merged(all_tasks, content)
+            files |= dict.fromkeys(content, str(path))
         else:
-            check(_BESIDE[path.name], given, shown(path))
-            beside[path.name] = given
-    if not whole:
+            check(_BESIDE[path.name], content, shown_path(path))
+            beside[path.name] = content
+    if not all_tasks:
         raise TaskError(
-            f"The folder '{shown(_place(root))}' has no {_CONFIG} with tasks of"
+            f"The folder '{shown_path(_place(root))}' has no {_CONFIG} with tasks of"
             " SEA-HELM."
         )
-    tasks = plain(_resolved(whole, files))
-    check(TASKS, tasks, {name: shown(Path(path)) for name, path in files.items()})
+    tasks = plain(_resolved(all_tasks, files))
+    check(TASKS, tasks, {name: shown_path(Path(path)) for name, path in files.items()})
     for name, task in tasks.items():
-        if wrong := [one for one in (name, *task["languages"]) if not is_name(one)]:
+        if wrong := [
+            language_or_name
+            for language_or_name in (name, *task["languages"])
+            if not is_name(language_or_name)
+        ]:
             raise TaskError(
-                f"{shown(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task"
+                f"{shown_path(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task"
                 " or a language."
             )
     remember_within(
@@ -445,9 +455,9 @@ def _made(root: Path, paths: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _resolved(whole: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+def _resolved(all_tasks: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
     """The tasks without references. Raises TaskError naming the file and the task."""
-    resolver = _Resolver({**whole, "seed": SEED, "run_number": 0})
+    resolver = _Resolver({**all_tasks, "seed": SEED, "run_number": 0})
     sizes: dict[int, tuple[int, int]] = {}
 
     def measured(value: Any) -> tuple[int, int]:
@@ -458,8 +468,8 @@ def _resolved(whole: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, A
             return 1 + (len(value) // 1000 if isinstance(value, str) else 0), 0
         if id(value) not in sizes:
             parts = [
-                measured(one)
-                for one in (value.values() if isinstance(value, dict) else value)
+                measured(member)
+                for member in (value.values() if isinstance(value, dict) else value)
             ]
             depth = max((deep for _, deep in parts), default=0)
             sizes[id(value)] = 1 + sum(size for size, _ in parts), 1 + depth
@@ -467,9 +477,9 @@ def _resolved(whole: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, A
 
     tasks = dict[str, Any]()
     total = 0
-    for name in whole:
+    for name in all_tasks:
         try:
-            tasks[name] = resolver.value(whole[name])
+            tasks[name] = resolver.value(all_tasks[name])
             size, depth = measured(tasks[name])
             total += size
             if depth > MAX_DEPTH:
@@ -483,7 +493,7 @@ def _resolved(whole: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, A
             deep = "is nested too deeply with its references written out"
             what = deep if isinstance(error, RecursionError) else error
             raise TaskError(
-                f"{shown(Path(files[name]))}: the task '{name}' {what}."
+                f"{shown_path(Path(files[name]))}: the task '{name}' {what}."
             ) from None
     return tasks
 
@@ -494,28 +504,28 @@ class _Resolver:
     Raises ValueError.
     """
 
-    def __init__(self, whole: Mapping[str, Any]) -> None:
-        self._whole = whole
+    def __init__(self, all_tasks: Mapping[str, Any]) -> None:
+        self._whole = all_tasks
         self._done = dict[str, Any]()
         self._open = list[str]()
 
     def value(self, node: Any) -> Any:
         """A node without references."""
         if isinstance(node, dict):
-            return {key: self.value(each) for key, each in node.items()}
+            return {key: self.value(child) for key, child in node.items()}
         if isinstance(node, list):
-            return [self.value(each) for each in node]
+            return [self.value(child) for child in node]
         if not isinstance(node, str) or "${" not in node:
             return node
-        if whole := _REFERENCE.fullmatch(node):
-            return self._named(whole[1])
+        if reference := _REFERENCE.fullmatch(node):
+            return self._named(reference[1])
         texts = _REFERENCE.split(node)  # texts and names in turn
         for place, name in list(enumerate(texts))[1::2]:
-            if isinstance(found := self._named(name), dict | list):
+            if isinstance(referenced := self._named(name), dict | list):
                 raise ValueError(
-                    f"puts ${{{name}}} inside of a text, and it is {kind_of(found)}"
+                    f"puts ${{{name}}} inside of a text, and it is {kind_of(referenced)}"
                 )
-            texts[place] = str(found)
+            texts[place] = str(referenced)
         if sum(map(len, texts)) > _MOST_TEXT:
             raise ValueError(
                 "has a text that grows too long with its references written out"

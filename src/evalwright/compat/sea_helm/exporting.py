@@ -57,17 +57,17 @@ def export_sea_helm(
     models: dict[Path, tuple[str, int]] = {}
     for run in runs:
         with as_recorded(run):
-            own = [
+            sea_helm_tasks = [
                 task
                 for task in run.data["tasks"]
                 if task["definition"].get("dialect") == DIALECT
             ]
-            if not own:
+            if not sea_helm_tasks:
                 raise RunError(
                     f"The run '{run.id}' has no task of SEA-HELM, so there is nothing"
                     " to write."
                 )
-            if others := len(run.data["tasks"]) - len(own):
+            if others := len(run.data["tasks"]) - len(sea_helm_tasks):
                 notes.append(
                     f"{run.id}: {others} of its tasks are no tasks of SEA-HELM and are"
                     " left out."
@@ -77,12 +77,12 @@ def export_sea_helm(
             folder = out / organisation / model
             name, start = models.get(folder, (run.model, 0))
             if name != run.model:
-                both = f"'{name}' and '{run.model}'"
+                two_models = f"'{name}' and '{run.model}'"
                 raise RunError(
-                    f"{both} have one folder there, '{folder}': export them to two with"
+                    f"{two_models} have one folder there, '{folder}': export them to two with"
                     " --out."
                 )
-            written = _Export(run, own, folder, start)
+            written = _Export(run, sea_helm_tasks, folder, start)
             with writing(folder):
                 files += written.write()
         models[folder] = run.model, start + written.draws
@@ -187,7 +187,11 @@ class _Export:
         path = (
             self._at(draw) / part / f"{self.folder.name}_{what}_{self.stamp}.{ending}"
         )
-        others = [one.name for one in path.parent.glob(f"*.{ending}") if one != path]
+        others = [
+            path_there.name
+            for path_there in path.parent.glob(f"*.{ending}")
+            if path_there != path
+        ]
         if others:
             raise RunError(
                 f"'{path.parent}' has the files of another run ({others[0]}): choose"
@@ -242,8 +246,8 @@ class _Export:
         config = task["definition"]["config"]
         specs = _specs(task, records)
         for draw in range(int(task["draws"])):
-            own = [record for record in records if record.draw == draw]
-            numbers = self._numbers(task, own, draw, specs)
+            draw_records = [record for record in records if record.draw == draw]
+            numbers = self._numbers(task, draw_records, draw, specs)
             place = (
                 self.results[draw]
                 .setdefault(facts["language"], {})
@@ -262,7 +266,7 @@ class _Export:
                 facts["language"],
                 config,
             )
-            lines = [_line(record, config) for record in own]
+            lines = [_line(record, config) for record in draw_records]
             for turn in range(
                 max((len(line["responses"]) for line in lines), default=1)
             ):
@@ -321,9 +325,9 @@ def _specs(
         True,
     )
     rows = {
-        one.index: one.sample.metadata["row"]
-        for one in records
-        if "row" in one.sample.metadata
+        record.index: record.sample.metadata["row"]
+        for record in records
+        if "row" in record.sample.metadata
     }
     return scoring_of(sea, list(rows.values()))[1]
 
@@ -372,10 +376,12 @@ def _line(record: SampleRecord, config: Mapping[str, Any]) -> dict[str, Any]:
         )
         scores["probabilities_accuracy"] = probability
     prompt = answer.prompt if answer else ()
-    told = [Message("user", prompt)] if isinstance(prompt, str) else prompt
-    out = {
+    messages = [Message("user", prompt)] if isinstance(prompt, str) else prompt
+    line = {
         **row,
-        "conversations": [{"role": one.role, "content": one.text} for one in told],
+        "conversations": [
+            {"role": message.role, "content": message.text} for message in messages
+        ],
         **{key: [None] * (len(responses) or 1) for key in _OF_TURNS},
         "cleaned_responses": (
             (
@@ -388,28 +394,31 @@ def _line(record: SampleRecord, config: Mapping[str, Any]) -> dict[str, Any]:
         "individual_scores": scores,
     }
     if responses:
-        out |= {
-            key: [getattr(one, ours) or None for one in responses]
+        line |= {
+            key: [getattr(response, ours) or None for response in responses]
             for key, ours in REPLY.items()
         }
-        out["responses"] = [one.text for one in responses]
+        line["responses"] = [response.text for response in responses]
         used = [
-            {theirs: int(getattr(one.usage, ours)) for theirs, ours in USAGE.items()}
-            for one in responses
+            {
+                theirs: int(getattr(response.usage, ours))
+                for theirs, ours in USAGE.items()
+            }
+            for response in responses
         ]
-        out["token_usages"] = [
+        line["token_usages"] = [
             {**counts, "total_tokens": sum(counts.values())} for counts in used
         ]
     elif failure:
-        out["errors"] = [f"{failure.kind}: {failure.message}"]
+        line["errors"] = [f"{failure.kind}: {failure.message}"]
     if answer is not None and answer.log_likelihoods:
         gold = (
             sample.gold[0]
             if sample.gold and sample.gold[0] < len(answer.log_likelihoods)
             else 0
         )
-        out["cumulative_logprobs"] = [answer.log_likelihoods[gold]]
-    return out
+        line["cumulative_logprobs"] = [answer.log_likelihoods[gold]]
+    return line
 
 
 def _text(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -60,27 +60,31 @@ def end_workers() -> None:
         _processes.popitem()[1].close()
 
 
-def _asked(task: SeaTask, what: str, kind: str, *given: Any) -> Any:
+def _call_class(task: SeaTask, what: str, kind: str, *arguments: Any) -> Any:
     """What the process answers. given: the class first. what: for errors.
 
     Raises TaskError, in the words of what its code raised, or for one that ended or was ended,
     which is not asked again.
     """
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    made = bounded.Process(task.root, kept, memory=None, patience=_SECONDS)
-    process = _processes.setdefault(task.root, made)
-    named = given[0]
-    said = (
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    new_process = bounded.Process(
+        task.root, environment, memory=None, patience=_SECONDS
+    )
+    process = _processes.setdefault(task.root, new_process)
+    named = arguments[0]
+    notice_text = (
         "The class %s of '%s' has been at work for %d seconds; it is given up after %d."
     )
     with _turn:
         if (task.root, named) in _given_up:
             raise TaskError(_given_up[task.root, named])
-        notice = Timer(_TOLD, log.warning, (said, named[1], task.name, _TOLD, _SECONDS))
+        notice = Timer(
+            _TOLD, log.warning, (notice_text, named[1], task.name, _TOLD, _SECONDS)
+        )
         notice.start()
         try:
             return bounded.call(
-                _answer, task, kind, *given, seconds=_SECONDS, process=process
+                _answer, task, kind, *arguments, seconds=_SECONDS, process=process
             )
         except bounded.Raised as error:
             raise TaskError(f"{what}: {error.kind}: {error}.") from None
@@ -92,30 +96,32 @@ def _asked(task: SeaTask, what: str, kind: str, *given: Any) -> Any:
             notice.cancel()
 
 
-def check_trusted(task: SeaTask, named: Class, known: Iterable[Class]) -> None:
+def check_trusted(task: SeaTask, named: Class, known_classes: Iterable[Class]) -> None:
     """Raise TaskError for a class whose file is not trusted or is not in the folder. known: those
     that need no trust, which may be meant.
     """
     file, name = named
     path = (task.root or Path()) / file
     what = f"The task '{task.name}' needs the class {name} of '{file}'"
-    own = (
+    is_in_folder = (
         path.suffix == ".py"
         and file.split("/")[0] in _OWN
         and ".." not in file.split("/")
     )
-    if not own or not is_within(path, task.root or path):
+    if not is_in_folder or not is_within(path, task.root or path):
         raise TaskError(
             f"{what}, which is not known here and is no Python file in src or"
             " seahelm_tasks."
         )
     if not any(
-        path.resolve().is_relative_to(Path(one).expanduser().resolve())
-        for one in task.trust
+        path.resolve().is_relative_to(Path(trusted).expanduser().resolve())
+        for trusted in task.trust
     ):
         near = "".join(
-            f"Did you mean {one}? "
-            for one in closest(name, [one for _, one in known])[:1]
+            f"Did you mean {class_name}? "
+            for class_name in closest(
+                name, [class_name for _, class_name in known_classes]
+            )[:1]
         )
         trust = (
             f"{near}{'Else read' if near else 'Read'} that file, then allow it with"
@@ -131,23 +137,23 @@ def check_trusted(task: SeaTask, named: Class, known: Iterable[Class]) -> None:
             f" trust it. {trust}"
         )
     _given_up.pop((task.root, named), None)
-    _asked(task, f"{what}, which cannot be loaded", "found", named)
+    _call_class(task, f"{what}, which cannot be loaded", "found", named)
 
 
 def foreign_rows(
-    task: SeaTask, examples: int, known: Iterable[Class]
+    task: SeaTask, examples: int, known_classes: Iterable[Class]
 ) -> list[dict[str, Any]]:
     """The rows that a class of the folder loads, or its examples. known: as of `check_trusted`.
 
     Raises TaskError.
     """
     named = task.loaded_by or ("", "")
-    check_trusted(task, named, known)
+    check_trusted(task, named, known_classes)
     what = f"The task '{task.name}' is loaded by its own class {named[1]}, which fails"
-    found = _asked(task, what, "rows", named, examples)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    rows = _call_class(task, what, "rows", named, examples)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise TaskError(f"{what}: it gives no rows.")
-    return found
+    return rows
 
 
 def foreign_numbers(
@@ -159,10 +165,10 @@ def foreign_numbers(
     what = (
         f"The metric of '{task.name}' is its own class {task.scored_by[1]}, which fails"
     )
-    numbers, each = _asked(
+    numbers, row_numbers = _call_class(
         task, what, "numbers", task.scored_by, [dict(row) for row in rows]
     )
-    return numbers, each
+    return numbers, row_numbers
 
 
 # -- in the process: what the folder's classes find there ------------------------------
@@ -172,7 +178,7 @@ class Config(dict[str, Any]):
     """A mapping whose keys are attributes too."""
 
     def __getattr__(self, name: str) -> Any:
-        return Config(found) if isinstance(found := self.get(name), dict) else found
+        return Config(nested) if isinstance(nested := self.get(name), dict) else nested
 
 
 class TaskConfig:
@@ -231,15 +237,15 @@ class Metric:
         """Leave out rows with a reply that is None."""
         frame = self.dataloader.dataframe
         self.dataloader.dataframe = frame[
-            [None not in one for one in frame[self.response_column]]
+            [None not in responses for responses in frame[self.response_column]]
         ].copy()
 
     def replace_error_responses(self, replacement: str = "") -> None:
         """Put a text where a reply is None."""
         frame = self.dataloader.dataframe
         replaced = [
-            [replacement if one is None else one for one in own]
-            for own in frame[self.response_column]
+            [replacement if response is None else response for response in responses]
+            for responses in frame[self.response_column]
         ]
         frame[self.response_column] = replaced
 
@@ -250,13 +256,13 @@ class Metric:
         return_original_response_on_failure: bool = True,
     ) -> str | None:
         """What the class's pattern finds in the first reply, else the reply."""
-        found = (
+        match = (
             re.search(self.regex_string, response[0], flags)
             if self.regex_string
             else None
         )
-        if found and found[1] is not None:
-            return found[1].strip()
+        if match and match[1] is not None:
+            return match[1].strip()
         return response[0].strip() if return_original_response_on_failure else None
 
     def evaluate_responses(self, drop_error_response: bool = False) -> dict[str, Any]:
@@ -302,37 +308,40 @@ def _install() -> None:
         vars(sys.modules[name]).update(shim.get(name[4:], path))
 
 
-def _answer(task: SeaTask, kind: str, named: Class, given: Any = None) -> Any:
-    """kind: what is asked of the class: whether it is `found`, its `rows` (given: how many
+def _answer(task: SeaTask, kind: str, named: Class, argument: Any = None) -> Any:
+    """kind: what is asked of the class: whether it is `foreign_class`, its `rows` (given: how many
     examples), its `numbers` over rows that are given.
     """
     if _OWN[0] not in sys.modules:
         _install()
     file, name = named
-    found = getattr(import_module(".".join(file.removesuffix(".py").split("/"))), name)
+    foreign_class = getattr(
+        import_module(".".join(file.removesuffix(".py").split("/"))), name
+    )
     config = TaskConfig(task)
     answer: Any = None
     if kind == "rows":
-        if own := sorted(_NOT_TAKEN & vars(found).keys()):
+        if overridden := sorted(_NOT_TAKEN & vars(foreign_class).keys()):
             raise TypeError(
-                f"its own `{own[0]}` makes prompts, which is not taken over"
+                f"its own `{overridden[0]}` makes prompts, which is not taken over"
             )
-        loader = found(config, given, is_base_model=task.base)
-        loader.load_example_dataset(given) if given else loader.load_dataset(None)
+        loader = foreign_class(config, argument, is_base_model=task.base)
+        loader.load_example_dataset(argument) if argument else loader.load_dataset(None)
         answer = [
-            dict(row) for row in (loader.example_dataset if given else loader.dataset)
+            dict(row)
+            for row in (loader.example_dataset if argument else loader.dataset)
         ]
     elif kind == "numbers":
         loader = Loader(config)
-        loader.dataframe = import_module("pandas").DataFrame(given)
-        numbers = found(loader, config).evaluate_responses()[task.name]
+        loader.dataframe = import_module("pandas").DataFrame(argument)
+        numbers = foreign_class(loader, config).evaluate_responses()[task.name]
         if not isinstance(numbers, Mapping) or task.metric not in numbers:
-            said = (
+            what_it_gives = (
                 f"only {', '.join(map(str, numbers))}"
                 if isinstance(numbers, Mapping)
                 else f"a {type(numbers).__name__}"
             )
-            raise KeyError(f"it gives {said}, and no number '{task.metric}'")
+            raise KeyError(f"it gives {what_it_gives}, and no number '{task.metric}'")
         answer = numbers, list(loader.dataframe.get("individual_scores", ()))
     return json.loads(json.dumps(answer, default=_plain))
 

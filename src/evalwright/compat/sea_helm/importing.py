@@ -88,24 +88,29 @@ def import_sea_helm(
     runs = []
     left_out = []
     destination = recording.Destination(out, name, alone=len(models) == 1)
-    for several in models:
+    for numbered_runs in models:
         try:
-            check_one_scoring(several)
-            files = [file for run in several for file in run.files]
-            own = (
+            check_one_scoring(numbered_runs)
+            files = [file for run in numbered_runs for file in run.files]
+            model_scoring = (
                 "corrected"
-                if any(run.scoring == "corrected" for run in several)
+                if any(run.scoring == "corrected" for run in numbered_runs)
                 else scoring
             )
             made_from = [
                 recording.digest_of(files),
                 [file.name for file in files],
-                own,
+                model_scoring,
                 bool(tree),
             ]
-            parts = [several[0].stamp[:16], *([own] if own == "corrected" else ())]
-            place = destination.place(several[0].model, parts, {"imported": made_from})
-            runs.append(_import(several, place, own, tree))
+            parts = [
+                numbered_runs[0].stamp[:16],
+                *([model_scoring] if model_scoring == "corrected" else ()),
+            ]
+            place = destination.place(
+                numbered_runs[0].model, parts, {"imported": made_from}
+            )
+            runs.append(_import(numbered_runs, place, model_scoring, tree))
         except RunError as error:
             if destination.alone:
                 raise
@@ -116,57 +121,61 @@ def import_sea_helm(
 
 
 def _import(
-    several: Sequence[NumberedRun],
+    numbered_runs: Sequence[NumberedRun],
     place: recording.Place,
     scoring: str,
     tree: Tree | None,
 ) -> Run:
-    first = several[0]
-    model = several[0].model
-    asked: list[_Task] = []
+    first = numbered_runs[0]
+    model = numbered_runs[0].model
+    imported_tasks: list[_Task] = []
     missing: list[dict[str, Any]] = []
 
     def records() -> Iterator[SampleRecord]:
         # A task at a time: eight runs of everything do not fit in memory.
-        for pair in dict.fromkeys(pair for run in several for pair in run.pairs()):
-            task = _Task(several, *pair, scoring, tree)
+        for pair in dict.fromkeys(
+            pair for run in numbered_runs for pair in run.pairs()
+        ):
+            task = _Task(numbered_runs, *pair, scoring, tree)
             if not task.samples:
                 missing.append(task.facts)
                 continue
-            asked.append(task)
+            imported_tasks.append(task)
             yield from task.records()
             del task.rows, task.samples, task.source
-        if not asked:
+        if not imported_tasks:
             raise RunError(
                 f"'{first.folder}' has no samples of a task: nothing in inferences/."
             )
 
     def finished() -> dict[str, Any]:
-        made = [task.as_dict(missing) for task in asked]
-        tables = {task.name: task.tally for task in asked}
-        groups = group_records(made, {}, lambda name: tables[name].table())
-        notes = [note for task in asked for note in task.notes]
+        task_records = [task.as_dict(missing) for task in imported_tasks]
+        tables = {task.name: task.tally for task in imported_tasks}
+        groups = group_records(task_records, {}, lambda name: tables[name].table())
+        notes = [note for task in imported_tasks for note in task.notes]
         if missing:
             notes.append(
-                f"no samples and no number: {', '.join(one['name'] for one in missing)}"
+                f"no samples and no number: {', '.join(facts['name'] for facts in missing)}"
             )
         imported = {
             "format": DIALECT,
             "scoring": scoring,
             "model_name": model,
-            "runs": [run.number for run in several],
+            "runs": [run.number for run in numbered_runs],
             "notes": notes,
-            "published": {task.name: task.recorded for task in asked},
-            "as_recorded": [task.name for task in asked if task.number_is_recorded],
+            "published": {task.name: task.recorded for task in imported_tasks},
+            "as_recorded": [
+                task.name for task in imported_tasks if task.number_is_recorded
+            ],
             "totals": {
                 f"run_{run.number}": total
-                for run in several
+                for run in numbered_runs
                 if (total := run.total()) is not None
             },
             "git": sorted(
                 {
                     str(mapping(run.config.get("run_env")).get("seahelm_git_hash"))
-                    for run in several
+                    for run in numbered_runs
                 }
             ),
         }
@@ -182,16 +191,16 @@ def _import(
             "base": bool(first.arguments.get("is_base_model")),
         }
         began = recording.started(
-            [first.stamp], [file for run in several for file in run.files]
+            [first.stamp], [file for run in numbered_runs for file in run.files]
         )
-        whole = {
+        record = {
             "started": began,
             "model": model,
             "code": code,
-            "tasks": made,
+            "tasks": task_records,
             "configuration": configuration,
         }
-        return {**whole, **({"groups": groups} if groups else {})}
+        return {**record, **({"groups": groups} if groups else {})}
 
     return place.write(records(), finished)
 
@@ -201,7 +210,7 @@ class _Task:
 
     def __init__(
         self,
-        several: Sequence[NumberedRun],
+        numbered_runs: Sequence[NumberedRun],
         task: str,
         language: str,
         scoring: str,
@@ -211,7 +220,7 @@ class _Task:
         self.name = f"{PREFIX}{task}/{language}"
         self.scoring = scoring
         self.tree = tree
-        self.runs = [run for run in several if pair in set(run.pairs())]
+        self.runs = [run for run in numbered_runs if pair in set(run.pairs())]
         config = dict(self.runs[-1].config["tasks"][task])
         config["languages"] = {language: config["languages"][language]}
         root, constants = (tree.root, tree.constants) if tree else (None, {})
@@ -221,12 +230,12 @@ class _Task:
         self.rows = [run.rows(*pair) for run in self.runs]
         results = [run.numbers(*pair) for run in self.runs]
         self.raised = {
-            draw: str(one["error"])
-            for draw, one in enumerate(results)
-            if "error" in one
+            draw: str(numbers["error"])
+            for draw, numbers in enumerate(results)
+            if "error" in numbers
         }
         self.numbers = list(map(_flat, results))
-        self.recorded = [one.get(self.sea.metric) for one in self.numbers]
+        self.recorded = [numbers.get(self.sea.metric) for numbers in self.numbers]
         """The number of each run as published, 0 where its code raised."""
         of_tree = {key: config[key] for key in OF_TREE if config.get(key)}
         self.facts = {"name": self.name, "task": task, "language": language, **of_tree}
@@ -256,8 +265,8 @@ class _Task:
         longest = max(
             self.rows, key=lambda rows: (bool(rows and data_of(rows[0])), len(rows))
         )
-        own = Samples(self.sea, 0, "")
-        own.rows = rows = [data_of(row) for row in longest]
+        own_source = Samples(self.sea, 0, "")
+        own_source.rows = rows = [data_of(row) for row in longest]
         place_of = {name: place for place, row in enumerate(rows) if (name := _id(row))}
         if len(place_of) == len(
             rows
@@ -267,15 +276,15 @@ class _Task:
             for place, row in enumerate(here):
                 if _id(data_of(row)) not in ("", _id(rows[place])):
                     raise self._other_rows(draw, place, longest)
-        source = (self._today(rows) if rows or self.raised else None) or own
+        source = (self._today(rows) if rows or self.raised else None) or own_source
         if rows or not self.raised:
             return [
                 _sample(source, place, self.rows) for place in range(len(rows))
             ], source
-        if source is own:
+        if source is own_source:
             return [
                 Sample("all rows")
-            ], own  # nothing was answered, and one failure stands for all
+            ], own_source  # nothing was answered, and one failure stands for all
         limit = self.runs[0].arguments.get("limit")
         return list(islice(source, limit if isinstance(limit, int) else None)), source
 
@@ -285,7 +294,7 @@ class _Task:
             at for at, rows in enumerate(self.rows) if len(rows) == len(longest)
         )
         run = self.runs[draw]
-        whole = self.runs[with_most]
+        longest_run = self.runs[with_most]
         here = _id(data_of(self.rows[draw][place]))
         there = _id(data_of(longest[place]))
         often = Counter(_id(data_of(row)) for row in longest)
@@ -297,9 +306,9 @@ class _Task:
         pair = self.sea.name, self.sea.language
         return RunError(
             f"'{run.folder.parent}': the rows of '{self.name}' differ between"
-            f" run_{run.number} and run_{whole.number}: {run.file(*pair)}:{place + 1}"
+            f" run_{run.number} and run_{longest_run.number}: {run.file(*pair)}:{place + 1}"
             f" has the id '{here}', and that line is '{there}' in"
-            f" run_{whole.number}.{named if twice else ''} Import one run by itself"
+            f" run_{longest_run.number}.{named if twice else ''} Import one run by itself"
             f" (its folder run_{run.number}), or move that file of the task out of the"
             " folder, which leaves it out of that run."
         )
@@ -347,12 +356,15 @@ class _Task:
         """Corrected: scorers and metrics of ours, but for those that send requests; published: what
         is recorded.
         """
-        kept = Scorer(
+        recorded_scorer = Scorer(
             SCORER, DIALECT, {"scoring": self.scoring, "recorded": True}, not_scored
         )
         if self.scoring == "published":
             names = [self.sea.metric, *chain.from_iterable(self.numbers)]
-            return kept, [*published_metrics(names, self._estimate), INDIVIDUAL]
+            return recorded_scorer, [
+                *published_metrics(names, self._estimate),
+                INDIVIDUAL,
+            ]
         is_share = self.sea.scored_by in METRICS or self.sea.metric.startswith(
             "normalized_"
         )
@@ -382,7 +394,7 @@ class _Task:
             of_rows = replace(
                 of_rows, function=partial(self._recorded_estimate, greatest)
             )
-        return kept, [of_rows]
+        return recorded_scorer, [of_rows]
 
     def _scale_of_rows(self, of_rows: MetricSpec) -> tuple[float, bool]:
         """By what a recorded row's score is multiplied to be on the number's scale, and whether the
@@ -419,9 +431,9 @@ class _Task:
         in all of them.
         """
         worked = [
-            one
-            for draw, one in enumerate(self.recorded)
-            if draw not in self.raised and one is not None
+            number_of_run
+            for draw, number_of_run in enumerate(self.recorded)
+            if draw not in self.raised and number_of_run is not None
         ]
         n = len(column.values)
         lost = column.n_missing
@@ -434,15 +446,19 @@ class _Task:
     def _estimate(self, label: str, column: Column) -> Estimate:
         """The mean of what the runs recorded, without those whose code raised."""
         worked = [
-            one for draw, one in enumerate(self.numbers) if draw not in self.raised
+            numbers
+            for draw, numbers in enumerate(self.numbers)
+            if draw not in self.raised
         ]
-        found = [one[label] for one in worked if label in one]
+        labelled = [numbers[label] for numbers in worked if label in numbers]
         n = len(column.values)
         lost = column.n_missing
-        if not found and self.raised and label == self.sea.metric:
+        if not labelled and self.raised and label == self.sea.metric:
             first = next(iter(self.raised.values()))
             return as_published(0.0, 0, n + lost, f"failed, published as 0: {first}")
-        return as_published(sum(found) / len(found) if found else math.nan, n, lost)
+        return as_published(
+            sum(labelled) / len(labelled) if labelled else math.nan, n, lost
+        )
 
     def records(self) -> Iterator[SampleRecord]:
         """The records in the order of rows and runs."""
@@ -450,9 +466,9 @@ class _Task:
             for draw, rows in enumerate(self.rows):
                 if place < len(rows) or draw in self.raised:
                     empty = SampleRecord(self.name, place, draw, sample, None, {})
-                    made = self._record(empty, at(rows, place))
-                    self.tally.add(made)
-                    yield made
+                    record = self._record(empty, at(rows, place))
+                    self.tally.add(record)
+                    yield record
 
     def _record(
         self, empty: SampleRecord, row: Mapping[str, Any] | None
@@ -480,11 +496,11 @@ class _Task:
         except _BROKEN as wrong:
             kind = getattr(wrong, "kind", "scoring failed")
             score = Failure(kind, "scorer", str(wrong) or type(wrong).__name__)
-        made = replace(empty, answer=answer)
+        answered = replace(empty, answer=answer)
         named = {self.scorer.name: score}
         if isinstance(score, Failure):
-            return replace(made, score_failures=named)
-        return replace(made, scores=named)
+            return replace(answered, score_failures=named)
+        return replace(answered, scores=named)
 
     def _scaled(self, score: Score | Failure) -> Score | Failure:
         """A recorded score on the scale of the metric."""
@@ -588,31 +604,34 @@ def _sample(
     try:
         return source[place]
     except _BROKEN:
-        row = next(one[place] for one in rows if place < len(one))
+        row = next(run_rows[place] for run_rows in rows if place < len(run_rows))
     sent = prompt_of(row)
     task = source.task
-    targets = tuple(str(one) for one in entries(row, "label") if one is not None)
+    targets = tuple(str(label) for label in entries(row, "label") if label is not None)
     facts = {
         "language": task.language,
         "competency": str(task.config["competency"]),
         "index": place,
     }
-    shown = sent[-1].text if sent else ""
+    question = sent[-1].text if sent else ""
     return Sample(
-        _id(row) or f"#{place}", shown, targets, metadata={**facts, "row": data_of(row)}
+        _id(row) or f"#{place}",
+        question,
+        targets,
+        metadata={**facts, "row": data_of(row)},
     )
 
 
 def _flat(numbers: Mapping[str, Any], ahead: str = "") -> dict[str, float]:
     """Numbers by name, what is nested with dots, [right, all] as two; seconds are none."""
-    out: dict[str, float] = {}
+    flat: dict[str, float] = {}
     for key, value in numbers.items():
         if key == "inference_time_taken":
             continue
         if isinstance(value, list) and len(value) == 2:
             value = dict(zip(("correct", "total"), value, strict=True))
         if isinstance(value, Mapping):
-            out |= _flat(value, f"{ahead}{key}.")
-        elif (one := number(value)) is not None:
-            out[f"{ahead}{key}"] = one
-    return out
+            flat |= _flat(value, f"{ahead}{key}.")
+        elif (figure := number(value)) is not None:
+            flat[f"{ahead}{key}"] = figure
+    return flat

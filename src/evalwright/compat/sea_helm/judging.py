@@ -88,14 +88,16 @@ def judges_of(task: SeaTask) -> tuple[Judge, ...]:
 
     Raises TaskError, UnknownName.
     """
-    given = task.config.get("judge")
+    judge_config = task.config.get("judge")
     where = f"The task '{task.name}'"
-    if not isinstance(given, Mapping) or not given.get("judge_model_name"):
+    if not isinstance(judge_config, Mapping) or not judge_config.get(
+        "judge_model_name"
+    ):
         raise TaskError(f"{where} has no judge (`judge.judge_model_name`).")
     names, *others = (
         (
             list(value)
-            if isinstance(value := given.get(f"judge_{key}") or {}, list | tuple)
+            if isinstance(value := judge_config.get(f"judge_{key}") or {}, list | tuple)
             else [value]
         )
         for key in ("model_name", "model_type", "generation_kwargs")
@@ -108,7 +110,7 @@ def judges_of(task: SeaTask) -> tuple[Judge, ...]:
             f"{where} has {len(names)} judges, and a list of another length beside"
             " them."
         )
-    found: list[Judge] = []
+    judges: list[Judge] = []
     for name, kind, generation in zip(names, kinds, generations, strict=True):
         if not isinstance(generation := generation or {}, Mapping):
             raise TaskError(f"{where} has no mapping for the arguments of its judge.")
@@ -122,14 +124,14 @@ def judges_of(task: SeaTask) -> tuple[Judge, ...]:
         check_known(f"argument of the judge in '{task.name}'", generation, _GENERATION)
         provider = _PROVIDERS.get(kind := str(kind or "").lower(), kind)
         how = drawing(generation, f"The judge of the task '{task.name}'")
-        found.append(
+        judges.append(
             Judge(
-                f"judge-{len(found) + 1}" if found else "judge",
+                f"judge-{len(judges) + 1}" if judges else "judge",
                 f"{provider}/{name}",
                 how,
             )
         )
-    return tuple(found)
+    return tuple(judges)
 
 
 def filled(template: Any, values: Mapping[str, Any], published: bool = False) -> str:
@@ -139,16 +141,16 @@ def filled(template: Any, values: Mapping[str, Any], published: bool = False) ->
     published: raises SeaHelmRaised where Python's own formatting would.
     """
 
-    def put(found: re.Match[str]) -> str:
-        if found[1] in values:
-            return str(values[found[1]])
-        if len(found[0]) == 2 and found[1] is None:
-            return found[0][0]
+    def put(match: re.Match[str]) -> str:
+        if match[1] in values:
+            return str(values[match[1]])
+        if len(match[0]) == 2 and match[1] is None:
+            return match[0][0]
         if published:
             raise SeaHelmRaised(
-                f"KeyError: '{found[1]}'" if found[1] else "ValueError: a single brace"
+                f"KeyError: '{match[1]}'" if match[1] else "ValueError: a single brace"
             )
-        return found[0]
+        return match[0]
 
     return _BRACES.sub(put, str(template or ""))
 
@@ -182,7 +184,7 @@ class Judged(Scoring):
     def prepare(self) -> None:
         task = self.task
         judges = judges_of(task)[: 1 if task.published else None]
-        self.judges = {one.role: one for one in judges}
+        self.judges = {judge.role: judge for judge in judges}
         self.roles = tuple(self.judges)
         self.prompts = task.config["judge"].get("judge_prompts")
         if not isinstance(self.prompts, Mapping):
@@ -191,56 +193,63 @@ class Judged(Scoring):
                 " (`judge.judge_prompts`)."
             )
         self.filled = partial(filled, published=task.published)
-        proposed = {role: one.name for role, one in self.judges.items()}
+        proposed = {role: judge.name for role, judge in self.judges.items()}
         self.options |= {"class": task.scored_by[1], "proposed": proposed}
         self.means = {task.metric: (100.0, task.metric)}
         self.sums = {"unread_verdicts": "unread"}
         self.names += tuple(
-            f"categories.{one}" for names in self.by.values() for one in sorted(names)
+            f"categories.{category}"
+            for names in self.by.values()
+            for category in sorted(names)
         )
 
     def questions(self, row: Row, replies: Sequence[str]) -> Asked:
         """What a judge is asked of a row, by name: each criterion by itself, of a conversation
         those of each turn.
         """
-        found = {}
+        question_by_name = {}
         template = self.prompts["criteria_prompt"]
         of_turns = isinstance(template, Mapping)
-        for number, one in enumerate(row["criteria"]):
-            turn = int(one["turn"]) if of_turns else 0
+        for number, criterion in enumerate(row["criteria"]):
+            turn = int(criterion["turn"]) if of_turns else 0
             if turn and len(replies) < 2 and not self.task.published:
                 raise ScoringError(
                     "The conversation ended before the turn that is judged."
                 )
-            values = self.values(row, replies, one, turn)
+            values = self.values(row, replies, criterion, turn)
             user = self.filled(
                 template[f"turn_{turn + 1}"] if of_turns else template, values
             )
             name = f"turn{turn}_criteria{number}" if of_turns else f"criteria{number}"
-            found[name] = (self.prompts["system_prompt"], user)
-        return found
+            question_by_name[name] = (self.prompts["system_prompt"], user)
+        return question_by_name
 
     def values(
         self, row: Row, replies: Sequence[str], criterion: Row, turn: int
     ) -> Mapping[str, str]:
         """The placeholders of a criterion's prompt."""
         template = self.task.template.get("task_template")
-        said = [self.filled(template, one) for one in row["prompts"][: turn + 1]]
-        before = f"[User]\n{said[0]}"
+        user_turns = [
+            self.filled(template, prompt) for prompt in row["prompts"][: turn + 1]
+        ]
+        before = f"[User]\n{user_turns[0]}"
         if turn:
-            before += f"\n\n[Assistant (fixed)]\n{replies[0]}\n\n[User]\n{said[1]}"
+            before += (
+                f"\n\n[Assistant (fixed)]\n{replies[0]}\n\n[User]\n{user_turns[1]}"
+            )
         reference = ""
         if criterion.get("include_reference"):
-            reference = f"\n{self.filled(self.prompts['reference_prompt'], {'reference': row['label']})}\n"
+            template = self.prompts["reference_prompt"]
+            reference = f"\n{self.filled(template, {'reference': row['label']})}\n"
         return {
-            "prompt": said[0],
+            "prompt": user_turns[0],
             "transcript": before,
             "response": replies[min(turn, 1)],
             "keyPointText": self.filled(criterion["criterion"], row["prompts"][0]),
             "reference_text_block": reference,
         }
 
-    def in_order(self, row: Row, said: Said) -> list[Any]:
+    def in_order(self, row: Row, verdicts: Said) -> list[Any]:
         """The verdicts of a row's criteria.
 
         Published: in the order of their names as texts ("criteria10" before "criteria2"), which
@@ -248,21 +257,21 @@ class Judged(Scoring):
         has the mark by which names are split.
         """
         if not self.task.published:
-            return list(said.values())
+            return list(verdicts.values())
         if "_" in str(row["id"]):
             raise SeaHelmRaised(
                 f"ValueError: the id '{row['id']}' has an underscore, which splits"
                 " names"
             )
-        return [said[name] for name in sorted(said)]
+        return [verdicts[name] for name in sorted(verdicts)]
 
-    def opinion(self, value: float, said: Said, **parts: float) -> Opinion:
+    def opinion(self, value: float, verdicts: Said, **parts: float) -> Opinion:
         """What verdicts come to."""
-        told = ", ".join(
-            f"{name}: {'unread' if one is None else float(one)}"
-            for name, one in said.items()
+        listing = ", ".join(
+            f"{name}: {'unread' if verdict is None else float(verdict)}"
+            for name, verdict in verdicts.items()
         )
-        return Opinion(value, self.scale.label_of(value), told, parts)  # type: ignore[misc]
+        return Opinion(value, self.scale.label_of(value), listing, parts)  # type: ignore[misc]
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """The scorer.
@@ -272,38 +281,43 @@ class Judged(Scoring):
         row = self.row_of(sample)
         published = self.task.published
         replies = [
-            one.text if published else separate_reasoning(one).answer
-            for one in answer.responses
+            response.text if published else separate_reasoning(response).answer
+            for response in answer.responses
         ]
         replies = replies if published and replies else [*replies[:-1], answer.text]
         try:
-            asked = self.questions(row, replies)
+            questions = self.questions(row, replies)
 
             async def opinion(role: str, _: Exchange) -> Opinion:
-                found = await together(
-                    [self._verdict(role, ask, *one) for one in asked.values()]
+                verdicts = await together(
+                    [
+                        self._verdict(role, ask, *question)
+                        for question in questions.values()
+                    ]
                 )
-                made = self.worth(row, dict(zip(asked, found, strict=True)))
+                opinion_of_row = self.worth(
+                    row, dict(zip(questions, verdicts, strict=True))
+                )
                 unread = (
-                    {"unread": float(found.count(None)), **self.codes(row)}
+                    {"unread": float(verdicts.count(None)), **self.codes(row)}
                     if published
                     else {}
                 )
-                return replace(made, parts={**made.parts, **unread})
+                return replace(opinion_of_row, parts={**opinion_of_row.parts, **unread})
 
             score = await judged(
                 self.roles, [Exchange((), "", "")], opinion, self.scale
             )
         except (SeaHelmRaised, *_BROKEN) as error:
-            said = (
+            reason = (
                 error.why
                 if isinstance(error, SeaHelmRaised)
                 else f"{type(error).__name__}: {error}"
             )
             if not published:
                 where = f"The row of the sample '{sample.id}' cannot be judged"
-                raise ScoringError(f"{where}: {said}.") from None
-            raise SeaHelmRaised(said) from None
+                raise ScoringError(f"{where}: {reason}.") from None
+            raise SeaHelmRaised(reason) from None
         return replace(score, parts={self.task.metric: score.value, **score.parts})
 
     async def _verdict(self, role: str, ask: Ask, system: Any, user: str) -> Any:
@@ -311,12 +325,12 @@ class Judged(Scoring):
         request = self._request(role, ask, (*messages, Message("user", user)))
         response = await ask(role, request)
         text = separate_reasoning(response).answer
-        found = self.read_verdict(text)
-        if found is None and not self.task.published:
+        verdict = self.read_verdict(text)
+        if verdict is None and not self.task.published:
             end = json.dumps(text[-200:], ensure_ascii=False)
-            said = f"The verdict of '{role}' cannot be read: {end}."
-            raise RequestFailed(Failure("bad verdict", "judge", said))
-        return found
+            message = f"The verdict of '{role}' cannot be read: {end}."
+            raise RequestFailed(Failure("bad verdict", "judge", message))
+        return verdict
 
     def _request(self, role: str, ask: Ask, prompt: tuple[Message, ...]) -> Generate:
         """The request with the file's arguments of generation; those that this judge does not take
@@ -324,16 +338,16 @@ class Judged(Scoring):
         """
         carried = options_of(ask, role)
         arguments: dict[str, Any] = {"temperature": None}
-        for name, wanted in self.judges[role].generation.items():
+        for name, setting in self.judges[role].generation.items():
             if name not in OPTIONS:
-                arguments[name] = wanted
+                arguments[name] = setting
                 continue
-            alone = Generate(prompt, temperature=None, **{name: wanted})
+            alone = Generate(prompt, temperature=None, **{name: setting})
             why = refusal_of(ask, role, alone)
             if why is None and name in carried:
-                arguments[name] = wanted
+                arguments[name] = setting
             elif why is not None:
-                tell_left_out(self.task.name, f"{name}={wanted}", why)
+                tell_left_out(self.task.name, f"{name}={setting}", why)
         return Generate(prompt, **arguments)
 
     def more(self, column: Column) -> Numbers:
@@ -342,15 +356,15 @@ class Judged(Scoring):
         pooled = self.pooled(column)
         return {
             f"categories.{name}": (
-                factor * mean([value for place in own for value in pooled[place]])
+                factor * mean([value for place in positions for value in pooled[place]])
             )
             for key in self.by
-            for name, own in self.groups(column, key).items()
+            for name, positions in self.groups(column, key).items()
         }
 
     def pooled(self, column: Column) -> list[list[float]]:
         """The numbers of each item that are pooled."""
-        return [[value] for value in self.each(column, self.task.metric)]
+        return [[value] for value in self.part_values(column, self.task.metric)]
 
 
 class Criteria(Judged):
@@ -364,67 +378,78 @@ class Criteria(Judged):
         self.classes = task.config["judge"].get("classifications")
         values = self.classes.values() if isinstance(self.classes, Mapping) else ()
         numbers = [
-            one
-            for one in values
-            if isinstance(one, int | float) and not isinstance(one, bool)
+            class_worth
+            for class_worth in values
+            if isinstance(class_worth, int | float)
+            and not isinstance(class_worth, bool)
         ]
-        if not values or sum(abs(one) <= _MOST_WORTH for one in numbers) < len(values):
+        if not values or sum(
+            abs(class_worth) <= _MOST_WORTH for class_worth in numbers
+        ) < len(values):
             raise TaskError(
                 f"The task '{task.name}' does not say what its judge's classes are"
                 " worth."
             )
 
     def read_verdict(self, text: str) -> float | None:
-        found = _CLASS.findall(text)
+        classes_named = _CLASS.findall(text)
         last = self.entry.get("last") or not self.task.published
-        return self.classes.get(found[-1 if last else 0]) if found else None
+        return (
+            self.classes.get(classes_named[-1 if last else 0])
+            if classes_named
+            else None
+        )
 
-    def worth(self, row: Row, said: Said) -> Opinion:
+    def worth(self, row: Row, verdicts: Said) -> Opinion:
         return self.opinion(
-            mean([one or 0.0 for one in self.in_order(row, said)]), said
+            mean([verdict or 0.0 for verdict in self.in_order(row, verdicts)]), verdicts
         )
 
 
 class TwoTurns(Criteria):
     """MT-Bench's criteria: each belongs to a turn, whose mean counts as much as the other's."""
 
-    def worth(self, row: Row, said: Said) -> Opinion:
-        self.in_order(row, said)
+    def worth(self, row: Row, verdicts: Said) -> Opinion:
+        self.in_order(row, verdicts)
         turns = {
             f"turn {turn + 1}": [
-                said[one] or 0.0 for one in said if one.startswith(f"turn{turn}_")
+                verdicts[name] or 0.0
+                for name in verdicts
+                if name.startswith(f"turn{turn}_")
             ]
             for turn in (0, 1)
         }
         # A turn without criteria counts 0 there.
         means = {
-            turn: mean(own or [0.0])
-            for turn, own in turns.items()
-            if own or self.task.published
+            turn: mean(turn_verdicts or [0.0])
+            for turn, turn_verdicts in turns.items()
+            if turn_verdicts or self.task.published
         }
-        return self.opinion(mean(means.values()), said, **means)
+        return self.opinion(mean(means.values()), verdicts, **means)
 
 
 class Lindsea(Criteria):
     """Criteria weighed by severity, times those that any sentence must meet ("generic")."""
 
-    def worth(self, row: Row, said: Said) -> Opinion:
-        kinds = [str(one["severity"]).lower() for one in row["criteria"]]
-        values = self.in_order(row, said)
+    def worth(self, row: Row, verdicts: Said) -> Opinion:
+        kinds = [str(criterion["severity"]).lower() for criterion in row["criteria"]]
+        values = self.in_order(row, verdicts)
         parts = {}
         for name, generic in (("generic_score", True), ("criteria_score", False)):
-            own = [
+            positions = [
                 place
                 for place, kind in enumerate(kinds)
                 if (kind == "generic") == generic
             ]
-            weights = [SEVERITY.get(kinds[place], 1.0) for place in own]
+            weights = [SEVERITY.get(kinds[place], 1.0) for place in positions]
             # What a row has no criteria for is 0 there, and not asked of it here.
             none = 0.0 if self.task.published else 1.0
             parts[name] = (
-                mean([values[place] or 0.0 for place in own], weights) if own else none
+                mean([values[place] or 0.0 for place in positions], weights)
+                if positions
+                else none
             )
-        return self.opinion(prod(parts.values()), said, **parts)
+        return self.opinion(prod(parts.values()), verdicts, **parts)
 
 
 class Points(Judged):
@@ -437,37 +462,50 @@ class Points(Judged):
     def values(
         self, row: Row, replies: Sequence[str], criterion: Row, turn: int
     ) -> Mapping[str, str]:
-        said = [f"{one['role']}: {one['content']}" for one in row["conversations"]]
+        lines = [
+            f"{message['role']}: {message['content']}"
+            for message in row["conversations"]
+        ]
         item = f"[{criterion['points']}] {criterion['criterion']}"
         return {
-            "conversation": "\n\n".join([*said, f"Assistant: {replies[0].strip()}"]),
+            "conversation": "\n\n".join([*lines, f"Assistant: {replies[0].strip()}"]),
             "rubric_item": item,
         }
 
     def read_verdict(self, text: str) -> Any:
         if not self.task.published:
-            found = [one.get("criteria_met") for one in json_objects(text)]
-            return next((one for one in reversed(found) if isinstance(one, bool)), None)
+            verdicts = [verdict.get("criteria_met") for verdict in json_objects(text)]
+            return next(
+                (
+                    verdict
+                    for verdict in reversed(verdicts)
+                    if isinstance(verdict, bool)
+                ),
+                None,
+            )
         # The last pair of braces without others in it, also one within the explanation.
         for written in _FLAT.findall(text)[-1:]:
-            for one in (
+            for json_text in (
                 written,
                 written.replace('\\"criteria_met\\"', '"criteria_met"'),
             ):
                 with suppress(ValueError):
-                    return json.loads(one).get("criteria_met")
+                    return json.loads(json_text).get("criteria_met")
         return None
 
-    def worth(self, row: Row, said: Said) -> Opinion:
-        points = [int(one["points"]) for one in row["criteria"]]
-        values = self.in_order(row, said)
-        if any(not isinstance(one, int | float | None) for one in values):
+    def worth(self, row: Row, verdicts: Said) -> Opinion:
+        points = [int(criterion["points"]) for criterion in row["criteria"]]
+        values = self.in_order(row, verdicts)
+        if any(not isinstance(verdict, int | float | None) for verdict in values):
             raise TypeError("a verdict is not a number")
         reached = sum(
-            (one or 0) * worth for one, worth in zip(values, points, strict=True)
+            (verdict or 0) * worth
+            for verdict, worth in zip(values, points, strict=True)
         )
-        value = max(0.0, reached) / sum(max(one, 0) for one in points)
-        return self.opinion(value if self.task.published else min(value, 1.0), said)
+        value = max(0.0, reached) / sum(
+            max(criterion_points, 0) for criterion_points in points
+        )
+        return self.opinion(value if self.task.published else min(value, 1.0), verdicts)
 
 
 class Correct(Judged):
@@ -483,13 +521,13 @@ class Correct(Judged):
     def questions(self, row: Row, replies: Sequence[str]) -> Asked:
         question = row["prompts"][0]["question"]
         right = row["label"]
-        said = _boxed(replies[0]) if self.entry.get("boxed") else replies[0]
+        answer = _boxed(replies[0]) if self.entry.get("boxed") else replies[0]
         values = {
             "question": question,
             "official_answer": right,
-            "candidate_answer": said,
+            "candidate_answer": answer,
         }
-        values |= {"groundtruth": right, "modeloutput": said}
+        values |= {"groundtruth": right, "modeloutput": answer}
         return {"verdict": (None, self.filled(self.prompts["criteria_prompt"], values))}
 
     def read_verdict(self, text: str) -> float | None:
@@ -497,20 +535,20 @@ class Correct(Judged):
         right, wrong = (re.search(rf"\b{word}\b", text) is not None for word in words)
         return float(right) if right != wrong else None
 
-    def worth(self, row: Row, said: Said) -> Opinion:
-        return self.opinion(said["verdict"] or 0.0, said)
+    def worth(self, row: Row, verdicts: Said) -> Opinion:
+        return self.opinion(verdicts["verdict"] or 0.0, verdicts)
 
 
 def _boxed(text: str) -> str:
     r"""What is in the last `\boxed{}` that is closed, else the whole text."""
-    found = text
+    content = text
     starts = []
     for mark in re.finditer(r"(?i)\\boxed\{|[{}]", text):
         if mark[0] != "}":
             starts.append(mark.end() if len(mark[0]) > 1 else 0)
         elif starts and (start := starts.pop()):
-            found = text[start : mark.start()].strip()
-    return found
+            content = text[start : mark.start()].strip()
+    return content
 
 
 _ORDERS = {"baseline-after": "A_wins", "baseline-before": "B_wins"}
@@ -538,21 +576,25 @@ class Pairs(Judged):
         self.means = {}
 
     def questions(self, row: Row, replies: Sequence[str]) -> Asked:
-        other = row["baselines"][self.task.config["baseline_model"]]
+        baseline = row["baselines"][self.task.config["baseline_model"]]
         referenced = row["metadata"]["category"] in (
             self.task.config.get("categories_with_reference") or ()
         )
         prompts = self.prompts["with-reference" if referenced else "without-reference"]
-        found = {}
-        shown = {"question": [one["text"] for one in row["prompts"][: len(replies)]]}
-        shown |= {"ref_answer": row["references"]} if referenced else {}
+        question_by_name = {}
+        shared_columns = {
+            "question": [prompt["text"] for prompt in row["prompts"][: len(replies)]]
+        }
+        shared_columns |= {"ref_answer": row["references"]} if referenced else {}
         for turn in range(len(replies)):
             system = self.filled(prompts[turn]["system_prompt"], self.labels)
             for order in _ORDERS:
                 first, second = (
-                    (replies, other) if order == "baseline-after" else (other, replies)
+                    (replies, baseline)
+                    if order == "baseline-after"
+                    else (baseline, replies)
                 )
-                columns = {**shown, "answer_a": first, "answer_b": second}
+                columns = {**shared_columns, "answer_a": first, "answer_b": second}
                 places = [
                     (name, place) for name in columns for place in range(turn + 1)
                 ]
@@ -561,28 +603,41 @@ class Pairs(Judged):
                     for name, place in places
                 }
                 user = self.filled(prompts[turn]["prompt_template"], values)
-                found[f"{turn + 1} {order}"] = (system, user)
-        return found
+                question_by_name[f"{turn + 1} {order}"] = (system, user)
+        return question_by_name
 
     def read_verdict(self, text: str) -> str | None:
-        found = [name for name in self.known if self.labels[name] in text]
-        return found[0] if len(found) == 1 else None
+        labels_named = [name for name in self.known if self.labels[name] in text]
+        return labels_named[0] if len(labels_named) == 1 else None
 
-    def worth(self, row: Row, said: Said) -> Opinion:
+    def worth(self, row: Row, verdicts: Said) -> Opinion:
         neither = {"Tie": 0.5, None: None}
         won = {
-            name: neither.get(one, float(one == _ORDERS[name.partition(" ")[2]]))
-            for name, one in said.items()
+            name: neither.get(
+                verdict, float(verdict == _ORDERS[name.partition(" ")[2]])
+            )
+            for name, verdict in verdicts.items()
         }
         # Of each turn both orders, which stand one after the other.
-        both = list(zip(*[iter(won.values())] * 2, strict=True))
+        order_pairs = list(zip(*[iter(won.values())] * 2, strict=True))
         turns = {
-            f"turn {turn}": self._final(*pair) for turn, pair in enumerate(both, 1)
+            f"turn {turn}": self._final(*pair)
+            for turn, pair in enumerate(order_pairs, 1)
         }
-        parts = {SAME: mean([float(one == other) for one, other in both]), **turns}
-        for name, own in zip((FIRST, SECOND), zip(*both, strict=True), strict=True):
-            known = [one for one in own if one is not None]
-            parts |= {name: mean(known)} if known else {}
+        parts = {
+            SAME: mean(
+                [
+                    float(first_order == second_order)
+                    for first_order, second_order in order_pairs
+                ]
+            ),
+            **turns,
+        }
+        for name, outcomes in zip(
+            (FIRST, SECOND), zip(*order_pairs, strict=True), strict=True
+        ):
+            decided = [outcome for outcome in outcomes if outcome is not None]
+            parts |= {name: mean(decided)} if decided else {}
         return self.opinion(mean(turns.values()), won, **parts)
 
     def _final(self, first: float | None, second: float | None) -> float:
@@ -595,14 +650,18 @@ class Pairs(Judged):
         return 0.5 if self.ties or not self.task.published else 0.0
 
     def corrected_metrics(self) -> list[MetricSpec]:
-        first, *shown = super().corrected_metrics()
+        first, *others = super().corrected_metrics()
         by_category = self.metric(self.task.metric, "macro", over="category")
-        return [by_category, replace(first, label="win_rate"), *shown]
+        return [by_category, replace(first, label="win_rate"), *others]
 
     def pooled(self, column: Column) -> list[list[float]]:
-        turns = [own for name, own in column.parts.items() if name.startswith("turn ")]
+        turns = [
+            turn_scores
+            for name, turn_scores in column.parts.items()
+            if name.startswith("turn ")
+        ]
         return [
-            [float(one) for one in values if one == one]
+            [float(turn_score) for turn_score in values if turn_score == turn_score]
             for values in zip(*turns, strict=True)
         ]
 

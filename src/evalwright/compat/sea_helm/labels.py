@@ -55,7 +55,7 @@ def options_of(row: Row) -> tuple[str, ...]:
     for value in prompt.values():
         parts = _LISTED.split(str(value))
         if len(parts) > 4 and parts[1::2] == list(_LETTERS[: len(parts) // 2]):
-            return tuple(one.strip() for one in parts[2::2])
+            return tuple(option_text.strip() for option_text in parts[2::2])
     return ()
 
 
@@ -91,10 +91,10 @@ class Labels(Scoring):
         """
         task = self.task
         labels = self.labels
-        given = task.here.get("labels") or task.config.get("labels")
-        if given:
-            return list(map(str, given)), 1 / len(given)
-        if labels and all(one in _LETTERS for one in labels):
+        configured = task.here.get("labels") or task.config.get("labels")
+        if configured:
+            return list(map(str, configured)), 1 / len(configured)
+        if labels and all(label in _LETTERS for label in labels):
             sizes = [len(options_of(row)) for row in self.rows]
             if all(sizes) and max(sizes) > _LETTERS.index(max(labels)):
                 # late letters are right only where there are many
@@ -107,7 +107,7 @@ class Labels(Scoring):
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         texts = (
             options_of(self.row_of(sample))
-            if all(one in _LETTERS for one in self.labels)
+            if all(label in _LETTERS for label in self.labels)
             else ()
         )
         # Of two phases what is scored begins behind the tag.
@@ -150,8 +150,8 @@ class Labels(Scoring):
         gold = row["label"]
         if not isinstance(gold, str):
             raise SeaHelmRaised(f"AttributeError: the label {gold!r} is not a text")
-        said = plain(search(self._pattern, text, self.any_case))
-        label = {one.lower(): one for one in self.labels}.get(said, NULL)
+        extracted = plain(search(self._pattern, text, self.any_case))
+        label = {label.lower(): label for label in self.labels}.get(extracted, NULL)
         right = float(label == gold)
         predicted = self.labels.index(label) if label != NULL else -1
         parts = {
@@ -162,33 +162,33 @@ class Labels(Scoring):
         return Score(right, label, "", parts | self.codes(row))
 
     def more(self, column: Column) -> Numbers:
-        gold, said = (
-            [int(place) for place in self.each(column, name)]
+        gold, predicted = (
+            [int(place) for place in self.part_values(column, name)]
             for name in ("gold", "predicted")
         )
         kinds = ("balanced-accuracy", "macro-f1", "null-weighted-f1")
         accuracy, macro, weighted = (
-            label_scores(gold, said, kind)[0] for kind in kinds
+            label_scores(gold, predicted, kind)[0] for kind in kinds
         )
-        labels = len({self.labels[one].lower() for one in gold})
-        found = (accuracy, macro, weighted, normalised(accuracy, 1 / labels, 1))
+        labels = len({self.labels[gold_index].lower() for gold_index in gold})
+        figures = (accuracy, macro, weighted, normalised(accuracy, 1 / labels, 1))
         numbers = {
             name: 100 * value
-            for name, value in zip(self.entry["names"], found, strict=False)
+            for name, value in zip(self.entry["names"], figures, strict=False)
         }
         for of, names in self.by.items():
-            codes = [int(code) for code in self.each(column, of)]
+            codes = [int(code) for code in self.part_values(column, of)]
             for what, kind in _BY_GROUP.items():
-                values = label_scores(gold, said, kind, codes)
+                values = label_scores(gold, predicted, kind, codes)
                 numbers |= {
                     f"{of}.{names[code]}.{what}": values[code] for code in set(codes)
                 }
-        return {**numbers, "null_count": said.count(-1)}
+        return {**numbers, "null_count": predicted.count(-1)}
 
 
 def label_scores(
     gold: Sequence[int],
-    said: Sequence[int],
+    predicted: Sequence[int],
     kind: str,
     codes: Sequence[int] | None = None,
 ) -> list[float]:
@@ -200,7 +200,9 @@ def label_scores(
     from evalwright.statistics.labels import grouped_labels
 
     groups = np.array(codes if codes is not None else [0] * len(gold), np.int64)
-    sums, statistic = grouped_labels(gold, said, groups, int(groups.max()) + 1, kind)
+    sums, statistic = grouped_labels(
+        gold, predicted, groups, int(groups.max()) + 1, kind
+    )
     return [float(value) for value in statistic(sums)]
 
 
@@ -213,23 +215,32 @@ class Phenomena(Labels):
 
     def prepare(self) -> None:
         super().prepare()
-        ((self.over, known),) = self.by.items()
+        ((self.over, group_names),) = self.by.items()
         ends = (".correct", ".total") if self.entry.get("counted") else ("",)
-        by = (f"{_KIND}{name}{end}" for name in known for end in ends)
+        by = (f"{_KIND}{name}{end}" for name in group_names for end in ends)
         self.names = (*self.entry.get("names", ()), *by)
 
     def more(self, column: Column) -> Numbers:
-        hits = self.each(column, self.part)
-        found = self.groups(column, self.over)
+        hits = self.part_values(column, self.part)
+        rows_by_group = self.groups(column, self.over)
         right = {
-            _KIND + name: [hits[place] for place in own] for name, own in found.items()
+            _KIND + name: [hits[place] for place in group_rows]
+            for name, group_rows in rows_by_group.items()
         }
         if self.entry.get("counted"):
-            sums = {f"{name}.correct": sum(own) for name, own in right.items()}
-            return sums | {f"{name}.total": len(own) for name, own in right.items()}
-        shares = {name: 100 * mean(own) for name, own in right.items()}
+            sums = {
+                f"{name}.correct": sum(hits_of_group)
+                for name, hits_of_group in right.items()
+            }
+            return sums | {
+                f"{name}.total": len(hits_of_group)
+                for name, hits_of_group in right.items()
+            }
+        shares = {
+            name: 100 * mean(hits_of_group) for name, hits_of_group in right.items()
+        }
         accuracy = mean(shares.values())
-        labels = len(set(self.each(column, "gold")))
+        labels = len(set(self.part_values(column, "gold")))
         worth = 100 * normalised(accuracy, 100 / labels, 100)
         return {**shares, "accuracy": accuracy, "normalized_accuracy": worth}
 
@@ -243,7 +254,9 @@ class LogProbabilities(Scoring):
     def prepare(self) -> None:
         before = [""] if self.entry.get("whole") else []
         before += [f"{_KIND}{name}." for names in self.by.values() for name in names]
-        self.names = tuple(one + name for one in before for name in _OF_PROBABILITIES)
+        self.names = tuple(
+            prefix + name for prefix in before for name in _OF_PROBABILITIES
+        )
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         values = answer.log_likelihoods
@@ -277,35 +290,38 @@ class LogProbabilities(Scoring):
         return Score(worth, "", "", {self.part: worth, "logprob": gold, **groups})
 
     def more(self, column: Column) -> Numbers:
-        shares = self.each(column, self.part)
+        shares = self.part_values(column, self.part)
         logs = (
-            self.each(column, "logprob")
+            self.part_values(column, "logprob")
             if "logprob" in column.parts
             else [math.nan] * len(shares)
         )
         places = {"": list(range(len(shares)))} if self.entry.get("whole") else {}
         for key in self.by:
             places |= {
-                f"{_KIND}{name}.": own for name, own in self.groups(column, key).items()
+                f"{_KIND}{name}.": group_rows
+                for name, group_rows in self.groups(column, key).items()
             }
-        found: Numbers = {}
-        for before, own in places.items():
-            some = [shares[place] for place in own]
-            known = [logs[place] for place in own if logs[place] == logs[place]]
-            centre = mean(known) if len(known) > 1 else 0.0
-            null = len(some) - len(known)
+        numbers_by_name: Numbers = {}
+        for before, rows in places.items():
+            some = [shares[place] for place in rows]
+            log_probabilities = [
+                logs[place] for place in rows if logs[place] == logs[place]
+            ]
+            centre = mean(log_probabilities) if len(log_probabilities) > 1 else 0.0
+            null = len(some) - len(log_probabilities)
             numbers = (
                 mean(some),
                 standard_error(some),
                 centre,
-                standard_error(known),
+                standard_error(log_probabilities),
                 null,
             )
-            found |= {
+            numbers_by_name |= {
                 before + name: value
                 for name, value in zip(_OF_PROBABILITIES, numbers, strict=True)
             }
-        return found
+        return numbers_by_name
 
 
 class English(Scoring):
@@ -319,8 +335,8 @@ class English(Scoring):
         self.options["class"] = task.scored_by[1]
         self.kinds: set[str] = set()
         self.scorers = [
-            bind(self.kind, {**one, "published": task.published})
-            for one in self.forms()
+            bind(self.kind, {**options, "published": task.published})
+            for options in self.forms()
         ]
         for place, row in enumerate(self.rows):
             try:
@@ -329,13 +345,13 @@ class English(Scoring):
                     Sample(str(row.get("id", place)), metadata=facts)
                 )  # type: ignore[misc]
             except (UsageError, ScoringError, LookupError, TypeError) as error:
-                said = (
+                reason = (
                     error
                     if isinstance(error, UsageError | ScoringError)
                     else f"it has no {error}."
                 )
                 raise TaskError(
-                    f"Row {place + 1:,} of '{task.name}' ({task.language}): {said}"
+                    f"Row {place + 1:,} of '{task.name}' ({task.language}): {reason}"
                 ) from None
             self.kinds.update(facts["kinds"])
 
@@ -357,23 +373,25 @@ class English(Scoring):
             "settings": row["kwargs"],
         }
 
-    def numbers(self, found: Sequence[Score], facts: Mapping[str, Any]) -> Numbers:
+    def numbers(self, scores: Sequence[Score], facts: Mapping[str, Any]) -> Numbers:
         """Those of a row."""
-        return {name: one.value for name, one in zip(self.shown, found, strict=True)}
+        return {
+            name: score.value for name, score in zip(self.shown, scores, strict=True)
+        }
 
     def score(self, sample: Sample, answer: Answer) -> Scored:
         facts = self.facts(self.row_of(sample))
         answer = (
             replace(answer, text=self.text(answer)) if self.task.published else answer
         )
-        made = [
-            one.function(replace(sample, metadata=facts), answer)
-            for one in self.scorers
+        outcomes = [
+            scorer.function(replace(sample, metadata=facts), answer)
+            for scorer in self.scorers
         ]
-        found = [one for one in made if isinstance(one, Score)]
-        if not found:
-            return made[0]  # type: ignore[return-value]
-        return replace(found[0], parts=self.numbers(found, facts))
+        scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
+        if not scores:
+            return outcomes[0]  # type: ignore[return-value]
+        return replace(scores[0], parts=self.numbers(scores, facts))
 
 
 class ByLanguage(English):
@@ -383,7 +401,7 @@ class ByLanguage(English):
 
     def prepare(self) -> None:
         super().prepare()
-        kinds = [_KIND + one for one in sorted(self.kinds)]
+        kinds = [_KIND + name for name in sorted(self.kinds)]
         self.names += tuple(kinds)
         self.shown |= dict(zip(kinds, kinds, strict=True))
 
@@ -393,21 +411,25 @@ class ByLanguage(English):
     def facts(self, row: Row) -> Mapping[str, Any]:
         metadata = row["metadata"]
         settings = (row["kwargs"] or [None])[0] or {}
-        other = (
+        response_language = (
             settings.get("response_language")
             if metadata.get("category") == "language"
             else None
         )
         kinds = [str(metadata["subcategory"])]
-        return {"kinds": kinds, "settings": [settings], "answer_language": other or ""}
+        return {
+            "kinds": kinds,
+            "settings": [settings],
+            "answer_language": response_language or "",
+        }
 
-    def numbers(self, found: Sequence[Score], facts: Mapping[str, Any]) -> Numbers:
-        (one,) = found
+    def numbers(self, scores: Sequence[Score], facts: Mapping[str, Any]) -> Numbers:
+        (score,) = scores
         values = (
-            one.value,
-            one.parts["followed"],
-            one.parts["language"],
-            one.parts["followed"],
+            score.value,
+            score.parts["followed"],
+            score.parts["language"],
+            score.parts["followed"],
         )
         return dict(
             zip((*self.entry["means"], _KIND + facts["kinds"][0]), values, strict=True)
@@ -415,15 +437,19 @@ class ByLanguage(English):
 
     def more(self, column: Column) -> Numbers:
         right, passed, speaking = (
-            self.each(column, name) for name in self.entry["means"]
+            self.part_values(column, name) for name in self.entry["means"]
         )
         if not sum(speaking) or not sum(right):
             raise SeaHelmRaised("KeyError: True, as no answer counts")
-        found: Numbers = {
+        numbers: Numbers = {
             "overall_count": float(len(passed)),
             "overall_pass": sum(passed),
         }
         for name in self.names[2:]:
-            if own := [one for one in column.parts.get(name, ()) if one == one]:
-                found[name] = mean(own)
-        return found
+            if kind_scores := [
+                kind_score
+                for kind_score in column.parts.get(name, ())
+                if kind_score == kind_score
+            ]:
+                numbers[name] = mean(kind_scores)
+        return numbers

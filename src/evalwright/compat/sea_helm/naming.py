@@ -49,30 +49,39 @@ class Chosen:
 
 def skipped_by(tree: Tree, base: bool) -> Collection[str]:
     """The tasks that its lists leave out for base models, or for the others."""
-    found = tree.constants.get(
+    skipped = tree.constants.get(
         "base_models_skip_tasks" if base else "instruct_models_skip_tasks"
     )
-    return frozenset(map(str, found or ()))
+    return frozenset(map(str, skipped or ()))
 
 
 def expanded(tree: Tree, name: str) -> Mapping[str, Sequence[str]]:
     """The tasks of a set by language: a group's name stands for its tasks, which come after those
     that are named.
     """
-    out: dict[str, list[str]] = {}
+    tasks_by_language: dict[str, list[str]] = {}
     for language, named in tree.sets[name].items():
         if isinstance(named, str):  # "all"
-            out[language] = [
+            tasks_by_language[language] = [
                 task for task in tree.tasks if language in tree.languages(task)
             ]
             continue
-        own = list(dict.fromkeys(named))
-        groups = [one for one in tree.groups if one in own]
+        named_tasks = list(dict.fromkeys(named))
+        groups = [group_name for group_name in tree.groups if group_name in named_tasks]
         members = [task for group in groups for task in tree.groups[group]]
-        out[language] = list(
-            dict.fromkeys([*(one for one in own if one not in tree.groups), *members])
+        tasks_by_language[language] = list(
+            dict.fromkeys(
+                [
+                    *(
+                        task_name
+                        for task_name in named_tasks
+                        if task_name not in tree.groups
+                    ),
+                    *members,
+                ]
+            )
         )
-    return out
+    return tasks_by_language
 
 
 def chosen(
@@ -84,35 +93,47 @@ def chosen(
     what, _, language = name.partition("/")
     if of_set := what in tree.sets:
         members = [
-            (task, one) for one, tasks in expanded(tree, what).items() for task in tasks
+            (task, task_language)
+            for task_language, tasks in expanded(tree, what).items()
+            for task in tasks
         ]
     else:
-        known = {**tree.sets, **tree.groups, **{task: [task] for task in tree.tasks}}
+        members_by_name = {
+            **tree.sets,
+            **tree.groups,
+            **{task: [task] for task in tree.tasks},
+        }
         hint = (
             f"`evalwright tasks list --dialect {DIALECT} --task-root DIR` shows all of"
             " them; one language is named as in TASK/id."
         )
-        if what not in known:
-            raise UnknownName("SEA-HELM task or set", what, known, hint)
-        members = [(task, one) for task in known[what] for one in tree.languages(task)]
-    languages = sorted({one for _, one in members})
+        if what not in members_by_name:
+            raise UnknownName("SEA-HELM task or set", what, members_by_name, hint)
+        members = [
+            (task, task_language)
+            for task in members_by_name[what]
+            for task_language in tree.languages(task)
+        ]
+    languages = sorted({task_language for _, task_language in members})
     check_known(
         f"language of '{what}'", [language] if language else (), languages, "It has: "
     )
-    found = Chosen([], {}, {}, what if of_set else "")
-    for task, one in members:
-        if language not in ("", one):
+    selection = Chosen([], {}, {}, what if of_set else "")
+    for task, task_language in members:
+        if language not in ("", task_language):
             continue
         if task in (
             skip if of_set else skip_of_groups if what not in tree.tasks else ()
         ):
-            found.skipped.setdefault(task, []).append(one)
-        elif task in tree.tasks and one in tree.languages(task):
-            found.tasks.append((task, one))
-        elif task not in tree.tasks or (of_set and task in tree.sets[what][one]):
+            selection.skipped.setdefault(task, []).append(task_language)
+        elif task in tree.tasks and task_language in tree.languages(task):
+            selection.tasks.append((task, task_language))
+        elif task not in tree.tasks or (
+            of_set and task in tree.sets[what][task_language]
+        ):
             # A group's task that is not there in this language is no fault of the set.
-            found.missing.setdefault(task, []).append(one)
-    for task, own in found.missing.items():
+            selection.missing.setdefault(task, []).append(task_language)
+    for task, missing_languages in selection.missing.items():
         twin = [
             sibling
             for sibling in (task.removesuffix("-logprobs"),)
@@ -126,12 +147,13 @@ def chosen(
             PREFIX,
             what,
             task,
-            ", ".join(own),
+            ", ".join(missing_languages),
             closest,
         )
-    if found.skipped:
+    if selection.skipped:
         named = "; ".join(
-            f"{task} ({', '.join(own)})" for task, own in found.skipped.items()
+            f"{task} ({', '.join(skipped_languages)})"
+            for task, skipped_languages in selection.skipped.items()
         )
         log.warning(
             "%s%s: left out, as skip_tasks or the folder's list for such models"
@@ -140,30 +162,30 @@ def chosen(
             what,
             named,
         )
-    return found
+    return selection
 
 
 def listed(tree: Tree) -> Sequence[Listed]:
     """Every name: tasks, and each in its languages; groups and sets with their members."""
-    found: list[Listed] = []
+    entries: list[Listed] = []
     for name, file in tree.files.items():
-        pairs = tuple(f"{name}/{one}" for one in tree.languages(name))
-        found.append(Listed(name, "task", file, pairs))
-        found += [Listed(pair, "task in a language", file) for pair in pairs]
-    taken = {*tree.tasks, *tree.sets}
-    found += [
-        Listed(name, "group", "", tuple(own))
-        for name, own in tree.groups.items()
-        if name not in taken
+        pairs = tuple(f"{name}/{language}" for language in tree.languages(name))
+        entries.append(Listed(name, "task", file, pairs))
+        entries += [Listed(pair, "task in a language", file) for pair in pairs]
+    taken_names = {*tree.tasks, *tree.sets}
+    entries += [
+        Listed(name, "group", "", tuple(group_members))
+        for name, group_members in tree.groups.items()
+        if name not in taken_names
     ]
     for name in tree.sets:
-        own = (
-            f"{task}/{one}"
-            for one, tasks in expanded(tree, name).items()
+        set_members = (
+            f"{task}/{language}"
+            for language, tasks in expanded(tree, name).items()
             for task in tasks
         )
-        found.append(Listed(name, "set", "", tuple(own)))
-    return found
+        entries.append(Listed(name, "set", "", tuple(set_members)))
+    return entries
 
 
 def names(roots: Sequence[Path]) -> Sequence[Listed]:
@@ -207,26 +229,29 @@ class Options(BaseModel):
 
 
 def options_of(settings: Mapping[str, Any]) -> Options:
-    """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
-    given = dict(settings)
-    check_known("setting of SEA-HELM's tasks", given, Options.model_fields)
+    """Options from a configuration's `dialect` settings.
+
+    Raises UnknownName or ConfigurationError.
+    """
+    values = dict(settings)
+    check_known("setting of SEA-HELM's tasks", values, Options.model_fields)
     for key in ("task_root", "trust", "skip_tasks"):
-        if isinstance(value := given.get(key), str | Path):
-            given[key] = [
-                one
-                for one in str(value).split("," if key == "skip_tasks" else "\0")
-                if one
+        if isinstance(value := values.get(key), str | Path):
+            values[key] = [
+                piece
+                for piece in str(value).split("," if key == "skip_tasks" else "\0")
+                if piece
             ]
-    if isinstance(generation := given.get("generation"), Mapping):
+    if isinstance(generation := values.get("generation"), Mapping):
         check_known(
             "setting of `generation`",
             generation,
-            [one.name for one in fields(Sampling)],
+            [field.name for field in fields(Sampling)],
         )
-        given["generation"] = drawing(generation, "The setting `generation`")
+        values["generation"] = drawing(generation, "The setting `generation`")
     try:
-        return Options(**given)
+        return Options(**values)
     except ValidationError as error:
         raise ConfigurationError(
-            f"A setting of SEA-HELM's tasks: {first_mistake(error, given)}"
+            f"A setting of SEA-HELM's tasks: {first_mistake(error, values)}"
         ) from None

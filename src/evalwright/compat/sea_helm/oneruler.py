@@ -42,8 +42,8 @@ def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> li
     the same. Raises UsageError for a task that lacks a setting, has one out of bounds, or names
     files that are not there.
     """
-    count = _whole(task, "num_samples")
-    size = _whole(task, "context_size")
+    count = _whole_number(task, "num_samples")
+    size = _whole_number(task, "context_size")
     if max(count * size, count * 1000) > MOST:
         raise TaskError(
             f"{task.name} asks for {count * size:,} tokens; at most {MOST:,} are made."
@@ -54,7 +54,7 @@ def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> li
     )
     prompt = measure.lengths([empty])[0]
     of_words = task.loaded_by is not None and task.loaded_by[1] == "CWEDataloader"
-    seeds = random.Random(_whole(task, "random_seed", least=0)).sample(
+    seeds = random.Random(_whole_number(task, "random_seed", least=0)).sample(
         range(GREATEST), count
     )[:limit]
     make = (_word_lists if of_words else _haystacks)(
@@ -63,7 +63,7 @@ def oneruler_rows(task: SeaTask, tokenizer: str, limit: int | None = None) -> li
     return [{"seed": seed, **make(seed)} for seed in seeds]
 
 
-def _whole(task: SeaTask, key: str, least: int = 1) -> int:
+def _whole_number(task: SeaTask, key: str, least: int = 1) -> int:
     value = task.config.get(key)
     if type(value) is not int or value < least:
         raise TaskError(
@@ -75,7 +75,9 @@ def _whole(task: SeaTask, key: str, least: int = 1) -> int:
 
 def _text_of(task: SeaTask, *inside: Path | str) -> str:
     """Text files of the tree's OneRuler folder."""
-    return text_of((local_file(task, str(_FOLDER / one)) for one in inside), task.name)
+    return text_of(
+        (local_file(task, str(_FOLDER / name)) for name in inside), task.name
+    )
 
 
 def _lines(text: str) -> list[str]:
@@ -86,20 +88,23 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Mak
     """What makes an instance of a seed: the beginning of the language's books with numbers for
     words hidden before sentences.
     """
-    keys = _whole(task, "min_num_keys")
+    keys = _whole_number(task, "min_num_keys")
     counts = {"values": 0, "queries": 1}  # the least of each
-    asked = {
+    least_counts = {
         key: least
         for key, least in counts.items()
         if task.config.get(f"num_{key}") is not None
     }
-    given = {key: _whole(task, f"num_{key}", least) for key, least in asked.items()}
-    if len(given) != 1 or max(given.values()) > keys:
+    counts_given = {
+        key: _whole_number(task, f"num_{key}", least)
+        for key, least in least_counts.items()
+    }
+    if len(counts_given) != 1 or max(counts_given.values()) > keys:
         raise TaskError(
             f"{task.name} needs one of 'num_values' and 'num_queries', of at most"
             f" {keys}."
         )
-    ((kind, asked_for),) = given.items()
+    ((kind, asked_for),) = counts_given.items()
     words = _nouns(task)
     needle = _sentence(task, "empty_needle")
     joint = _sentence(task, "and_word")
@@ -118,7 +123,7 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Mak
         filled,
         measure=measure,
         size=size,
-        seed=_whole(task, "random_seed", least=0),
+        seed=_whole_number(task, "random_seed", least=0),
         language=task.language,
         keys=keys,
         asked_for=asked_for,
@@ -126,18 +131,19 @@ def _haystacks(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Mak
         published=True,
     )
     opening, closing, comma = "“”，" if task.language == "zh" else ('"', '"', ", ")
-    numbers = {f"num_{one}": given.get(one) for one in ("queries", "values")} | {
-        "num_keys": keys
-    }
+    numbers = {
+        f"num_{count_name}": counts_given.get(count_name)
+        for count_name in ("queries", "values")
+    } | {"num_keys": keys}
 
     def instance(seed: int) -> dict[str, Any]:
-        made = make(seed)
-        *first, last = [opening + word + closing for word in made["asked"]]
+        haystack = make(seed)
+        *first, last = [opening + word + closing for word in haystack["asked"]]
         named = comma.join(first) + (joint if first else "") + last
-        prompts = [{"text": made["text"], "needle_text": named}]
+        prompts = [{"text": haystack["text"], "needle_text": named}]
         return {
             "prompts": prompts,
-            "label": made["numbers"] or ["none"],
+            "label": haystack["numbers"] or ["none"],
             "metadata": numbers,
         }
 
@@ -173,7 +179,7 @@ def _word_lists(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Ma
     all others.
     """
     repeats = ("common_words", "repeats_common_words", "repeats_uncommon_words")
-    common, often, seldom = (_whole(task, f"num_{key}") for key in repeats)
+    common, often, seldom = (_whole_number(task, f"num_{key}") for key in repeats)
     words = sorted(set(_vocabulary(task)))
     if len(words) <= common or max(common * often, len(words) * seldom) > MOST:
         raise TaskError(
@@ -193,10 +199,10 @@ def _word_lists(task: SeaTask, measure: Tokenizer, size: int, prompt: int) -> Ma
     )
 
     def instance(seed: int) -> dict[str, Any]:
-        made = make(seed)
-        prompts = [{"list": made["text"], "num_common_words": common}]
-        about = {"num_tokens": made["tokens"] + prompt}
-        return {"prompts": prompts, "label": made["common"], "metadata": about}
+        word_list = make(seed)
+        prompts = [{"list": word_list["text"], "num_common_words": common}]
+        about = {"num_tokens": word_list["tokens"] + prompt}
+        return {"prompts": prompts, "label": word_list["common"], "metadata": about}
 
     return instance
 
@@ -207,10 +213,10 @@ def _vocabulary(task: SeaTask) -> list[str]:
             line.strip()
             for line in _lines(_text_of(task, f"cwe/vocab/{task.language}_words.txt"))
         ]
-    found = find_spec("wonderwords")
-    if found is None or not found.submodule_search_locations:
+    package = find_spec("wonderwords")
+    if package is None or not package.submodule_search_locations:
         raise MissingExtra(f"{task.name} in English", "sea-helm", "wonderwords")
-    lists = Path(found.submodule_search_locations[0]) / "assets"
+    lists = Path(package.submodule_search_locations[0]) / "assets"
     files = (lists / f"{kind}list.txt" for kind in ("noun", "adjective", "verb"))
     return [
         line.rstrip()
@@ -232,10 +238,17 @@ class Found(Scoring):
         tag = self.task.answer_tag
         of_words = self.entry.get("of_words")
         before, closed, _ = text[text.find(tag) + len(tag) :].rpartition("</")
-        said = before.strip() if tag in text and closed else "None"
-        asked = {one.strip().lower() if of_words else one for one in row["label"]}
-        found = {one.strip().lower() for one in said.split(",")}
-        return self._score(len(asked & found) / len(asked) if asked else 0.0, said)
+        extracted = before.strip() if tag in text and closed else "None"
+        wanted_answers = {
+            label.strip().lower() if of_words else label for label in row["label"]
+        }
+        given_answers = {label.strip().lower() for label in extracted.split(",")}
+        return self._score(
+            len(wanted_answers & given_answers) / len(wanted_answers)
+            if wanted_answers
+            else 0.0,
+            extracted,
+        )
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         """The last answer, closed or not, split at separators of all scripts, without numbering and
@@ -244,13 +257,13 @@ class Found(Scoring):
         No answer is wrong, and what is named beyond what is asked for lowers the share.
         """
         _, there, last = answer.text.rpartition(self.task.answer_tag)
-        said = last.partition("</")[0].strip() if there else ""
+        extracted = last.partition("</")[0].strip() if there else ""
         kind = "words" if self.entry.get("of_words") else "numbers"
-        asked = named(", ".join(map(str, self.row_of(sample)["label"])), kind)
-        found = named(said, kind)
-        return self._score(agreement(asked, found), said)
+        wanted_answers = named(", ".join(map(str, self.row_of(sample)["label"])), kind)
+        given_answers = named(extracted, kind)
+        return self._score(agreement(wanted_answers, given_answers), extracted)
 
-    def _score(self, share: float, said: str) -> Score:
+    def _score(self, share: float, extracted: str) -> Score:
         strict = float(share == 1)
         parts = {self.part: strict, "normalized_accuracy": share}
-        return Score(strict, "correct" if strict else "incorrect", said, parts)
+        return Score(strict, "correct" if strict else "incorrect", extracted, parts)

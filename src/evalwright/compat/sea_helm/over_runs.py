@@ -36,29 +36,35 @@ def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
     check_one_scoring(runs)
     config, data = _read(runs)
     _check_rows(runs, data)
-    found, incomplete = over_runs(config, data, needs_sea=False)
+    numbers_over_runs, incomplete = over_runs(config, data, needs_sea=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, yaml.safe_dump(found, allow_unicode=True, sort_keys=False))
-    shown = {
-        "all languages": found["mean"],
-        **({"SEA": found["sea_mean"]} if "sea_mean" in found else {}),
+    write_text(
+        path, yaml.safe_dump(numbers_over_runs, allow_unicode=True, sort_keys=False)
+    )
+    printed = {
+        "all languages": numbers_over_runs["mean"],
+        **(
+            {"SEA": numbers_over_runs["sea_mean"]}
+            if "sea_mean" in numbers_over_runs
+            else {}
+        ),
     }
-    shown |= {
-        language: found[language]["mean"]
+    printed |= {
+        language: numbers_over_runs[language]["mean"]
         for language in data
-        if "mean" in found[language]
+        if "mean" in numbers_over_runs[language]
     }
     numbers = ", ".join(
         f"{name} {'n/a' if math.isnan(number) else f'{number:.2f}'}"
-        for name, number in shown.items()
+        for name, number in printed.items()
     )
-    several = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
-    told = [
-        f"{runs[0].model} over {several}, as SEA-HELM's notebook: {numbers}. Written:"
+    run_count = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+    lines = [
+        f"{runs[0].model} over {run_count}, as SEA-HELM's notebook: {numbers}. Written:"
         f" {path}"
     ]
-    if undefined := _without_number(found, data):
-        told.append(
+    if undefined := _without_number(numbers_over_runs, data):
+        lines.append(
             f"{runs[0].model}: {', '.join(undefined)}"
             f" {'has' if len(undefined) == 1 else 'have'} one label in the data, where"
             " the notebook ends with ZeroDivisionError; no number, and none in the"
@@ -66,26 +72,28 @@ def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
         )
     if incomplete:
         named = ", ".join(f"{task}/{language}" for language, _, task in incomplete)
-        told.append(
+        lines.append(
             f"{runs[0].model}: a run lacks {named}; the numbers are over the others, as"
             " the notebook's."
         )
-    if "sea_mean" not in found:
-        told.append(
+    if "sea_mean" not in numbers_over_runs:
+        lines.append(
             f"{runs[0].model}: none of its languages is in the SEA average, and there"
             " the notebook ends with an error."
         )
-    return told
+    return lines
 
 
-def _without_number(found: Results, data: Results) -> list[str]:
+def _without_number(numbers_over_runs: Results, data: Results) -> list[str]:
     """The tasks whose number the notebook's arithmetic does not have."""
     return [
         f"{task}/{language}"
         for language, competencies in data.items()
         for competency in competencies
-        for task, own in found[language][competency]["tasks"].items()
-        if math.isnan(own["mean"])
+        for task, task_numbers in numbers_over_runs[language][competency][
+            "tasks"
+        ].items()
+        if math.isnan(task_numbers["mean"])
     ]
 
 
@@ -107,7 +115,7 @@ def _read(runs: Sequence[NumberedRun]) -> tuple[Mapping[str, Any], Results]:
                 of_competency = data.setdefault(language, {}).setdefault(
                     facts["competency"], {}
                 )
-                own = of_competency.setdefault(
+                of_task = of_competency.setdefault(
                     task, {"scores": [], "length": [], "labels": []}
                 )
                 for name, part in (
@@ -115,7 +123,7 @@ def _read(runs: Sequence[NumberedRun]) -> tuple[Mapping[str, Any], Results]:
                     ("length", len(scores)),
                     ("labels", labels),
                 ):
-                    own[name].append(part)
+                    of_task[name].append(part)
     skipped = runs[0].arguments.get("skip_task")
     first = {
         **runs[0].latest,
@@ -130,11 +138,11 @@ def _check_rows(runs: Sequence[NumberedRun], data: Results) -> None:
     """
     for language, competencies in data.items():
         for tasks in competencies.values():
-            for task, own in tasks.items():
+            for task, task_data in tasks.items():
                 having = [run for run in runs if (task, language) in set(_pairs(run))]
                 counts = {
                     f"run_{run.number}": n
-                    for run, n in zip(having, own["length"], strict=True)
+                    for run, n in zip(having, task_data["length"], strict=True)
                     if n
                 }
                 if len(set(counts.values())) > 1:
@@ -165,16 +173,21 @@ def _scores_and_labels(
         return scores, labels
     name: str | None = None
     for place, (_, _, row) in enumerate(read_rows(path)):
-        own = row.get("individual_scores")
-        if place == 0 and isinstance(own, Mapping):
-            name = str(next(iter(own), ""))
+        row_scores = row.get("individual_scores")
+        if place == 0 and isinstance(row_scores, Mapping):
+            name = str(next(iter(row_scores), ""))
         about = row.get("metadata")
         kind = about.get("subcategory") if isinstance(about, Mapping) else ""
         if task == "if-eval" and language in _NOT_COUNTED and kind == _COUNTS_WORDS:
             continue
-        score = own.get(name) if name is not None and isinstance(own, Mapping) else own
+        score = (
+            row_scores.get(name)
+            if name is not None and isinstance(row_scores, Mapping)
+            else row_scores
+        )
         scores += [
-            _as_number(one) for one in (score if isinstance(score, list) else [score])
+            _as_number(row_score)
+            for row_score in (score if isinstance(score, list) else [score])
         ]
         if "label" in row:
             labels.append(row["label"])
@@ -206,7 +219,7 @@ def over_runs(
     import numpy as np
 
     draws = np.random.default_rng(seed)
-    out: Results = {language: {} for language in data}
+    over_runs_by_language: Results = {language: {} for language in data}
     incomplete = []
     for task, facts in config["tasks"].items():
         if task in config["run_args"]["skip_task"]:
@@ -215,50 +228,64 @@ def over_runs(
         group = facts.get("aggregation_group")
         for language in facts["languages"]:
             there = data[language][competency][task]
-            means, whole = _bootstrapped(facts, there, draws, bootstraps)
-            place = out[language].setdefault(
+            means, is_complete = _bootstrapped(facts, there, draws, bootstraps)
+            place = over_runs_by_language[language].setdefault(
                 competency, {"tasks": {}, "aggregation_groups": {}}
             )
-            own = place["tasks"][task] = (
+            task_numbers = place["tasks"][task] = (
                 {"mean": 0, "stderr": 0, "mean_list": means}
-                if whole is None
+                if is_complete is None
                 else _spread(means)
             )
-            if whole is False:
+            if is_complete is False:
                 incomplete.append((language, competency, task))
-                own["is_incomplete"] = True
+                task_numbers["is_incomplete"] = True
             if group:
                 group = group.replace("-logprobs", "")
-                said = (
+                remark = (
                     f"Using scores for aggregation group {group.upper()} instead of"
                     " individual task scores."
                 )
-                own |= {"remarks": said, "ignore": True, "aggregation_group": group}
+                task_numbers |= {
+                    "remarks": remark,
+                    "ignore": True,
+                    "aggregation_group": group,
+                }
                 place["aggregation_groups"].setdefault(group, []).append(means)
-    over = [_totals(competencies) for competencies in out.values()]
+    over = [_totals(competencies) for competencies in over_runs_by_language.values()]
     sea = [
-        own for language, own in zip(out, over, strict=True) if language in languages
+        language_means
+        for language, language_means in zip(over_runs_by_language, over, strict=True)
+        if language in languages
     ]
-    out |= _spread(_means(over))
+    over_runs_by_language |= _spread(_means(over))
     if not sea and needs_sea:
         raise TypeError("'float' object is not iterable")
     if sea:
-        out |= {f"sea_{name}": value for name, value in _spread(_means(sea)).items()}
-    return (out | {"is_incomplete": True} if incomplete else out), incomplete
+        over_runs_by_language |= {
+            f"sea_{name}": value for name, value in _spread(_means(sea)).items()
+        }
+    return (
+        over_runs_by_language | {"is_incomplete": True}
+        if incomplete
+        else over_runs_by_language
+    ), incomplete
 
 
 def _totals(competencies: Results) -> list[float]:
     """The means of one language, which are put into it."""
     every = []
-    for own in competencies.values():
+    for of_competency in competencies.values():
         lists = [
-            one["mean_list"] for one in own["tasks"].values() if "ignore" not in one
+            task_numbers["mean_list"]
+            for task_numbers in of_competency["tasks"].values()
+            if "ignore" not in task_numbers
         ]
-        for group, parts in own["aggregation_groups"].items():
+        for group, parts in of_competency["aggregation_groups"].items():
             lists.append(_means(parts))
-            own["aggregation_groups"][group] = _spread(lists[-1])
+            of_competency["aggregation_groups"][group] = _spread(lists[-1])
         every.append(_means(lists))
-        own |= _spread(every[-1])
+        of_competency |= _spread(every[-1])
     means = _means(every)
     competencies |= _spread(means)
     return means
@@ -293,19 +320,19 @@ def _bootstrapped(
             there["scores"]
         )
     names = sorted(set(labels))
-    found = []
+    recalls = []
     if len(names) == 1:  # chance is 1, so the notebook divides by 0
         return [math.nan] * times, len(runs) == len(there["scores"])
     gold = [names.index(label) for label in labels]
     for row in scores.astype(int):
         # A label times its score is what was said there: 100 times a label is none of them.
-        said = [
-            one if hit == 1 or not names[one] else -1
-            for one, hit in zip(gold, row, strict=True)
+        predicted = [
+            gold_index if hit == 1 or not names[gold_index] else -1
+            for gold_index, hit in zip(gold, row, strict=True)
         ]
-        (recall,) = label_scores(gold, said, "balanced-accuracy")
-        found.append(normalised(recall, 1 / len(names), 1) * 100)
-    return found, len(runs) == len(there["scores"])
+        (recall,) = label_scores(gold, predicted, "balanced-accuracy")
+        recalls.append(normalised(recall, 1 / len(names), 1) * 100)
+    return recalls, len(runs) == len(there["scores"])
 
 
 def _means(lists: Sequence[Sequence[float]]) -> list[float]:

@@ -38,7 +38,7 @@ def written_in_two(responses: Sequence[Response], tag: str) -> str:
     """What a base model wrote in both requests, or in the first alone where there was no second."""
     first, *more = responses
     return (
-        "".join([text_with_tag(first, tag), *(one.text for one in more)])
+        "".join([text_with_tag(first, tag), *(response.text for response in more)])
         if more
         else first.text
     )
@@ -47,7 +47,10 @@ def written_in_two(responses: Sequence[Response], tag: str) -> str:
 async def generate_in_two(
     prompt: Prompt, tag: str, sampling: Sampling, ask: Ask, draw: int
 ) -> Answer:
-    """A base model's answer. What the first request used of the tokens is not there for the second."""
+    """A base model's answer.
+
+    What the first request used of the tokens is not there for the second.
+    """
     first, context = await _first(prompt, tag, sampling, ask, draw)
     left = (
         None

@@ -37,26 +37,26 @@ def at(values: Sequence[Any], place: int) -> Any:
 
 def prompt_of(row: Mapping[str, Any]) -> tuple[Message, ...]:
     """The conversation that was sent, its images left out."""
-    made = []
-    for one in map(mapping, listed(row.get("conversations"))):
-        content = one.get("content")
+    messages = []
+    for message in map(mapping, listed(row.get("conversations"))):
+        content = message.get("content")
         if isinstance(content, list):
             content = "".join(str(mapping(part).get("text") or "") for part in content)
-        if isinstance(content, str) and one.get("role") in ROLES:
-            made.append(Message(one["role"], content))
-    return tuple(made)
+        if isinstance(content, str) and message.get("role") in ROLES:
+            messages.append(Message(message["role"], content))
+    return tuple(messages)
 
 
 def entries(row: Mapping[str, Any], key: str) -> list[Any]:
     """What a column has of each turn; one value is that of a list of one."""
-    found = row.get(key)
-    return found if isinstance(found, list) else [] if found is None else [found]
+    column = row.get(key)
+    return column if isinstance(column, list) else [] if column is None else [column]
 
 
 def answer_of(row: Mapping[str, Any]) -> Answer | Failure:
     """The reply of each turn; a failure where a turn has an error or no reply."""
     texts = entries(row, "responses")
-    errors = [one for one in entries(row, "errors") if one]
+    errors = [error for error in entries(row, "errors") if error]
     if errors or not texts or None in texts:
         why = mask_message(str(errors[0])) if errors else "The record has no reply."
         return Failure("request failed", "model", why)
@@ -66,15 +66,15 @@ def answer_of(row: Mapping[str, Any]) -> Answer | Failure:
         usage = {
             ours: int(number(counts.get(theirs)) or 0) for theirs, ours in USAGE.items()
         }
-        said: Any = {
+        reply: Any = {
             ours: _text(at(entries(row, theirs), turn))
             for theirs, ours in REPLY.items()
         }
-        responses.append(Response(**said, usage=Usage(**usage)))
+        responses.append(Response(**reply, usage=Usage(**usage)))
     likelihoods = tuple(
-        float(one)
-        for one in entries(row, "cumulative_logprobs")
-        if number(one) is not None
+        float(likelihood)
+        for likelihood in entries(row, "cumulative_logprobs")
+        if number(likelihood) is not None
     )
     last = separate_reasoning(responses[-1])
     return Answer(
@@ -96,19 +96,27 @@ def score_of(row: Mapping[str, Any], metric: str) -> Score | Failure:
     """What SEA-HELM wrote as the row's individual score, the mean of its turns where it has
     several.
     """
-    found = row.get("individual_scores")
-    said = row.get("cleaned_responses")
+    individual = row.get("individual_scores")
+    cleaned = row.get("cleaned_responses")
     parts: dict[str, float] = {}
-    for key, one in (found if isinstance(found, Mapping) else {metric: found}).items():
+    for key, turn_scores in (
+        individual if isinstance(individual, Mapping) else {metric: individual}
+    ).items():
         turns = [
-            float(each) if isinstance(each, bool) else number(each)
-            for each in (one if isinstance(one, list) else [one])
+            float(turn_score) if isinstance(turn_score, bool) else number(turn_score)
+            for turn_score in (
+                turn_scores if isinstance(turn_scores, list) else [turn_scores]
+            )
         ]
-        if known := [each for each in turns if each is not None and abs(each) < _MOST]:
-            parts[str(key)] = sum(known) / len(known)
+        if turn_numbers := [
+            turn_number
+            for turn_number in turns
+            if turn_number is not None and abs(turn_number) < _MOST
+        ]:
+            parts[str(key)] = sum(turn_numbers) / len(turn_numbers)
     if not parts:
         return Failure("no score", "scorer", "The record has no score of the row.")
     value = parts.get(metric, next(iter(parts.values())))
     return Score(
-        value, "", said if isinstance(said, str) else "", {metric: value, **parts}
+        value, "", cleaned if isinstance(cleaned, str) else "", {metric: value, **parts}
     )

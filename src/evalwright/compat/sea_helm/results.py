@@ -38,10 +38,12 @@ PARTS = ("configs", "results", "inferences")
 _RUN = re.compile(r"run_(\d{1,6})")
 _STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?")
 _ADDED = frozenset({
-    "cleaned_responses", "conversations", "cumulative_logprobs", "custom_ids", "error_reports", "errors", "final_judgement",
-    "final_scores", "finish_reasons", "function_calls", "individual_scores", "lang_normalized_result", "linguistic_phenomenon", "logprobs",
-    "metric_errors", "overall_score", "reasoning_contents", "response_tokens", "responses", "result", "score", "stop_reasons",
-    "subcategory", "token_usages", "tokenized_prompts", "tool_calls",
+    "cleaned_responses", "conversations", "cumulative_logprobs", "custom_ids",
+    "error_reports", "errors", "final_judgement", "final_scores", "finish_reasons",
+    "function_calls", "individual_scores", "lang_normalized_result",
+    "linguistic_phenomenon", "logprobs", "metric_errors", "overall_score",
+    "reasoning_contents", "response_tokens", "responses", "result", "score",
+    "stop_reasons", "subcategory", "token_usages", "tokenized_prompts", "tool_calls",
 })  # fmt: skip
 """Columns that SEA-HELM puts beside those of a row."""
 _LONGEST_NAME = 100
@@ -63,8 +65,11 @@ class NumberedRun:
     @cached_property
     def dated(self) -> Sequence[list[Path]]:
         """Files of configuration, and of results, in the order of the times in their names."""
-        found = [self.folder.glob(one) for one in ("configs/*.yaml", "results/*.json")]
-        return [sorted(filter(self._has, paths), key=_place) for paths in found]
+        matching = [
+            self.folder.glob(pattern)
+            for pattern in ("configs/*.yaml", "results/*.json")
+        ]
+        return [sorted(filter(self._has, paths), key=_place) for paths in matching]
 
     def _has(self, path: Path) -> bool:
         """Whether there is such a file. Raises RunError for a link out of the folder."""
@@ -78,14 +83,17 @@ class NumberedRun:
 
         Raises RunError.
         """
-        found = [_config(path) for path in self.dated[0]]
-        if not found:
+        configs = [_config(path) for path in self.dated[0]]
+        if not configs:
             raise RunError(
                 f"'{self.folder}' has no configs/*.yaml, so nothing is known of its"
                 " tasks."
             )
         names = sorted(
-            {str(mapping(one.get("run_args")).get("model_name")) for one in found}
+            {
+                str(mapping(config.get("run_args")).get("model_name"))
+                for config in configs
+            }
         )
         if len(names) > 1:
             raise RunError(
@@ -94,9 +102,11 @@ class NumberedRun:
                 " so it cannot be told whose answers they are."
             )
         return {
-            **found[-1],
+            **configs[-1],
             "tasks": {
-                name: task for one in found for name, task in one["tasks"].items()
+                name: task
+                for config in configs
+                for name, task in config["tasks"].items()
             },
         }
 
@@ -112,7 +122,9 @@ class NumberedRun:
 
     @property
     def scoring(self) -> str:
-        """By which arithmetic its numbers were made: "corrected" where an export of ours says so."""
+        """By which arithmetic its numbers were made: "corrected" where an export of ours says
+        so.
+        """
         return str(mapping(self.config.get("run_env")).get("scoring") or "published")
 
     @property
@@ -139,24 +151,24 @@ class NumberedRun:
 
     @cached_property
     def _results(self) -> list[Mapping[str, Any]]:
-        found = []
+        results = []
         for path in self.dated[1]:
             with opened(path) as file:
-                found.append(parsed(file.read(), str(path)))
-            if not isinstance(found[-1], dict):
+                results.append(parsed(file.read(), str(path)))
+            if not isinstance(results[-1], dict):
                 raise RunError(
                     f"{path} is not a mapping of languages: SEA-HELM did not write it."
                 )
-        return found
+        return results
 
     def numbers(self, name: str, language: str) -> Mapping[str, Any]:
         """What its latest results say of a task; empty where they say nothing. Raises RunError."""
-        found: Mapping[str, Any] = {}
+        numbers: Mapping[str, Any] = {}
         for here in self._results:
             for key in (language, self.config["tasks"][name]["competency"], name):
                 here = mapping(here.get(key))
-            found = here or found
-        return found
+            numbers = here or numbers
+        return numbers
 
     def total(self) -> float | None:
         """The number over everything of its last results."""
@@ -187,15 +199,15 @@ class NumberedRun:
                 {key: row[key] for key in row if key not in _UNUSED}
                 for _, _, row in read_rows(path)
             ]
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for path in takewhile(
             self._has, (self.file(name, language, turn) for turn in count(1))
         ):
             for place, (_, _, row) in enumerate(read_rows(path)):
-                found += [{}] if place == len(found) else []
+                rows += [{}] if place == len(rows) else []
                 for key in (*REPLY, "errors", "token_usages"):
-                    found[place].setdefault(key, []).append(row.get(key))
-        return found
+                    rows[place].setdefault(key, []).append(row.get(key))
+        return rows
 
     @property
     def files(self) -> list[Path]:
@@ -208,8 +220,8 @@ class NumberedRun:
 
 def _config(path: Path) -> Mapping[str, Any]:
     try:
-        found: Mapping[str, Any] = plain(read_document(path, "configuration").value)
-        if not isinstance(tasks := found.get("tasks"), Mapping):
+        config: Mapping[str, Any] = plain(read_document(path, "configuration").value)
+        if not isinstance(tasks := config.get("tasks"), Mapping):
             raise TaskError(
                 f"{path} has no mapping of tasks: SEA-HELM did not write it."
             )
@@ -220,7 +232,7 @@ def _config(path: Path) -> Mapping[str, Any]:
         check_names(
             path, name, task.get("aggregation_group") or name, *task["languages"]
         )
-    return found
+    return config
 
 
 def check_names(where: Path, *names: Any) -> None:
@@ -293,19 +305,19 @@ def find_runs(path: Path) -> list[list[NumberedRun]]:
         raise nothing_at(
             path, "Name a results folder of SEA-HELM, or the folder of one model in it."
         )
-    found: dict[tuple[Path, str], list[NumberedRun]] = {}
+    runs_by_model: dict[tuple[Path, str], list[NumberedRun]] = {}
     for run in map(NumberedRun, _folders(path)):
         try:
             model = run.model
         except RunError:  # said when the run is read
             model = str(run.folder)
-        found.setdefault((run.folder.parent, model), []).append(run)
-    if not found:
+        runs_by_model.setdefault((run.folder.parent, model), []).append(run)
+    if not runs_by_model:
         raise RunError(
             f"'{path}' has no results of SEA-HELM: no folder run_0 with configs,"
             " results and inferences."
         )
-    return [sorted(runs, key=lambda run: run.number) for runs in found.values()]
+    return [sorted(runs, key=lambda run: run.number) for runs in runs_by_model.values()]
 
 
 def check_one_scoring(runs: Sequence[NumberedRun]) -> None:
@@ -328,8 +340,8 @@ def check_one_scoring(runs: Sequence[NumberedRun]) -> None:
 
 def _place(path: Path) -> tuple[str, str]:
     """The time in a file's name, and the name."""
-    found = _STAMP.search(path.name)
-    return found[0] if found else "", path.name
+    stamp = _STAMP.search(path.name)
+    return stamp[0] if stamp else "", path.name
 
 
 # -- what its integrity notebook looks for, in every line instead of the first ---------
@@ -341,27 +353,30 @@ def check_folder(path: Path, settings: Mapping[str, Any]) -> list[Checked]:
     """
     tree = tree_of(settings["task_root"]) if settings.get("task_root") else None
     return [
-        _checked(run, several, tree, path)
-        for several in find_runs(path)
-        for run in several
+        _checked(run, model_runs, tree, path)
+        for model_runs in find_runs(path)
+        for run in model_runs
     ]
 
 
 def _checked(
-    run: NumberedRun, several: list[NumberedRun], tree: Tree | None, path: Path
+    run: NumberedRun, model_runs: list[NumberedRun], tree: Tree | None, path: Path
 ) -> Checked:
     name = str(run.folder.relative_to(path)) if run.folder != path else run.folder.name
     problems: dict[str, dict[str, str]] = {}
     try:
         pairs = list(run.pairs())
         for pair in pairs:
-            what, why = _problem(run, several, tree, pair)
+            what, why = _problem(run, model_runs, tree, pair)
             if what:
                 problems.setdefault(what, {})["/".join(pair)] = why
     except RunError as error:
         return Checked(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
-    said = [*in_words(problems), *([] if run.dated[1] else ["no results/*.json"])]
-    whole = len(pairs) - sum(map(len, problems.values()))
+    problems_found = [
+        *in_words(problems),
+        *([] if run.dated[1] else ["no results/*.json"]),
+    ]
+    n_complete = len(pairs) - sum(map(len, problems.values()))
     notes = (
         ()
         if tree
@@ -372,12 +387,14 @@ def _checked(
             ),
         )
     )
-    return Checked(name, run.model, whole, len(pairs), tuple(said), notes)
+    return Checked(
+        name, run.model, n_complete, len(pairs), tuple(problems_found), notes
+    )
 
 
 def _problem(
     run: NumberedRun,
-    several: list[NumberedRun],
+    model_runs: list[NumberedRun],
     tree: Tree | None,
     pair: tuple[str, str],
 ) -> tuple[str, str]:
@@ -389,7 +406,14 @@ def _problem(
         return "tasks missing", ""
     rows = run.rows(*pair)
     most = max(
-        [len(rows), *(one.lines(*pair) for one in several if pair in set(one.pairs()))]
+        [
+            len(rows),
+            *(
+                model_run.lines(*pair)
+                for model_run in model_runs
+                if pair in set(model_run.pairs())
+            ),
+        ]
     )
     if len(rows) < most:
         return "samples missing", f"{most - len(rows):,} of {most:,}"
@@ -407,8 +431,10 @@ def _problem(
         return "", ""
     if task not in tree.tasks or language not in tree.languages(task):
         return "not of today", "no such task"
-    told = (run.config["tasks"][task], tree.tasks[task])
-    then, today = (str(mapping(one.get("metadata")).get("version")) for one in told)
+    configs = (run.config["tasks"][task], tree.tasks[task])
+    then, today = (
+        str(mapping(config.get("metadata")).get("version")) for config in configs
+    )
     return (
         ("not of today", f"version {then}, now {today}") if then != today else ("", "")
     )

@@ -64,7 +64,9 @@ _ABSENT = object()
 
 
 class Loader(SimpleNamespace):
-    """An entry of the table, as its first lines explain, with what they say where it says nothing."""
+    """An entry of the table, as its first lines explain, with what they say where it says
+    nothing.
+    """
 
     def facts(self, task: SeaTask) -> dict[str, Any]:
         """What templates know of a task; part: what its name says of the part of the data."""
@@ -88,30 +90,32 @@ class Loader(SimpleNamespace):
         if not self.id:
             names = {self.renamed: "label"}
             return lambda raw, index: {
-                names.get(key, key): one for key, one in raw.items() if key != "place"
+                names.get(key, key): column
+                for key, column in raw.items()
+                if key != "place"
             }
         facts = self.facts(task)
         added = [_options(self, len(raws))] if self.shuffled else []
         added += [_ADDED[self.adds](task, raws, fetch)] if self.adds else []
 
         def make(raw: Raw, index: int) -> Row:
-            whole = {**raw, **{name: _literal(raw[name]) for name in self.literals}}
+            full_row = {**raw, **{name: _literal(raw[name]) for name in self.literals}}
             for more in added:
-                whole |= more(raw, index)
-            return self._row(whole, {**facts, "index": index})
+                full_row |= more(raw, index)
+            return self._row(full_row, {**facts, "index": index})
 
         return make
 
     def _row(self, raw: Raw, facts: Mapping[str, Any]) -> dict[str, Any]:
-        known = {**raw, **facts}
+        context = {**raw, **facts}
 
         def cell(text: str, otherwise: Any = _ABSENT) -> Any:
             """otherwise: what a column is that is not there; without it there is none only where
             the cell says that it may be so.
             """
             if templates.is_template(text):
-                found = templates.native(text)(known)
-                return _ABSENT if found is None else found
+                rendered = templates.native(text)(context)
+                return _ABSENT if rendered is None else rendered
             column = text.removeprefix("?")
             return (
                 raw[text]
@@ -122,13 +126,17 @@ class Loader(SimpleNamespace):
         def filled(
             cells: Mapping[str, str], otherwise: Any = _ABSENT
         ) -> dict[str, Any]:
-            found = ((name, cell(text, otherwise)) for name, text in cells.items())
-            return {name: value for name, value in found if value is not _ABSENT}
+            rendered_cells = (
+                (name, cell(text, otherwise)) for name, text in cells.items()
+            )
+            return {
+                name: value for name, value in rendered_cells if value is not _ABSENT
+            }
 
         about = (
             self.metadata
             if isinstance(self.metadata, Mapping)
-            else {one: one for one in self.metadata}
+            else {column: column for column in self.metadata}
         )
         row: dict[str, Any] = {
             **filled({"id": self.id}),
@@ -139,9 +147,9 @@ class Loader(SimpleNamespace):
         }
         if self.images:
             row["images"] = [
-                one
+                image
                 for name in self.images
-                for one in _images(cell(name, None), name[0] == "?")
+                for image in _images(cell(name, None), name[0] == "?")
             ]
         return row
 
@@ -161,7 +169,7 @@ def _images(value: Any, optional: bool) -> list[str]:
     image.
     """
     if isinstance(value, list):
-        return [one for each in value for one in _images(each, optional)]
+        return [image for element in value for image in _images(element, optional)]
     data = value.get("bytes") if isinstance(value, Mapping) else None
     text = (
         base64.b64encode(data).decode() if isinstance(data, bytes) else str(data or "")
@@ -202,9 +210,9 @@ def _world_cuisine(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
     kinds = [raw["prompt_type"] for raw in raws]
     places: list[int] = []
     for kind in dict.fromkeys(kinds):
-        own = [0, 1, 2, 3, 4] * (kinds.count(kind) // 5)
-        generator.shuffle(own)
-        places += own
+        kind_places = [0, 1, 2, 3, 4] * (kinds.count(kind) // 5)
+        generator.shuffle(kind_places)
+        places += kind_places
 
     def added(raw: Raw, index: int) -> Mapping[str, Any]:
         options = list(raw["options"])
@@ -251,7 +259,8 @@ def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
         fetch("extracted_text/AA-LCR_extracted-text.zip"), metadata_encoding="utf-8"
     )
     parts = {
-        unicodedata.normalize("NFC", one.filename): one for one in archive.infolist()
+        unicodedata.normalize("NFC", entry.filename): entry
+        for entry in archive.infolist()
     }
 
     def added(raw: Raw, index: int) -> Mapping[str, Any]:
@@ -274,11 +283,11 @@ def _aa_lcr(task: SeaTask, raws: Sequence[Raw], fetch: Fetch) -> Added:
 
 
 def _erqa(raw: Raw, index: int) -> Mapping[str, Any]:
-    asked = (
+    instruction = (
         " Please answer directly with only the letter of the correct option and nothing"
         " else."
     )
-    text = raw["question"].removesuffix(asked).replace(" Choices:", "\nChoices:")
+    text = raw["question"].removesuffix(instruction).replace(" Choices:", "\nChoices:")
     return {"lines": re.sub(" (A|B|C|D). ", r"\n\1.  ", text)}
 
 
@@ -341,10 +350,10 @@ class Table(Sequence[Any]):
         self._places = list[int]()
         for place, (row, _, where, use) in enumerate(islice(self._rows.scan(), first)):
             try:
-                wanted = keep is None or keep(row)
+                is_kept = keep is None or keep(row)
             except TemplateError as error:
                 raise DatasetError(f"{where}: {error}.") from None
-            if wanted:
+            if is_kept:
                 use()
                 self._places.append(place)
         self.order: Sequence[int] = range(len(self._rows))
@@ -356,8 +365,8 @@ class Table(Sequence[Any]):
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         place = range(len(self))[index]
-        kept = self.order[place]
-        raw = {**self._rows[kept], "place": self._places[kept]}
+        row_index = self.order[place]
+        raw = {**self._rows[row_index], "place": self._places[row_index]}
         if self.make is None:
             return raw
         try:
@@ -376,24 +385,26 @@ class Table(Sequence[Any]):
             what = (
                 f"the row of '{self._task.name}' ({self._task.language}) cannot be used"
             )
-            raise DatasetError(f"{self._rows.where(kept)}: {what}: {wrong}.")
+            raise DatasetError(f"{self._rows.where(row_index)}: {what}: {wrong}.")
         return row
 
 
 def wrong_with(task: SeaTask, row: Row) -> str:
     """Why a row cannot be asked, "" where it can. Raises TaskError for the task's template."""
-    told = row.get("conversations")
+    conversations = row.get("conversations")
     if not (turns := _turns(row)):
         return "it has no list of mappings at `prompts`"
     if not isinstance(row.get("metadata") or {}, Mapping):
         return f"it has {kind_of(row['metadata'])} at `metadata`, not a mapping"
-    if isinstance(told, list):
-        whole = [
-            one
-            for one in told
-            if isinstance(one, Mapping) and one.get("content") is not None
+    if isinstance(conversations, list):
+        messages = [
+            message
+            for message in conversations
+            if isinstance(message, Mapping) and message.get("content") is not None
         ]
-        if len(whole) < len(told) or not any(one.get("role") in ROLES for one in whole):
+        if len(messages) < len(conversations) or not any(
+            message.get("role") in ROLES for message in messages
+        ):
             return "it has no messages with a `role` and a `content` at `conversations`"
         return ""
     if len(turns) > _MOST_TURNS:
@@ -492,23 +503,25 @@ def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
     if loader.local or (examples and loader.local_examples):
         table = Table(task, [rows_of(local_file(task, named))], first=first)
         make = (LOCAL if loader.local_examples else loader).maker(task, (), fetch)
-        table.make = _whole(table, make) if task.published else make
+        table.make = _with_all_placeholders(table, make) if task.published else make
         return table
     facts = loader.facts(task)
-    wanted = templates.condition(loader.keep or "true")
-    keep = (lambda row: wanted({**row, **facts})) if loader.keep else None
+    condition = templates.condition(loader.keep or "true")
+    keep = (lambda row: condition({**row, **facts})) if loader.keep else None
     table = Table(task, _fetched(task, loader, named, examples), keep, first)
     if examples and loader.chosen:
         table.order = [
-            one for one in loader.chosen.get(facts["part"], ()) if one < len(table)
+            row_index
+            for row_index in loader.chosen.get(facts["part"], ())
+            if row_index < len(table)
         ]
     elif loader.kinds:
         kinds = [raw.get("prompt_type") for raw in table]
         table.order = [
-            one
+            row_index
             for kind in loader.kinds[facts["part"]]
-            for one, own in enumerate(kinds)
-            if own == kind
+            for row_index, row_kind in enumerate(kinds)
+            if row_kind == kind
         ]
     table.make = loader.maker(task, table, fetch)
     return table
@@ -520,15 +533,18 @@ def _fetched(
     """The files of a data set of the hub. Raises OutOfReach, TaskError."""
     try:
         if loader.files:
-            wanted = loader.files.get(task.name, ())
+            file_names = loader.files.get(task.name, ())
             return [
                 file_source(hub_file(named, name), f"{named} ({name})")
-                for name in wanted
+                for name in file_names
             ]
-        known = loader.facts(task)
+        facts = loader.facts(task)
         config, split = (
-            str(templates.text(one)(known))
-            for one in (loader.config, loader.examples if examples else loader.split)
+            str(templates.text(template)(facts))
+            for template in (
+                loader.config,
+                loader.examples if examples else loader.split,
+            )
         )
         return [
             file_source(
@@ -539,17 +555,19 @@ def _fetched(
         raise OutOfReach(str(error)) from None
 
 
-def _whole(table: Table, make: Callable[[Raw, int], Row]) -> Callable[[Raw, int], Row]:
+def _with_all_placeholders(
+    table: Table, make: Callable[[Raw, int], Row]
+) -> Callable[[Raw, int], Row]:
     """As published, a placeholder that only other rows of the file have is null: SEA-HELM makes a
     table of it, and sends "None".
     """
     empty = {name: None for raw in table for turn in _turns(raw) for name in turn}
 
-    def made(raw: Raw, index: int) -> Row:
+    def make_full(raw: Raw, index: int) -> Row:
         row = make(raw, index)
         return {**row, "prompts": [{**empty, **turn} for turn in _turns(row)]}
 
-    return made
+    return make_full
 
 
 def _turns(row: Row) -> list[Mapping[str, Any]]:
@@ -557,7 +575,7 @@ def _turns(row: Row) -> list[Mapping[str, Any]]:
     turns = row.get("prompts")
     return (
         turns
-        if isinstance(turns, list) and all(isinstance(one, Mapping) for one in turns)
+        if isinstance(turns, list) and all(isinstance(turn, Mapping) for turn in turns)
         else []
     )
 

@@ -71,20 +71,20 @@ def search(pattern: str, text: str, ignore_case: bool = False) -> str:
         pattern = pattern.removeprefix(_GAP[:-1]) if pattern.endswith(")+") else pattern
     plain = _PLAIN.fullmatch(tag + labels.rstrip("()*+").replace("|", "")) is not None
     if plain and not tag[-1:].isspace() and tag[-1:] not in ("*", "`"):
-        found = _found(pattern, text, ignore_case)
+        match = _first_match(pattern, text, ignore_case)
     else:
         try:
-            found = bounded.call(
-                _found, pattern, text, ignore_case, seconds=_SECONDS, key=pattern
+            match = bounded.call(
+                _first_match, pattern, text, ignore_case, seconds=_SECONDS, key=pattern
             )
         except bounded.LimitExceeded as error:
             raise ScoringError(
                 f"The pattern of the answer tag was given up: {error}."
             ) from None
-    return (text if found is None else found).strip()
+    return (text if match is None else match).strip()
 
 
-def _found(pattern: str, text: str, ignore_case: bool) -> str | None:
+def _first_match(pattern: str, text: str, ignore_case: bool) -> str | None:
     with suppress(re.error, IndexError, RecursionError, OverflowError):
         if match := re.search(pattern, text, re.IGNORECASE if ignore_case else 0):
             return match[1]
@@ -92,7 +92,9 @@ def _found(pattern: str, text: str, ignore_case: bool) -> str | None:
 
 
 def plain(text: str) -> str:
-    """Lower case, without ASCII punctuation and spaces at both ends, white space as single spaces."""
+    """Lower case, without ASCII punctuation and spaces at both ends, white space as single
+    spaces.
+    """
     return " ".join(text.lower().strip(_STRIPPED).split())
 
 
@@ -130,7 +132,7 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
         raise NotScoredHere(f"The task '{task.name}' {entry['refused']}")
     family: type[Scoring] = resolve_name(f"{__package__}.{entry['family']}")
     try:
-        return family(task, rows, entry).made()
+        return family(task, rows, entry).scorers_and_metrics()
     except (
         LookupError,
         TypeError,
@@ -165,8 +167,13 @@ def scoring_without_data(task: SeaTask) -> Made:
     )
     metrics = [MetricSpec(task.metric, "accuracy", SCORER)]
     with suppress(UsageError):
-        (own,), published = scoring_of(task, ())
-        scorer = replace(scorer, options=own.options, roles=own.roles, able=own.able)
+        (own_scorer,), published = scoring_of(task, ())
+        scorer = replace(
+            scorer,
+            options=own_scorer.options,
+            roles=own_scorer.roles,
+            able=own_scorer.able,
+        )
         metrics = published if task.published else metrics
     if task.published and metrics[0].function is None:
         metrics = published_metrics([task.metric], failed_as_published)
@@ -202,7 +209,9 @@ class SeaHelmRaised(RequestFailed):
 
     @classmethod
     def why_in(cls, reason: str) -> str:
-        """What is raised by a reason of a column ("kind: message"); "" where it is another failure."""
+        """What is raised by a reason of a column ("kind: message"); "" where it is another
+        failure.
+        """
         kind, _, message = reason.partition(": ")
         is_raised = kind == cls.kind and message.startswith(cls._BEFORE)
         return (
@@ -272,7 +281,7 @@ class Scoring:
         return row
 
     @staticmethod
-    def each(column: Column, name: str) -> list[float]:
+    def part_values(column: Column, name: str) -> list[float]:
         """A part of the scores."""
         return [float(value) for value in column.parts[name]]
 
@@ -285,18 +294,21 @@ class Scoring:
         """What a family needs beyond this. Raises UsageError for a task that it cannot score."""
 
     def more(self, column: Column) -> Numbers:
-        """The published numbers that are neither means nor sums, of one draw. Raises SeaHelmRaised."""
+        """The published numbers that are neither means nor sums, of one draw.
+
+        Raises SeaHelmRaised.
+        """
         return {}
 
     def corrected_metrics(self) -> list[MetricSpec]:
         """The corrected metrics, that of the task first."""
-        shown = [
-            self.metric(label, "part-mean", part=one)
-            for label, one in self.shown.items()
+        others = [
+            self.metric(label, "part-mean", part=part_name)
+            for label, part_name in self.shown.items()
         ]
-        return [self.metric(self.task.metric, "accuracy"), *shown]
+        return [self.metric(self.task.metric, "accuracy"), *others]
 
-    def made(self) -> Made:
+    def scorers_and_metrics(self) -> Made:
         """The scorer and the metrics."""
         published = self.task.published
         options = self.options | (
@@ -314,12 +326,12 @@ class Scoring:
     def score(self, sample: Sample, answer: Answer) -> Scored:
         """The scorer."""
         if not self.task.published:
-            found = self.corrected(sample, answer)
-            if isinstance(found, Score):
+            scored = self.corrected(sample, answer)
+            if isinstance(scored, Score):
                 return replace(
-                    found, parts={self.task.metric: found.value, **found.parts}
+                    scored, parts={self.task.metric: scored.value, **scored.parts}
                 )
-            return found
+            return scored
         return self.published(self.row_of(sample), self.text(answer))
 
     def text(self, answer: Answer) -> str:
@@ -332,7 +344,7 @@ class Scoring:
             return answer.responses[0].text
         return written_in_two(answer.responses, self.task.answer_tag)
 
-    def said(self, answer: Answer) -> str:
+    def extract_answer(self, answer: Answer) -> str:
         """What a response gives as its answer; of two phases the second begins behind the tag."""
         if self.task.base and len(answer.responses) > 1:
             return answer.text.strip()
@@ -360,10 +372,10 @@ class Scoring:
 
     def groups(self, column: Column, key: str) -> dict[str, list[int]]:
         """The places of a column's items by group."""
-        found: dict[str, list[int]] = {}
-        for place, code in enumerate(self.each(column, key)):
-            found.setdefault(self.by[key][int(code)], []).append(place)
-        return found
+        places_by_group: dict[str, list[int]] = {}
+        for place, code in enumerate(self.part_values(column, key)):
+            places_by_group.setdefault(self.by[key][int(code)], []).append(place)
+        return places_by_group
 
     # -- published numbers
     # ----------------------------------------------------------------------------------------------
@@ -372,29 +384,31 @@ class Scoring:
         n = len(column.values)
         lost = column.n_missing
         try:
-            return as_published(self._found(column).get(name, math.nan), n, lost)
+            return as_published(
+                self._published_numbers(column).get(name, math.nan), n, lost
+            )
         except SeaHelmRaised as error:
             zero = name == self.task.metric and self.options["scoring"] == "published"
-            said = (
+            reason = (
                 f"{'failed, published as 0' if zero else 'no number'}: SEA-HELM's code"
                 f" raises {error.why}"
             )
-            return as_published(0.0 if zero else math.nan, 0, n + lost, said)
+            return as_published(0.0 if zero else math.nan, 0, n + lost, reason)
 
-    def _found(self, column: Column) -> Numbers:
+    def _published_numbers(self, column: Column) -> Numbers:
         raised = self.raised(column)
         if raised or not len(column.values):
             raise SeaHelmRaised(
                 raised or "an error, or no answer came: see the failures"
             )
         if self not in column.memory:
-            runs = [self._numbers(one) for one in _draws(column)]
+            runs = [self._numbers(draw_column) for draw_column in _draws(column)]
             shared = [name for name in runs[0] if all(name in run for run in runs)]
             column.memory[self] = {
                 name: mean([float(run[name]) for run in runs]) for name in shared
             }
-        found: Numbers = column.memory[self]
-        return found
+        numbers: Numbers = column.memory[self]
+        return numbers
 
     def raised(self, column: Column) -> str:
         """What SEA-HELM's code raises on one of the rows, which ends the task there; "" where it
@@ -405,13 +419,16 @@ class Scoring:
         )
 
     def _numbers(self, column: Column) -> Numbers:
-        found = {
-            name: factor * mean(self.each(column, of))
+        numbers = {
+            name: factor * mean(self.part_values(column, of))
             for name, (factor, of) in self.means.items()
         }
         return (
-            found
-            | {name: sum(self.each(column, of)) for name, of in self.sums.items()}
+            numbers
+            | {
+                name: sum(self.part_values(column, of))
+                for name, of in self.sums.items()
+            }
             | self.more(column)
         )
 
@@ -445,31 +462,36 @@ def as_published(value: float, n: int, lost: int, method: str = "") -> Estimate:
     """
     from evalwright.statistics import Estimate
 
-    known = (
+    default_method = (
         "no interval (as published)"
         if value == value
         else "no number: SEA-HELM has none here"
     )
-    return replace(Estimate.none(method or known, lost, n=n), value=value)
+    return replace(Estimate.none(method or default_method, lost, n=n), value=value)
 
 
 def _draws(column: Column) -> list[Column]:
     """The column of each draw alone, without the items that it lacks."""
     if column.draws is None:
         return [column]
-    found = []
+    columns = []
     for draw, values in enumerate(column.draws.T):
         there = values == values
         if there.any():
-            parts = {name: own[there, draw] for name, own in column.part_draws.items()}
+            parts = {
+                name: part_draws[there, draw]
+                for name, part_draws in column.part_draws.items()
+            }
             items = [
-                own[draw]
-                for own, kept in zip(column.item_draws, there, strict=False)
-                if kept
+                draws_of_item[draw]
+                for draws_of_item, is_there in zip(
+                    column.item_draws, there, strict=False
+                )
+                if is_there
             ]
-            found.append(
+            columns.append(
                 replace(
                     column, values=values[there], parts=parts, items=items, draws=None
                 )
             )
-    return found
+    return columns

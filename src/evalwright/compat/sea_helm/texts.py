@@ -76,35 +76,43 @@ class Answers(Scoring):
 
     def published(self, row: Row, text: str) -> Score:
         language = self.task.language
-        said = search(self.task.answer_tag + LINE, text)
-        wanted = list(row["label"])
-        references = wanted[:1] if language in published_words.LIBRARIES else wanted
-        given, *targets = (
-            published_words.answer_words(one, language) for one in (said, *references)
+        extracted = search(self.task.answer_tag + LINE, text)
+        references_of_row = list(row["label"])
+        references = (
+            references_of_row[:1]
+            if language in published_words.LIBRARIES
+            else references_of_row
+        )
+        answer_tokens, *targets = (
+            published_words.answer_words(phrase, language)
+            for phrase in (extracted, *references)
         )
         f1 = max(
-            overlap(given, target)[0] if given and target else 0.0 for target in targets
+            overlap(answer_tokens, target)[0] if answer_tokens and target else 0.0
+            for target in targets
         )
-        found = float(wanted[0].lower().strip(".") in said.lower().strip("."))
+        contains_target = float(
+            references_of_row[0].lower().strip(".") in extracted.lower().strip(".")
+        )
         parts = {
             self.part: f1,
-            "exact": float(given in targets),
-            "found": found,
-            "empty": float(not said),
+            "exact": float(answer_tokens in targets),
+            "found": contains_target,
+            "empty": float(not extracted),
         }
-        return Score(f1, "", said, parts)
+        return Score(f1, "", extracted, parts)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        said = self.said(answer)
+        extracted = self.extract_answer(answer)
         language = self.task.language
-        found = self._f1(sample, replace(answer, text=said))
-        given = words(said, language)
-        assert isinstance(found, Score)
+        scored = self._f1(sample, replace(answer, text=extracted))
+        answer_tokens = words(extracted, language)
+        assert isinstance(scored, Score)
         exact = float(
-            any(given == words(target, language) for target in sample.targets)
+            any(answer_tokens == words(target, language) for target in sample.targets)
         )
         return replace(
-            found, explanation=said, parts={"exact_match": exact, **found.parts}
+            scored, explanation=extracted, parts={"exact_match": exact, **scored.parts}
         )
 
 
@@ -117,21 +125,26 @@ class _WithChrf(Scoring):
             require(what=f"chrF++ of the task '{self.task.name}'")
             self.names += ("chrf_score", "normalized_chrf_score")
 
-    def counts(self, said: str, targets: tuple[str, ...]) -> dict[str, float]:
+    def counts(self, translation: str, targets: tuple[str, ...]) -> dict[str, float]:
         """What chrF++ is made of."""
         return (
-            dict(zip(PARTS[_CHRF], statistics(_CHRF, said, targets), strict=True))
+            dict(
+                zip(PARTS[_CHRF], statistics(_CHRF, translation, targets), strict=True)
+            )
             if self._chrf
             else {}
         )
 
     def published(self, row: Row, text: str) -> Score:
-        said = search(self.task.answer_tag + LINE, text)
+        extracted = search(self.task.answer_tag + LINE, text)
         return Score(
             0.0,
             "",
-            said,
-            {"empty": float(not said), **self.counts(said, (str(row["label"]),))},
+            extracted,
+            {
+                "empty": float(not extracted),
+                **self.counts(extracted, (str(row["label"]),)),
+            },
         )
 
     def more(self, column: Column) -> Numbers:
@@ -168,28 +181,28 @@ class Summaries(_WithChrf):
             )
 
     def published(self, row: Row, text: str) -> Score:
-        found = super().published(row, text)
-        texts = (str(row["label"]), found.explanation)
-        wanted, given = (
-            published_words.rouge_words(one, self.task.language) for one in texts
+        scored = super().published(row, text)
+        texts = (str(row["label"]), scored.explanation)
+        target_tokens, answer_tokens = (
+            published_words.rouge_words(phrase, self.task.language) for phrase in texts
         )
-        f1, precision, recall = f1_of_subsequence(wanted, given)
+        f1, precision, recall = f1_of_subsequence(target_tokens, answer_tokens)
         parts = {
             self.part: 100 * f1,
             "precision": precision,
             "recall": recall,
             "f1": f1,
         }
-        return replace(found, value=100 * f1, parts={**parts, **found.parts})
+        return replace(scored, value=100 * f1, parts={**parts, **scored.parts})
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        said = self.said(answer)
-        found = self._scorer(sample, replace(answer, text=said))
-        assert isinstance(found, Score)
+        extracted = self.extract_answer(answer)
+        scored = self._scorer(sample, replace(answer, text=extracted))
+        assert isinstance(scored, Score)
         return replace(
-            found,
-            explanation=said,
-            parts={**found.parts, **self.counts(said, sample.targets)},
+            scored,
+            explanation=extracted,
+            parts={**scored.parts, **self.counts(extracted, sample.targets)},
         )
 
     def more(self, column: Column) -> Numbers:
@@ -236,63 +249,68 @@ class Translations(_WithChrf):
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         import numpy as np
 
-        said = self.said(answer)
-        counts = self.counts(said, sample.targets)
+        extracted = self.extract_answer(answer)
+        counts = self.counts(extracted, sample.targets)
         return Score(
             float(SCORES[_CHRF](np.array(list(counts.values())))) / 100,
             "",
-            said,
+            extracted,
             counts,
         )
 
     def corrected_metrics(self) -> list[MetricSpec]:
-        first, *shown = super().corrected_metrics()
-        return [first if self.asks else self.metric(self.task.metric, _CHRF), *shown]
+        first, *others = super().corrected_metrics()
+        return [first if self.asks else self.metric(self.task.metric, _CHRF), *others]
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
         """Corrected, an empty translation is the worst, and no request is sent for it."""
         row = self.row_of(sample)
         if self.task.published:
-            found = self.published(row, self.text(answer))
-            errors = await _errors(ask, row, found.explanation, str(row["label"]))
+            scored = self.published(row, self.text(answer))
+            errors = await _errors(ask, row, scored.explanation, str(row["label"]))
             worth = 100 * normalised(errors, 25, 0)
             return replace(
-                found,
+                scored,
                 value=worth,
-                parts={self.part: worth, "errors": errors, **found.parts},
+                parts={self.part: worth, "errors": errors, **scored.parts},
             )
-        said = self.said(answer)
+        extracted = self.extract_answer(answer)
         errors = (
-            min([await _errors(ask, row, said, one) for one in sample.targets])
-            if said
+            min(
+                [
+                    await _errors(ask, row, extracted, target)
+                    for target in sample.targets
+                ]
+            )
+            if extracted
             else 25.0
         )
         worth = min(max(1 - errors / 25, 0.0), 1.0)
         return Score(
             worth,
             "",
-            said,
-            {self.task.metric: worth, **self.counts(said, sample.targets)},
+            extracted,
+            {self.task.metric: worth, **self.counts(extracted, sample.targets)},
         )
 
 
-async def _errors(ask: Ask, row: Row, said: str, reference: str) -> float:
+async def _errors(ask: Ask, row: Row, translation: str, reference: str) -> float:
     """How many errors MetricX sees in a translation, from 0 to 25.
 
     Raises ScoringError where its model gave no value, RequestFailed for one of another.
     """
     response = await ask(
-        METRICX, Reward(str(row["prompts"][0]["text"]), said, reference)
+        METRICX, Reward(str(row["prompts"][0]["text"]), translation, reference)
     )
     if not response.values:
         raise ScoringError("The reward model gave no value.")
     errors = response.values[1] if len(response.values) > 1 else -response.values[0]
     if not -0.5 <= errors <= 25.5:
-        said = (
+        translation = (
             f"The model in the role '{METRICX}' gave the reward {response.values[0]:g},"
             " and MetricX's is from -25 to 0: it is another model."
         )
-        raise RequestFailed(Failure("bad reply", "judge", said))
+        raise RequestFailed(Failure("bad reply", "judge", translation))
     return errors
 
 
@@ -303,15 +321,17 @@ class Lines(Scoring):
     """
 
     def published(self, row: Row, text: str) -> Score:
-        said = search(self.task.answer_tag + SAME_LINE, text)
-        right = 100.0 * (str(row["label"]) == said)
-        return Score(right, "", said, {self.part: right})
+        extracted = search(self.task.answer_tag + SAME_LINE, text)
+        right = 100.0 * (str(row["label"]) == extracted)
+        return Score(right, "", extracted, {self.part: right})
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        lines = (line.strip(_WRAPPED) for line in self.said(answer).splitlines())
+        lines = (
+            line.strip(_WRAPPED) for line in self.extract_answer(answer).splitlines()
+        )
         first = next(filter(None, lines), "")
         right = any(
-            first.split() == one.strip(_WRAPPED).split() for one in sample.targets
+            first.split() == target.strip(_WRAPPED).split() for target in sample.targets
         )
         return Score(float(right), "correct" if right else "incorrect", first)
 
@@ -334,8 +354,10 @@ class Mathematics(Scoring):
         return Score(right, "", text.strip(), {self.part: right})
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        found = self._final(sample, answer)
-        return replace(found, parts={}) if isinstance(found, Score) else found  # type: ignore[return-value]
+        scored = self._final(sample, answer)
+        if isinstance(scored, Score):
+            return replace(scored, parts={})
+        return scored  # type: ignore[return-value]
 
 
 class Procedures(Scoring):
@@ -345,7 +367,7 @@ class Procedures(Scoring):
 
     def published(self, row: Row, text: str) -> Score:
         try:
-            right, partly, said = procedure.worth(
+            right, partly, extracted = procedure.worth(
                 self.entry["kind"], row["label"], text, published=True
             )
         except procedure.PublishedFailure as error:
@@ -353,9 +375,11 @@ class Procedures(Scoring):
         parts = {
             self.part: partly,
             "right": right,
-            "extracted": float(said is not None),
+            "extracted": float(extracted is not None),
         }
-        return Score(partly, "" if said is not None else NULL, said or "", parts)
+        return Score(
+            partly, "" if extracted is not None else NULL, extracted or "", parts
+        )
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         return procedure.score_procedure(sample, answer.text, self.entry["kind"])
@@ -363,7 +387,7 @@ class Procedures(Scoring):
     def more(self, column: Column) -> Numbers:
         if (
             self.entry["kind"] == "route"
-            and len(set(self.each(column, "extracted"))) == 2
+            and len(set(self.part_values(column, "extracted"))) == 2
         ):
             raise SeaHelmRaised(
                 "AttributeError: 'float' object has no attribute 'strip'"
@@ -375,15 +399,17 @@ class Tables(Procedures):
     """Precision, recall and F1 of the rows of tables, and how many could not be read."""
 
     def published(self, row: Row, text: str) -> Score:
-        said = procedure.inside("```tsv", "```", text, True)
-        precision, recall, f1, error = procedure.table(str(row["label"]), said, True)
+        extracted = procedure.inside("```tsv", "```", text, True)
+        precision, recall, f1, error = procedure.table(
+            str(row["label"]), extracted, True
+        )
         parts = {
             self.part: f1,
             "precision": precision,
             "recall": recall,
             "error": float(bool(error)),
         }
-        return Score(f1, error, said or "", parts)
+        return Score(f1, error, extracted or "", parts)
 
 
 _FAILED = "scorer error: ScoringError: "
@@ -405,21 +431,21 @@ class Foreign(Scoring):
         )
         self.task = replace(self.task, published=True)  # there is no other arithmetic
 
-    def made(self) -> Made:
-        made, (first, *others) = super().made()
+    def scorers_and_metrics(self) -> Made:
+        scorers_made, (first, *others) = super().scorers_and_metrics()
         # The class decides what a reply without an answer is worth, as it decides on all others.
-        scorers = [replace(scorer, own_faults=True) for scorer in made]
+        scorers = [replace(scorer, own_faults=True) for scorer in scorers_made]
         return scorers, [
             replace(first, kind="accuracy") if self._share else first,
             *others,
         ]
 
     def _estimate(self, name: str, column: Column) -> Estimate:
-        found = super()._estimate(name, column)
+        estimate = super()._estimate(name, column)
         return (
-            replace(found, value=found.value / 100)
+            replace(estimate, value=estimate.value / 100)
             if self._share and name == self.task.metric
-            else found
+            else estimate
         )
 
     async def judge(self, sample: Sample, answer: Answer, ask: Ask) -> Score:
@@ -427,11 +453,11 @@ class Foreign(Scoring):
         replies = (
             [self.text(answer)]
             if self.task.base
-            else [one.text for one in answer.responses]
+            else [response.text for response in answer.responses]
         )
         row = {**self.row_of(sample), "responses": replies}
         try:
-            numbers, each = await asyncio.to_thread(
+            numbers, row_numbers = await asyncio.to_thread(
                 foreign.foreign_numbers, self.task, [row]
             )
         except asyncio.CancelledError:
@@ -439,14 +465,14 @@ class Foreign(Scoring):
             raise
         except TaskError as error:  # there is no other arithmetic to be named
             raise ScoringError(str(error)) from None
-        own = each[0] if each else numbers
+        row_score = row_numbers[0] if row_numbers else numbers
         value = (
-            own.get(self.task.metric, next(iter(own.values())))
-            if isinstance(own, Mapping)
-            else own
+            row_score.get(self.task.metric, next(iter(row_score.values())))
+            if isinstance(row_score, Mapping)
+            else row_score
         )
         # SEA-HELM's classes give rows 0 or 1 where the number is of 100.
-        scale = 100 if self._share and (not each or value > 1) else 1
+        scale = 100 if self._share and (not row_numbers or value > 1) else 1
         return Score(float(value) / scale, item={"row": row})
 
     def raised(self, column: Column) -> str:
@@ -472,9 +498,9 @@ class Foreign(Scoring):
         if not isinstance(numbers[self.task.metric], int | float):
             raise SeaHelmRaised(f"TypeError: '{self.task.metric}' is not a number")
         return {
-            name: float(one)
-            for name, one in numbers.items()
-            if isinstance(one, int | float)
+            name: float(figure)
+            for name, figure in numbers.items()
+            if isinstance(figure, int | float)
         }
 
 
@@ -509,20 +535,22 @@ def _published(
 ) -> Outcome:
     blocks = _BLOCK.findall(text)
     code = blocks[-1].strip() if blocks else text
-    given = test["input"]
-    wanted = test["output"].strip()
+    test_input = test["input"]
+    expected = test["output"].strip()
     program = (
         "import sys\nfrom io import StringIO\nsys.stdin ="
-        f" StringIO('''{given}''')\n{code}\n"
+        f" StringIO('''{test_input}''')\n{code}\n"
     )
     if name:
-        values = {"input": given, "output": wanted, "name": name, "code": code}
+        values = {"input": test_input, "output": expected, "name": name, "code": code}
         call = re.sub(
-            "<(input|output|name|code)>", lambda found: values[found[1]], _CALL
+            "<(input|output|name|code)>",
+            lambda placeholder: values[placeholder[1]],
+            _CALL,
         )
         program = f"{_TYPES}{code}\n{call}"
     written, outcome = run_script(program, "", seconds=seconds)
-    right = "TEST_PASSED" in written if name else written.strip() == wanted
+    right = "TEST_PASSED" in written if name else written.strip() == expected
     return (
         outcome
         if outcome.label != "passed" or right
@@ -565,10 +593,10 @@ class Programs(Scoring):
                         f" seconds: its program had passed {number - 1} of {len(tests)}"
                         " tests."
                     )
-                found = once(text, name, test, SECONDS)
-                if found.label != "passed":
+                outcome = once(text, name, test, SECONDS)
+                if outcome.label != "passed":
                     return Outcome(
-                        found.label, f"test {number} of {len(tests)}: {found.why}"
+                        outcome.label, f"test {number} of {len(tests)}: {outcome.why}"
                     )
             return Outcome("passed", f"all of {len(tests)} tests")
 

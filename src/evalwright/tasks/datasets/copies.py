@@ -32,7 +32,7 @@ from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.hub import hub_libraries, not_here
 from evalwright.tasks.datasets.rows import Row, as_json
 from evalwright.tasks.files import failing_as, write_text
-from evalwright.tasks.yaml_files import shown
+from evalwright.tasks.yaml_files import shown_path
 
 _VERSION = 1
 FIRST_FETCH = "first-fetch"
@@ -48,9 +48,9 @@ MOST_TIMES = 300
 def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
     """The JSONL copy of a file. Raises DatasetError where the file is broken, at its row."""
     name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
-    label = shown(path)
+    label = shown_path(path)
     most = max(MOST_BYTES, MOST_TIMES * path.stat().st_size)
-    return _made(
+    return _copy_of_rows(
         name,
         lambda: ((f"{label}, row {n:,}", row) for n, row in read_rows(path, kind, key)),
         most,
@@ -64,7 +64,7 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
     name = re.sub(
         r"[^A-Za-z0-9_.-]+", "--", f"{repository}-{config or 'default'}-{split}"
     )[:80]
-    return _made(
+    return _copy_of_rows(
         f"hub-{name}-{digest}.jsonl",
         lambda: _hub_rows(repository, revision, config, split),
     )
@@ -84,19 +84,19 @@ def file_of_hub(repository: str, revision: str, name: str) -> Path:
         ) from None
     what = f"The file '{name[:200]}' of the dataset '{repository}'"
     try:
-        kept = try_to_load_from_cache(
+        cached = try_to_load_from_cache(
             repository, name, repo_type="dataset", revision=revision
         )
-        if not isinstance(kept, str):
+        if not isinstance(cached, str):
             with hub_libraries(what, repository, revision):
-                kept = hf_hub_download(
+                cached = hf_hub_download(
                     repository, name, repo_type="dataset", revision=revision
                 )
     except DatasetError:
         raise
     except Exception as error:
         raise OutOfReach(f"{what} cannot be fetched: {cause_of(error)}.") from None
-    return Path(kept)
+    return Path(cached)
 
 
 def copy_of_made(kind: str, recipe: Any, rows: Any) -> Path:
@@ -104,7 +104,7 @@ def copy_of_made(kind: str, recipe: Any, rows: Any) -> Path:
     depend on.
     """
     key = json.dumps([recipe, _VERSION, __version__], sort_keys=True).encode()
-    return _made(
+    return _copy_of_rows(
         f"{kind}-{hashlib.blake2b(key, digest_size=12).hexdigest()}.jsonl", rows
     )
 
@@ -114,11 +114,13 @@ def first_fetched(repository: str) -> str:
 
     Raises DatasetError, MissingExtra.
     """
-    kept = home_folder() / "datasets" / "revisions.json"
-    known: dict[str, str] = {}
+    revisions_file = home_folder() / "datasets" / "revisions.json"
+    revisions: dict[str, str] = {}
     with suppress(OSError, ValueError, TypeError):
-        known = dict(json.loads(ordinary(kept).read_text(encoding="utf-8")))
-    if repository not in known:
+        revisions = dict(
+            json.loads(ordinary(revisions_file).read_text(encoding="utf-8"))
+        )
+    if repository not in revisions:
         try:
             from huggingface_hub import HfApi
         except ImportError:
@@ -128,17 +130,19 @@ def first_fetched(repository: str) -> str:
         what = f"The revision of the dataset '{repository}'"
         try:
             with hub_libraries(what, repository):
-                known[repository] = str(HfApi().dataset_info(repository).sha)
+                revisions[repository] = str(HfApi().dataset_info(repository).sha)
         except DatasetError:
             raise
         except Exception as error:
             raise OutOfReach(f"{what} cannot be found: {cause_of(error)}.") from None
-        private_folder(kept.parent)
-        write_text(kept.resolve(), json.dumps(known, indent=1, sort_keys=True))
-    return str(known[repository])
+        private_folder(revisions_file.parent)
+        write_text(
+            revisions_file.resolve(), json.dumps(revisions, indent=1, sort_keys=True)
+        )
+    return str(revisions[repository])
 
 
-def _made(name: str, rows: Any, most: float = math.inf) -> Path:
+def _copy_of_rows(name: str, rows: Any, most: float = math.inf) -> Path:
     folder = home_folder() / "datasets"
     path = folder / name
     if path.exists():
@@ -173,7 +177,9 @@ def _made(name: str, rows: Any, most: float = math.inf) -> Path:
 
 def _hash_of_file(path: Path, *parts: str) -> str:
     digest = hashlib.blake2b(json.dumps([*parts, _VERSION]).encode(), digest_size=12)
-    unread = failing_as(DatasetError, f"The data file '{shown(path)}' cannot be read")
+    unread = failing_as(
+        DatasetError, f"The data file '{shown_path(path)}' cannot be read"
+    )
     with unread, ordinary(path).open("rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
@@ -211,8 +217,10 @@ def _hub_rows(
             data = datasets.load_dataset(
                 address, config, split=split, revision=revision
             )
-        if unreachable and (other := _other_commit(data, revision)):
-            raise not_here(f"{what} (there is that of revision {other})", unreachable)
+        if unreachable and (other_revision := _other_commit(data, revision)):
+            raise not_here(
+                f"{what} (there is that of revision {other_revision})", unreachable
+            )
         for (
             name,
             feature,

@@ -18,7 +18,7 @@ from evalwright.tasks.datasets.rows import DECODER, NotData, Row
 from evalwright.tasks.datasets.spreadsheets import workbook_rows
 from evalwright.tasks.files import failing_as
 from evalwright.tasks.templates import other_separator
-from evalwright.tasks.yaml_files import kind_of, shown
+from evalwright.tasks.yaml_files import kind_of, shown_path
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -56,7 +56,7 @@ def read_rows(
 
 
 def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
-    label = shown(path)
+    label = shown_path(path)
     number = 0
     # An article may have more than the 128 KiB that a cell is allowed otherwise.
     csv.field_size_limit(LONGEST_LINE)
@@ -118,7 +118,7 @@ def _check_columns(columns: list[str], label: str) -> None:
 
 
 def _json(path: Path, key: str | None) -> Iterator[tuple[int, Row]]:
-    label = shown(path)
+    label = shown_path(path)
     try:
         with path.open(encoding="utf-8-sig") as file:
             if key is not None:
@@ -245,17 +245,19 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise MissingExtra(f"Reading '{shown(path)}'", "parquet", "pyarrow") from None
+        raise MissingExtra(
+            f"Reading '{shown_path(path)}'", "parquet", "pyarrow"
+        ) from None
     number = 0
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             most = max(_SMALL, _MOST_EXPANDED * path.stat().st_size)
             groups = [
-                file.metadata.row_group(one).total_byte_size
-                for one in range(file.num_row_groups)
+                file.metadata.row_group(group_index).total_byte_size
+                for group_index in range(file.num_row_groups)
             ]
             too_much = DatasetError(
-                f"{shown(path)}: the Parquet file holds more than {most >> 20:,} MiB of"
+                f"{shown_path(path)}: the Parquet file holds more than {most >> 20:,} MiB of"
                 f" rows, which is {most // max(path.stat().st_size, 1):,} times its own"
                 " size; if that is meant, write it as JSONL."
             )
@@ -279,5 +281,5 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
     except (OSError, pyarrow.ArrowException) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise DatasetError(
-            f"{shown(path)}: the Parquet file cannot be read: {reason}."
+            f"{shown_path(path)}: the Parquet file cannot be read: {reason}."
         ) from None

@@ -30,7 +30,7 @@ from evalwright.tasks.long_texts import (
 
 
 def made_source(
-    given: schema.Needles | schema.CommonWords,
+    settings: schema.Needles | schema.CommonWords,
     where: str,
     files: Callable[[str], list[Path]],
 ) -> FileSource:
@@ -42,81 +42,91 @@ def made_source(
     what = f"{where}: this dataset"
     lines = (line.strip() for line in text_of(files("words"), what).splitlines())
     words = list(dict.fromkeys(filter(None, lines)))
-    most = MOST // max(given.tokens, len(words), 1000)
-    if given.count > most:
+    most = MOST // max(settings.tokens, len(words), 1000)
+    if settings.count > most:
         raise TaskError(
-            f"{what} is to have {given.count:,} texts; with {given.tokens:,} tokens and"
+            f"{what} is to have {settings.count:,} texts; with {settings.tokens:,} tokens and"
             f" {len(words):,} words at most {most:,} are made."
         )
     books = text_of(files("books"), what)
-    measure = tokenizer_of(given.tokenizer)
+    measure = tokenizer_of(settings.tokenizer)
 
     def rows() -> Iterator[tuple[str, Row]]:
-        if isinstance(given, schema.Needles):
-            make = _needles(given, what, words, books, measure)
+        if isinstance(settings, schema.Needles):
+            make = _needles(settings, what, words, books, measure)
         else:
-            make = _common_words(given, what, words, measure)
+            make = _common_words(settings, what, words, measure)
         for number, seed in enumerate(
-            random.Random(given.seed).sample(range(GREATEST), given.count), 1
+            random.Random(settings.seed).sample(range(GREATEST), settings.count), 1
         ):
             yield f"{where}, row {number:,}", {"seed": seed, **make(seed)}
 
-    kind = "needles" if isinstance(given, schema.Needles) else "common-words"
-    recipe = given.model_dump(exclude={"words", "books", "tokenizer"})
+    kind = "needles" if isinstance(settings, schema.Needles) else "common-words"
+    recipe = settings.model_dump(exclude={"words", "books", "tokenizer"})
     path = copy_of_made(kind, [recipe, words, books, measure.identity()], rows)
     return file_source(path, f"{where} ({kind})")
 
 
 def _needles(
-    given: schema.Needles, what: str, words: list[str], books: str, measure: Tokenizer
+    settings: schema.Needles,
+    what: str,
+    words: list[str],
+    books: str,
+    measure: Tokenizer,
 ) -> Make:
     if len(words) < 2:
         raise TaskError(
             f"{what} needs at least two words, one a line, in its file of words."
         )
-    gap = "" if given.sentence.endswith("。") else " "
+    gap = "" if settings.sentence.endswith("。") else " "
 
     def filled(word: str, number: str) -> str:
-        return given.sentence.replace("{word}", word).replace("{number}", number) + gap
+        return (
+            settings.sentence.replace("{word}", word).replace("{number}", number) + gap
+        )
 
     # Eight characters a token are more than those of simple sentences.
-    text = books or made_up(given.frames or [], words, 8 * given.tokens, given.seed)
+    text = books or made_up(
+        settings.frames or [], words, 8 * settings.tokens, settings.seed
+    )
     return haystacks(
         what,
         text,
         words,
         filled,
         measure=measure,
-        size=given.tokens,
-        seed=given.seed,
-        language=given.language,
-        keys=given.hidden,
-        asked_for=given.asked if given.asked is not None else given.values or 0,
-        one_word=given.asked is None,
+        size=settings.tokens,
+        seed=settings.seed,
+        language=settings.language,
+        keys=settings.hidden,
+        asked_for=settings.asked
+        if settings.asked is not None
+        else settings.values or 0,
+        one_word=settings.asked is None,
     )
 
 
 def _common_words(
-    given: schema.CommonWords, what: str, words: list[str], measure: Tokenizer
+    settings: schema.CommonWords, what: str, words: list[str], measure: Tokenizer
 ) -> Make:
-    if len(words) <= given.common:
+    if len(words) <= settings.common:
         raise TaskError(
-            f"{what} has {len(words):,} words, and needs more than the {given.common:,}"
+            f"{what} has {len(words):,} words, and needs more than the {settings.common:,}"
             " that are to be common."
         )
     often, seldom = repeats(
         words,
-        common=given.common,
-        ratio=given.ratio,
-        size=given.tokens,
+        common=settings.common,
+        ratio=settings.ratio,
+        size=settings.tokens,
         measure=measure,
     )
     return word_lists(
         what,
         words,
-        common=given.common,
+        common=settings.common,
         often=often,
         seldom=seldom,
-        size=given.tokens,
+        size=settings.tokens,
         measure=measure,
     )

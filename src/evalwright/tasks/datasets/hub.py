@@ -74,7 +74,9 @@ def _asked_in_vain(repository: str, revision: str | None) -> str:
 
 
 def not_here(what: str, reason: str) -> OutOfReach:
-    """The error for data of the hub that are not on this machine while the hub cannot be reached."""
+    """The error for data of the hub that are not on this machine while the hub cannot be
+    reached.
+    """
     if reason == OFFLINE_IS_SET:
         advice = (
             "Unset it once: what is fetched is kept, and later runs need no network."

@@ -22,7 +22,7 @@ from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub
 from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
 from evalwright.tasks.datasets.generated import made_source
 from evalwright.tasks.datasets.rows import InlineSource, Row, Rows, Source, file_source
-from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, shown
+from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, shown_path
 
 _MOST_COMBINATIONS = 20_000
 
@@ -59,33 +59,37 @@ def _parts(
         return [
             ("", InlineSource(dataset.rows, f"{document.at((*at, 'rows'))} (rows)"))
         ]
-    for kind, made in (
+    for kind, settings in (
         ("needles", dataset.needles),
         ("common_words", dataset.common_words),
     ):
-        if made is not None:
+        if settings is not None:
             here = (*at, kind)
 
-            def named(key: str, made: Any = made, here: KeyPath = here) -> list[Path]:
-                return _files(getattr(made, key, None), document, (*here, key))
+            def named(
+                key: str, settings: Any = settings, here: KeyPath = here
+            ) -> list[Path]:
+                return _files(getattr(settings, key, None), document, (*here, key))
 
-            folder = Path(made.tokenizer.partition("@")[0]).expanduser()
+            folder = Path(settings.tokenizer.partition("@")[0]).expanduser()
             document.allowed(
                 (*here, "tokenizer"), folder
             )  # of the hub it is a name within the working folder
-            return [("", made_source(made, document.at(here), named))]
+            return [("", made_source(settings, document.at(here), named))]
     if dataset.hub is None:
-        found = _files(dataset.path, document, (*at, "path"))
-        return [(path.stem, _open_file(path, dataset, document, at)) for path in found]
+        paths = _files(dataset.path, document, (*at, "path"))
+        return [(path.stem, _open_file(path, dataset, document, at)) for path in paths]
     assert dataset.revision is not None
     split = dataset.split or "test"
     configs = dataset.config if isinstance(dataset.config, list) else [dataset.config]
-    out: list[tuple[str, Source]] = []
+    sources: list[tuple[str, Source]] = []
     for config in configs:
         part = f", {config}" if len(configs) > 1 else ""
         path = copy_of_hub(dataset.hub, dataset.revision, config, split)
-        out.append((config or "", file_source(path, f"{dataset.hub} ({split}{part})")))
-    return out
+        sources.append(
+            (config or "", file_source(path, f"{dataset.hub} ({split}{part})"))
+        )
+    return sources
 
 
 def file_rows(path: Path) -> Iterator[Row]:
@@ -97,7 +101,7 @@ def file_rows(path: Path) -> Iterator[Row]:
 
 
 def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Path]:
-    found: list[Path] = []
+    paths: list[Path] = []
     obtain = str((document.value.get("metadata") or {}).get("obtain") or "")
     for index, name in enumerate(names or []):
         place = (*at, index)
@@ -105,10 +109,10 @@ def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Pat
             raise document.error(
                 place, f"'{mask(without_login(name))}' is not a local path: {why}."
             )
-        own = (
+        beside = (
             document.folder(place) / name
         )  # what a person must get may lie in the working folder
-        pattern = own if own.exists() or not obtain else Path.cwd() / name
+        pattern = beside if beside.exists() or not obtain else Path.cwd() / name
         fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))
         document.allowed(place, Path(*fixed))
         if ".." in pattern.parts[len(fixed) :]:
@@ -119,18 +123,20 @@ def _files(names: list[str] | None, document: Document, at: KeyPath) -> list[Pat
             if not pattern.is_file():
                 raise document.error(
                     place,
-                    f"the data file '{shown(pattern)}' {no_file(pattern)}. {obtain}".rstrip(),
+                    f"the data file '{shown_path(pattern)}' {no_file(pattern)}. {obtain}".rstrip(),
                 )
-            found.append(pattern)
+            paths.append(pattern)
             continue
-        matches = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True))  # noqa: PTH207
+        matching_names = glob.glob(str(pattern), recursive=True)  # noqa: PTH207
         matches = [
-            document.allowed(place, match) for match in matches if match.is_file()
+            document.allowed(place, match)
+            for match in sorted(map(Path, matching_names))
+            if match.is_file()
         ]
         if not matches:
-            raise document.error(place, f"no file matches '{shown(pattern)}'.")
-        found.extend(matches)
-    return list(dict.fromkeys(found))
+            raise document.error(place, f"no file matches '{shown_path(pattern)}'.")
+        paths.extend(matches)
+    return list(dict.fromkeys(paths))
 
 
 def _open_file(
@@ -151,7 +157,7 @@ def _open_file(
         )
     if kind == "jsonl":
         return file_source(path)
-    return file_source(copy_of_file(path, kind, dataset.key), shown(path))
+    return file_source(copy_of_file(path, kind, dataset.key), shown_path(path))
 
 
 class Filter:
@@ -175,28 +181,32 @@ class Filter:
         self._variables = dict(variables)
         if isinstance(where, str):
             self._conditions.append(_condition(where, document, at))
-        for name, wanted in (where or {}).items() if not isinstance(where, str) else ():
+        for name, condition in (
+            (where or {}).items() if not isinstance(where, str) else ()
+        ):
             how = (
-                next(iter(wanted))
-                if isinstance(wanted, Mapping) and len(wanted) == 1
+                next(iter(condition))
+                if isinstance(condition, Mapping) and len(condition) == 1
                 else ""
             )
-            value = wanted[how] if how else wanted
+            value = condition[how] if how else condition
             values = value if isinstance(value, list) else [value]
             if (
                 how not in ("", "contains", "holds")
-                or any(isinstance(one, Mapping | list) for one in values)
+                or any(isinstance(allowed, Mapping | list) for allowed in values)
                 or not values
             ):
                 raise document.error(
                     (*at, name),
                     f"`where.{name}` is a value, a list of values, `contains` with one"
-                    f" of them, or `holds` with an expression, not {kind_of(wanted)}.",
+                    f" of them, or `holds` with an expression, not {kind_of(condition)}.",
                 )
             if how == "holds":
                 self._conditions.append(_condition(str(value), document, (*at, name)))
             elif how:
-                self._parts.append((name, tuple(str(one).casefold() for one in values)))
+                self._parts.append(
+                    (name, tuple(str(allowed).casefold() for allowed in values))
+                )
             else:
                 self._columns.append((name, tuple(values)))
 
@@ -207,7 +217,7 @@ class Filter:
         """Whether to keep a row; `where` names it in errors."""
         for name, values in self._columns:
             cells = _cells(_column(row, name, where, self._at))
-            if not any(_same(cell, wanted) for cell in cells for wanted in values):
+            if not any(_same(cell, allowed) for cell in cells for allowed in values):
                 return False
         for name, parts in self._parts:
             cells = _cells(_column(row, name, where, self._at))
@@ -282,7 +292,7 @@ def _cells(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _same(value: Any, wanted: Any) -> bool:
-    if isinstance(value, bool) or isinstance(wanted, bool):
-        return value is wanted
-    return bool(value == wanted)
+def _same(value: Any, allowed: Any) -> bool:
+    if isinstance(value, bool) or isinstance(allowed, bool):
+        return value is allowed
+    return bool(value == allowed)

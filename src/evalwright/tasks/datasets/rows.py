@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 from evalwright.core.errors import DatasetError
 from evalwright.core.private import LONGEST_LINE
 from evalwright.tasks.files import failing_as
-from evalwright.tasks.yaml_files import kind_of, shown
+from evalwright.tasks.yaml_files import kind_of, shown_path
 
 Row = dict[str, Any]
 
@@ -42,7 +42,7 @@ class FileSource:
     def __init__(self, path: Path, label: str = "") -> None:
         self.path = path
         self.is_copy = bool(label)
-        self.label = label or shown(path)
+        self.label = label or shown_path(path)
         self.checked = False
         self._handle: int | None = None
         self._stamp: tuple[int, int] | None = None
@@ -89,15 +89,15 @@ class FileSource:
         offset = 0
         parts: list[bytes] = []
         for chunk in self._chunks():
-            *whole, rest = chunk.split(b"\n")
-            for line in whole:
+            *complete, remainder = chunk.split(b"\n")
+            for line in complete:
                 parts.append(line)
                 full = b"".join((*parts, b"\n"))
                 parts.clear()
                 yield offset, full
                 offset += len(full)
-            if rest:
-                parts.append(rest)
+            if remainder:
+                parts.append(remainder)
                 if len(parts) * _CHUNK > LONGEST_LINE:
                     raise DatasetError(
                         f"{self.label}: a line from byte {offset:,} on is longer than"
@@ -124,16 +124,18 @@ _open_files: WeakValueDictionary[tuple[Any, ...], FileSource] = WeakValueDiction
 
 
 def file_source(path: Path, label: str = "") -> FileSource:
-    """The FileSource of a path; one file is opened once, so 57 tasks over one file hold one handle."""
+    """The FileSource of a path; one file is opened once, so 57 tasks over one file hold one
+    handle.
+    """
     with failing_as(
-        DatasetError, f"The data file '{label or shown(path)}' cannot be read"
+        DatasetError, f"The data file '{label or shown_path(path)}' cannot be read"
     ):
         status = path.stat()
     key = (path.resolve(), label, status.st_ino, status.st_size, status.st_mtime_ns)
-    found = _open_files.get(key)
-    if found is None:
-        found = _open_files[key] = FileSource(path, label)
-    return found
+    source = _open_files.get(key)
+    if source is None:
+        source = _open_files[key] = FileSource(path, label)
+    return source
 
 
 class InlineSource:

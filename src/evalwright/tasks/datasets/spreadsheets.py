@@ -14,7 +14,7 @@ from typing import Any
 
 from evalwright.core.errors import DatasetError, MissingExtra
 from evalwright.tasks.datasets.rows import Row
-from evalwright.tasks.yaml_files import shown
+from evalwright.tasks.yaml_files import shown_path
 
 MOST_UNPACKED = 1 << 28
 """Bytes that the packed parts may have together: the library holds all texts of a workbook at once.
@@ -29,7 +29,7 @@ def workbook_rows(path: Path, sheet: str | None) -> Iterator[tuple[int, Row]]:
 
     Empty rows are none; empty cells are null.
     """
-    label = shown(path)
+    label = shown_path(path)
     try:
         import openpyxl
     except ImportError:

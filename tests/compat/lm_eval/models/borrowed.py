@@ -14,13 +14,7 @@ from typing import Any
 
 from evalwright.compat.lm_eval import LM
 from evalwright.compat.lm_eval.models.adapter import LMAdapter
-from evalwright.core.requests import (
-    Generate,
-    LogLikelihood,
-    Message,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 
 PAIRS = [
     ("The river rises in", " the hills"),

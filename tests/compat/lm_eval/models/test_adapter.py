@@ -15,14 +15,7 @@ from evalwright.compat.lm_eval.api import registry
 from evalwright.compat.lm_eval.api.model import CachingLM
 from evalwright.compat.lm_eval.models.adapter import LMAdapter
 from evalwright.core.errors import ConfigurationError, Failure, ModelError, UnknownName
-from evalwright.core.requests import (
-    Embed,
-    Generate,
-    LogLikelihood,
-    Message,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.core.secrets import MASKED
 from evalwright.models.registry import open_model

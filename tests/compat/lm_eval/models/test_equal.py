@@ -47,15 +47,7 @@ def same(folder: Path, what: str) -> int:
 @pytest.fixture(scope="module")
 def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Byte-level BPE without and with BOS, BPE and Unigram with word marks, WordPiece with special tokens at both ends."""
-    from tokenizers import (
-        Tokenizer,
-        decoders,
-        models,
-        normalizers,
-        pre_tokenizers,
-        processors,
-        trainers,
-    )
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
     folder = tmp_path_factory.mktemp("tokenizers")
     special = ["<unk>", "<s>", "</s>", "<|im_start|>"]

@@ -18,13 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.asking import as_text
-from evalwright.core.requests import (
-    Generate,
-    LogLikelihood,
-    Prompt,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.scripted import ScriptedModel
 

@@ -10,12 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.compat.lm_eval.tasks import functions, squad_metrics
-from evalwright.compat.lm_eval.tasks.functions import (
-    EXTRAS,
-    advice,
-    imported_by,
-    install_command,
-)
+from evalwright.compat.lm_eval.tasks.functions import EXTRAS, advice, imported_by, install_command
 from evalwright.core.errors import TaskError
 
 from .conftest import Load, Write

@@ -14,12 +14,7 @@ from evalwright.analysis.task_checks.material import preview
 from evalwright.compat.lm_eval.tasks.loading import Library, load, options_of
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import all_results
-from evalwright.core.errors import (
-    ConfigurationError,
-    DatasetError,
-    TaskError,
-    UnknownName,
-)
+from evalwright.core.errors import ConfigurationError, DatasetError, TaskError, UnknownName
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.tasks import Task

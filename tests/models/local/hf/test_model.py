@@ -13,13 +13,7 @@ from typing import Any
 import pytest
 
 import evalwright
-from evalwright.core.errors import (
-    AbilityError,
-    ConfigurationError,
-    Failure,
-    ModelError,
-    UnknownName,
-)
+from evalwright.core.errors import AbilityError, ConfigurationError, Failure, ModelError, UnknownName
 from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel

@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.core.errors import Failure
-from evalwright.core.requests import (
-    LogLikelihood,
-    Message,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.requests import LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from support.local_models import answers, engine_of

@@ -11,8 +11,8 @@ import pytest
 
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.models.local.hf.model import TransformersModel
-from support.command import evalwright
 from support.tiny_models import Unusual, make_two_sided_model, make_unusual_model
+from support.typed import typed
 
 pytest.importorskip("transformers")
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_tried_is_left_to_loading(tmp_path: Path, folders: dict[s
 
 def test_the_command_shows_it(folders: dict[str, Path], tmp_path: Path) -> None:
     def check(folder: Path, *options: str) -> str:
-        done = evalwright("models", "check", f"hf/{folder}", *options, folder=tmp_path)
+        done = typed("models", "check", f"hf/{folder}", *options, folder=tmp_path)
         assert done.code == 0, done.text
         return done.out
 

@@ -17,12 +17,7 @@ import pytest
 import evalwright
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.local import files
-from evalwright.models.local.files import (
-    content_hash,
-    context_length,
-    parameter_count,
-    weight_files,
-)
+from evalwright.models.local.files import content_hash, context_length, parameter_count, weight_files
 from evalwright.models.local.hf.source import find_source
 
 

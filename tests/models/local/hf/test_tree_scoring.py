@@ -15,12 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import Failure, ModelError
-from evalwright.core.requests import (
-    Generate,
-    LogLikelihood,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.requests import Generate, LogLikelihood, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.tokens import Pair
@@ -200,7 +195,7 @@ class Cramped:
 def test_memory_that_runs_out_costs_no_finished_work(
     scorers: dict[str, Scorers], cascading: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, pairs = scorers["llama"], shared_pairs(questions=12)
+    both, pairs = scorers["llama"], shared_pairs(questions=6)
     expected = dict(both.plain.score(pairs))
     tree = both.tree(cascading=cascading)
     assert dict(tree.score(pairs)).keys() == expected.keys()

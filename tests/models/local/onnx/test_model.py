@@ -11,20 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalwright.core.errors import (
-    ConfigurationError,
-    EvalwrightError,
-    Failure,
-    UnknownName,
-)
-from evalwright.core.requests import (
-    Embed,
-    Generate,
-    LogLikelihood,
-    Message,
-    Request,
-    RollingLogLikelihood,
-)
+from evalwright.core.errors import ConfigurationError, EvalwrightError, Failure, UnknownName
+from evalwright.core.requests import Embed, Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.local.onnx.decode import log_likelihood
 from evalwright.models.local.onnx.model import OnnxModel

@@ -9,14 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from evalwright.core.errors import (
-    BadReply,
-    Overloaded,
-    RateLimited,
-    Rejected,
-    RequestError,
-    TimedOut,
-)
+from evalwright.core.errors import BadReply, Overloaded, RateLimited, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch import batch_api
 from evalwright.models.remote.batch.interface import BatchApi, Item, Lost
 from evalwright.models.remote.http import HttpClient

@@ -87,7 +87,7 @@ register_dataset = DATASET_REGISTRY.register
 
 def load_datasets(name: str, split: str = "test", **kwargs: Any) -> Any:
     """An instance of the dataset of that name. Raises ValueError for an unknown one."""
-    return DATASET_REGISTRY.made(name, split=split, **kwargs)
+    return DATASET_REGISTRY.make(name, split=split, **kwargs)
 
 
 def hub_rows(name: str, subset: str | None, split: str, options: Given) -> Any:
@@ -116,22 +116,24 @@ def filled(template: str, fields: Given, *, padded: bool = False) -> str:
     padded: a field may have a conversion and a width of up to 999, as HRET's formatting takes them.
     Raises KeyError for a field that there is not, ValueError for anything but a plain name.
     """
-    out: list[str] = []
+    pieces: list[str] = []
     for text, name, spec, conversion in string.Formatter().parse(template):
-        out.append(text)
+        pieces.append(text)
         if name is None:
             continue
-        taken = padded and (conversion or "s") in "rsa" and _SPEC.fullmatch(spec or "")
-        if not name.isidentifier() or ((spec or conversion) and not taken):
+        is_formatted = (
+            padded and (conversion or "s") in "rsa" and _SPEC.fullmatch(spec or "")
+        )
+        if not name.isidentifier() or ((spec or conversion) and not is_formatted):
             raise ValueError(
                 "A field of a prompt template is a plain name in braces, not"
                 f" '{{{name}{':' + spec if spec else ''}}}'. Braces that are text are"
                 " written twice."
             )
         value = fields[name]
-        out.append(
+        pieces.append(
             format(
                 {"r": repr, "a": ascii}.get(conversion or "", str)(value), spec or ""
             )
         )
-    return "".join(out)
+    return "".join(pieces)

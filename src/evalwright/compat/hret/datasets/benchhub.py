@@ -74,7 +74,7 @@ class BenchHubDataset(BaseDataset):
         self.sample_size = sample_size
         self.seed = seed
         self.chunk_size = chunk_size
-        given = (
+        values_by_column = (
             problem_types,
             task_types,
             target_types,
@@ -83,7 +83,7 @@ class BenchHubDataset(BaseDataset):
         )
         self.filters = {
             column: [values] if isinstance(values, str) else list(values or ())
-            for column, values in zip(FACETS, given, strict=True)
+            for column, values in zip(FACETS, values_by_column, strict=True)
         }
         self.filter_match = filter_match
         self.hf_load_kwargs = {"name": "default", **(hf_load_kwargs or {})}
@@ -98,13 +98,13 @@ class BenchHubDataset(BaseDataset):
         self.left_out = 0
         samples = [self._sample(row) for row in self._chosen(self._rows())]
         if not self.published:
-            kept = [sample for sample in samples if sample["reference"]]
-            self.left_out = len(samples) - len(kept)
+            with_reference = [sample for sample in samples if sample["reference"]]
+            self.left_out = len(samples) - len(with_reference)
             if self.left_out:
                 self.notes.append(
                     f"{self.left_out} rows without an answer were left out."
                 )
-            samples = kept
+            samples = with_reference
         if self.sample_size is not None and self.sample_size < len(samples):
             seed = self.seed if self.published else self.seed or 0
             samples = random.Random(seed).sample(samples, self.sample_size)
@@ -171,9 +171,9 @@ class BenchHubDataset(BaseDataset):
         First by substrings; then values that some row has exactly count for those rows alone.
         """
         filters = {
-            of: [one.lower() for one in wanted]
-            for of, wanted in self.filters.items()
-            if wanted
+            of: [allowed_value.lower() for allowed_value in allowed]
+            for of, allowed in self.filters.items()
+            if allowed
         }
         passing = [
             row
@@ -184,13 +184,17 @@ class BenchHubDataset(BaseDataset):
         if match == "substring":
             return passing
         chosen = {}
-        for of, wanted in filters.items():
+        for of, allowed in filters.items():
             exact = {
                 cell for row in passing for cell in _cells(row.get(of))
-            }.intersection(wanted)
+            }.intersection(allowed)
             chosen[of] = (
                 exact,
-                [one for one in wanted if one not in exact and match is None],
+                [
+                    allowed_value
+                    for allowed_value in allowed
+                    if allowed_value not in exact and match is None
+                ],
             )
         return [
             row
@@ -256,14 +260,14 @@ def _joined(value: Any) -> str:
 
 def _listed(value: Any) -> list[str]:
     if isinstance(value, list | tuple):
-        return [_joined(one) for one in value if one is not None]
-    return [one.strip() for one in _joined(value).split("|") if one.strip()]
+        return [_joined(element) for element in value if element is not None]
+    return [piece.strip() for piece in _joined(value).split("|") if piece.strip()]
 
 
 def _cells(value: Any) -> list[str]:
     values = value if isinstance(value, list | tuple) else [value]
-    return [_joined(one).lower() for one in values]
+    return [_joined(element).lower() for element in values]
 
 
-def _contains(value: Any, wanted: list[str]) -> bool:
-    return any(one in cell for cell in _cells(value) for one in wanted)
+def _contains(value: Any, phrases: list[str]) -> bool:
+    return any(phrase in cell for cell in _cells(value) for phrase in phrases)

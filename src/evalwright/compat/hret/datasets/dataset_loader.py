@@ -65,15 +65,18 @@ class GenericFileDataset(BaseDataset):
         for row in rows:
             cells = (row.get(column, "") for column in columns)
             text, reference = (
-                "" if one is None and not self.published else str(one) for one in cells
+                "" if cell is None and not self.published else str(cell)
+                for cell in cells
             )
             prompt = (
                 filled(self.base_prompt_template, {"input": text})
                 if self.base_prompt_template
                 else text
             )
-            rest = {name: row[name] for name in row if name not in columns}
-            samples.append({"input": prompt, "reference": reference, "metadata": rest})
+            other_columns = {name: row[name] for name in row if name not in columns}
+            samples.append(
+                {"input": prompt, "reference": reference, "metadata": other_columns}
+            )
         return samples
 
     def get_raw_samples(self) -> Any:
@@ -109,27 +112,29 @@ class GenericFileDataset(BaseDataset):
                 f"Reading '{self.file_path}' as HRET does", "hub", "pandas"
             ) from None
         kind = Path(self.file_path).suffix.lower()
-        known = {
+        readers = {
             ".csv": pd.read_csv,
             ".tsv": pd.read_csv,
             ".xls": pd.read_excel,
             ".xlsx": pd.read_excel,
             ".parquet": pd.read_parquet,
         }
-        if kind not in known:
-            given = f", with arguments of pandas: {', '.join(self.loader_kwargs)}"
+        if kind not in readers:
+            arguments_note = (
+                f", with arguments of pandas: {', '.join(self.loader_kwargs)}"
+            )
             raise ValueError(
                 "Unsupported file extension:"
-                f" {kind}{given if self.loader_kwargs else ''}"
+                f" {kind}{arguments_note if self.loader_kwargs else ''}"
             )
         options = dict(self.loader_kwargs)
         check_parameters(
             "the dataset 'generic_file'",
             options,
-            inspect.signature(known[kind]).parameters,
+            inspect.signature(readers[kind]).parameters,
         )
         if not self.published and kind != ".parquet":
             options = {"dtype": str, "keep_default_na": False, **options}
             if kind == ".tsv":
                 options.setdefault("sep", "\t")
-        return known[kind](self.file_path, **options)
+        return readers[kind](self.file_path, **options)

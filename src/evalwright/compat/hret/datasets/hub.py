@@ -32,15 +32,15 @@ HOW_TO_ANSWER = "\n\n정답으로 고른 보기의 내용을 마지막 줄에 �
 @cache
 def tables() -> dict[str, dict[str, Any]]:
     """What is known of each dataset, by its registry key."""
-    found: dict[str, dict[str, Any]] = {
+    table_by_key: dict[str, dict[str, Any]] = {
         key: dict(table) for key, table in texts()["datasets"].items()
     }
-    for table in found.values():
+    for table in table_by_key.values():
         for exam, (first, last) in table.pop("exams", {}).items():
             table.setdefault("subsets", []).extend(
                 f"{exam}_{year}" for year in range(first, last + 1)
             )
-    return found
+    return table_by_key
 
 
 class HubDataset(BaseDataset):
@@ -65,8 +65,8 @@ class HubDataset(BaseDataset):
             table["template"] if base_prompt_template is None else base_prompt_template
         )
         if base_prompt_template == "":
-            bare = table.get("bare", table["template"])
-            template = bare if bare or self.published else table["template"]
+            unadorned = table.get("bare", table["template"])
+            template = unadorned if unadorned or self.published else table["template"]
         super().__init__(
             dataset_name or table["hub"], split, subset, template, **kwargs
         )
@@ -87,12 +87,12 @@ class HubDataset(BaseDataset):
         samples: Rows = []
         for subset in self._subsets():
             for number, row in enumerate(self._rows(subset)):
-                made = [
+                row_samples = [
                     sample | self._along(row)
                     for sample in kinds[self.table["kind"]](row, number, subset)
                 ]
-                self.left_out += not made
-                samples += made
+                self.left_out += not row_samples
+                samples += row_samples
         if self.left_out:
             self.notes.append(
                 f"{self.left_out} rows without a valid answer were left out."
@@ -127,9 +127,9 @@ class HubDataset(BaseDataset):
             return [None]
         names = self.table["subsets"] if self.subset is None else self.subset
         names = [names] if isinstance(names, str) else list(names)
-        if known := self.table.get("names"):
+        if known_names := self.table.get("names"):
             names = [
-                known.get(str(name).strip().lower(), str(name).strip())
+                known_names.get(str(name).strip().lower(), str(name).strip())
                 for name in names
             ]
         return names
@@ -182,7 +182,7 @@ class HubDataset(BaseDataset):
             reference = "" if place is None else options[place]
         if not self.published and reference not in options:
             return []
-        return [self._made(row, subset, reference, options)]
+        return [self._make_sample(row, subset, reference, options)]
 
     def _texts(self, row: Given, number: int, subset: str | None) -> Rows:
         """The options are texts: of one column, or of the columns A to E.
@@ -191,15 +191,15 @@ class HubDataset(BaseDataset):
         """
         answer = reference = text_of(row, self.table["answer"])
         if column := self.table.get("options"):
-            options = [str(one) for one in row.get(column) or ()]
-            shown = ", ".join(options)
+            options = [str(option) for option in row.get(column) or ()]
+            listing = ", ".join(options)
             if not self.published:
-                options = [one.strip() for one in options]
+                options = [option.strip() for option in options]
             right = options.index(answer) if answer in options else None
         else:
             letters = [letter for letter in LETTERS if row.get(letter) is not None]
             options = [text_of(row, letter) for letter in letters]
-            shown = _lettered(letters, options)
+            listing = _lettered(letters, options)
             letter = answer.strip("()").upper()
             right = letters.index(letter) if letter in letters else None
             if self.table.get("counted"):
@@ -207,15 +207,15 @@ class HubDataset(BaseDataset):
                 reference = "" if right is None else options[right]
         if self.published:
             return [
-                self._made(
-                    row, subset, reference, options, **{self.table["shown"]: shown}
+                self._make_sample(
+                    row, subset, reference, options, **{self.table["shown"]: listing}
                 )
             ]
         if right is None:
             return []
-        shown = _lettered(LETTERS, options)
-        sample = self._made(
-            row, subset, options[right], options, **{self.table["shown"]: shown}
+        listing = _lettered(LETTERS, options)
+        sample = self._make_sample(
+            row, subset, options[right], options, **{self.table["shown"]: listing}
         )
         if not self.own_template:
             sample["input"] += HOW_TO_ANSWER
@@ -235,7 +235,7 @@ class HubDataset(BaseDataset):
         reference = (
             self.table.get("none", "None") if answer is None else str(answer).strip()
         )
-        sample = self._made(row, subset, reference)
+        sample = self._make_sample(row, subset, reference)
         return [
             (
                 sample | {"input": sample["input"].strip()}
@@ -291,16 +291,16 @@ class HubDataset(BaseDataset):
             }
         return [sample, swapped]
 
-    def _made(
+    def _make_sample(
         self,
         row: Given,
         subset: str | None,
         reference: str,
         options: list[str] | None = None,
-        **shown: str,
+        **fields_shown: str,
     ) -> dict[str, Any]:
         """A sample whose prompt is the template, filled."""
-        fields = shown | {
+        fields = fields_shown | {
             name: text_of(row, column) for name, column in self.table["fields"].items()
         }
         if removed := self.table.get("removed"):
@@ -328,14 +328,14 @@ class HubDataset(BaseDataset):
     def _along(self, row: Given) -> dict[str, Any]:
         """The columns that a sample keeps."""
         also = {name: text_of(row, name) for name in self.table.get("also", ())}
-        kept = self.table.get("metadata")
-        if kept is None:
+        metadata_columns = self.table.get("metadata")
+        if metadata_columns is None:
             return also
         return also | {
             "metadata": (
-                row.get(kept)
-                if isinstance(kept, str)
-                else {name: row.get(name) for name in kept}
+                row.get(metadata_columns)
+                if isinstance(metadata_columns, str)
+                else {name: row.get(name) for name in metadata_columns}
             )
         }
 
@@ -361,23 +361,26 @@ def _lettered(letters: Iterable[str], options: Iterable[str]) -> str:
     )
 
 
-def _made_of_table(key: str) -> type[HubDataset]:
+def _make_dataset_class(key: str) -> type[HubDataset]:
     table = tables()[key]
-    made = type(
+    dataset_class = type(
         table["class"],
         (HubDataset,),
         {"key": key, "__doc__": table["about"], "__module__": __name__},
     )
-    return register_dataset(key)(made)
+    return register_dataset(key)(dataset_class)
 
 
-HaeraeDataset = _made_of_table("haerae_bench")
-KMMLUDataset = _made_of_table("kmmlu")
+HaeraeDataset = _make_dataset_class("haerae_bench")
+KMMLUDataset = _make_dataset_class("kmmlu")
 
 
 @register_dataset("click")
 class ClickDataset(HubDataset):
-    """CLIcK: the options and the answer are texts. Corrected: a subset is a part of the row's id."""
+    """CLIcK: the options and the answer are texts.
+
+    Corrected: a subset is a part of the row's id.
+    """
 
     key = "click"
 
@@ -388,22 +391,25 @@ class ClickDataset(HubDataset):
         rows = super()._rows(subset)
         if self.published or self.subset is None:
             return rows
-        wanted = [self.subset] if isinstance(self.subset, str) else self.subset
-        kept = [
+        wanted_ids = [self.subset] if isinstance(self.subset, str) else self.subset
+        matching_rows = [
             row
             for row in rows
-            if any(one.lower() in str(row.get("id")).lower() for one in wanted)
+            if any(
+                wanted_id.lower() in str(row.get("id")).lower()
+                for wanted_id in wanted_ids
+            )
         ]
-        if not kept:
+        if not matching_rows:
             raise ValueError(
-                f"No row of CLIcK has an id with {' or '.join(map(repr, wanted))}; ids"
+                f"No row of CLIcK has an id with {' or '.join(map(repr, wanted_ids))}; ids"
                 " are such as 'KIIP_hist_0'."
             )
-        return kept
+        return matching_rows
 
 
-HRM8KDataset = _made_of_table("hrm8k")
-K2_EvalDataset = _made_of_table("k2_eval")
+HRM8KDataset = _make_dataset_class("hrm8k")
+K2_EvalDataset = _make_dataset_class("k2_eval")
 
 
 @register_dataset("KUDGE")
@@ -425,7 +431,7 @@ class KUDGEDataset(HubDataset):
         return names
 
 
-HRCDataset = _made_of_table("hrc")
-KBLDataset = _made_of_table("kbl")
-KorMedMCQADataset = _made_of_table("kormedmcqa")
-AIME2025Dataset = _made_of_table("aime2025")
+HRCDataset = _make_dataset_class("hrc")
+KBLDataset = _make_dataset_class("kbl")
+KorMedMCQADataset = _make_dataset_class("kormedmcqa")
+AIME2025Dataset = _make_dataset_class("aime2025")

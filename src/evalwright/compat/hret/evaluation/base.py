@@ -76,8 +76,8 @@ class BaseEvaluator:
 
 def get_evaluator(name: str, **kwargs: Any) -> Any:
     """An instance of the evaluator of that name. Raises ValueError for an unknown one."""
-    own = name if name in EVALUATION_REGISTRY else ALIASES.get(name, name)
-    return EVALUATION_REGISTRY.made(own, **kwargs)
+    registered_name = name if name in EVALUATION_REGISTRY else ALIASES.get(name, name)
+    return EVALUATION_REGISTRY.make(registered_name, **kwargs)
 
 
 register_evaluator = EVALUATION_REGISTRY.register
@@ -145,22 +145,22 @@ class BuiltIn(BaseEvaluator):
         return {"metrics": self.evaluate_predictions(data), "samples": data}
 
 
-@EVALUATION_REGISTRY.own("string_match")
+@EVALUATION_REGISTRY.register_own("string_match")
 class StringMatchEvaluator(BuiltIn):
     """The answer is the reference."""
 
 
-@EVALUATION_REGISTRY.own("partial_match")
+@EVALUATION_REGISTRY.register_own("partial_match")
 class PartialMatchEvaluator(BuiltIn):
     """The answer contains the reference."""
 
 
-@EVALUATION_REGISTRY.own("math_match")
+@EVALUATION_REGISTRY.register_own("math_match")
 class MathMatchEvaluator(BuiltIn):
     """The answer equals the reference in value."""
 
 
-@EVALUATION_REGISTRY.own("log_likelihood")
+@EVALUATION_REGISTRY.register_own("log_likelihood")
 class LogProbEvaluator(BuiltIn):
     """The most probable option is the reference."""
 
@@ -178,14 +178,16 @@ def evaluate_rows(
     """
     samples = []
     for place, row in enumerate(rows):
-        kept = {key: one for key, one in row.items() if key != "prediction"}
+        row_kept = {
+            key: field_value for key, field_value in row.items() if key != "prediction"
+        }
         samples.append(
-            Sample(str(place), str(row.get("input", "")), metadata={ROW: kept})
+            Sample(str(place), str(row.get("input", "")), metadata={ROW: row_kept})
         )
     scorers, specs = scoring_of(
         method, params, published=False, language=None, samples=samples
     )
-    tally = TaskTally([one.name for one in scorers], [])
+    tally = TaskTally([scorer.name for scorer in scorers], [])
 
     async def ask(role: str, request: Any) -> Response:
         if judge_batch is None:
@@ -194,7 +196,7 @@ def evaluate_rows(
         text = (
             prompt
             if isinstance(prompt, str)
-            else "\n\n".join(one.text for one in prompt)
+            else "\n\n".join(message.text for message in prompt)
         )
         return Response(str(judge_batch([{"input": text}])[0].get("prediction") or ""))
 
@@ -207,15 +209,15 @@ def evaluate_rows(
                 continue
             response = Response(str(text))
             answer = Answer(separate_reasoning(response).answer, responses=(response,))
-            found = await score_answer(scorers, sample, answer, ask, specs)
+            outcome = await score_answer(scorers, sample, answer, ask, specs)
             tally.add(
                 SampleRecord(
-                    method, place, 0, sample, answer, found[0], None, *found[1:]
+                    method, place, 0, sample, answer, outcome[0], None, *outcome[1:]
                 )
             )
-            scored_row(row, found[0])
-            if said := "; ".join(one.message for one in found[1].values()):
-                row["error"] = said
+            scored_row(row, outcome[0])
+            if reasons := "; ".join(failure.message for failure in outcome[1].values()):
+                row["error"] = reasons
 
     run_blocking(work)
     scored = tally.result(method, "1", specs)

@@ -54,10 +54,11 @@ class PairwiseComparisonParser(ResponseParser):
         self, response: str, model_a: str | None = None, model_b: str | None = None
     ) -> dict[str, Any]:
         """The winner."""
-        found = judging.read_winner(response)
+        winner = judging.read_winner(response)
         return {
-            **found,
-            "model_name": (model_a if found["winner"] == "A" else model_b) or "unknown",
+            **winner,
+            "model_name": (model_a if winner["winner"] == "A" else model_b)
+            or "unknown",
         }
 
 
@@ -77,7 +78,7 @@ _PARSERS: Mapping[JudgeType, ResponseParser] = {
 }
 
 
-@EVALUATION_REGISTRY.own("llm_judge")
+@EVALUATION_REGISTRY.register_own("llm_judge")
 class LLMJudgeEvaluator(BuiltIn):
     """Asks the judge of `model`. prompt_templates, parsers: of the types of judgement."""
 
@@ -99,16 +100,18 @@ class LLMJudgeEvaluator(BuiltIn):
         """The parameters, with the templates and parsers that somebody has put in the place of
         HRET's.
         """
-        found = dict(self.params)
-        for name, own, given in (
+        parameters = dict(self.params)
+        for name, defaults, configured in (
             ("judge_prompts", JUDGE_PROMPTS, self.prompt_templates),
             ("judge_parsers", _PARSERS, self.parsers),
         ):
             changed = {
-                kind.value: one for kind, one in given.items() if one != own[kind]
+                kind.value: setting
+                for kind, setting in configured.items()
+                if setting != defaults[kind]
             }
-            found[name] = {**(found.get(name) or {}), **changed}
-        return found
+            parameters[name] = {**(parameters.get(name) or {}), **changed}
+        return parameters
 
     def prepare_prompt(self, sample: Any) -> Any:
         """HRET's template of the sample's type, filled with the sample's own keys.
@@ -127,9 +130,11 @@ class LLMJudgeEvaluator(BuiltIn):
         method = method_of(self.kind, self.parameters())
         assert isinstance(method, judging.Judging)
         prompts = [method.prompt(row) for row in samples]
-        asked = [{"input": prompt} for prompt in prompts if prompt is not None]
+        judge_inputs = [{"input": prompt} for prompt in prompts if prompt is not None]
         try:
-            replies = iter(self.multi_judge_model.judge_batch(asked) if asked else [])
+            replies = iter(
+                self.multi_judge_model.judge_batch(judge_inputs) if judge_inputs else []
+            )
         except Exception as error:
             return {"error": str(error)}
         scores = []

@@ -40,32 +40,37 @@ class DatasetEntry:
     license: str
 
 
-def _entry(name: str, one: Given) -> DatasetEntry:
-    key = one["bibtex"]
-    languages = list(one["languages"])
+def _entry(name: str, table: Given) -> DatasetEntry:
+    key = table["bibtex"]
+    languages = list(table["languages"])
     cited = library_entries()[key]
     return DatasetEntry(
         name,
-        one["dataset"],
+        table["dataset"],
         key,
         cited,
-        one.get("anthology"),
+        table.get("anthology"),
         languages,
-        one["licence"],
+        table["licence"],
     )
 
 
-DATASETS: list[DatasetEntry] = [_entry(name, one) for name, one in benchmarks().items()]
+DATASETS: list[DatasetEntry] = [
+    _entry(name, table) for name, table in benchmarks().items()
+]
 
 
 def benchmark_details(samples: Iterable[Given]) -> dict[str, dict[str, Any]]:
     """`info["benchmark_details"]`: what is known of each benchmark that the samples are of, in the
     order of their first rows.
     """
-    known = {entry.dataset: entry for entry in DATASETS}
-    shown = ("citation_key", "citation", "license", "anthology", "languages")
-    found = (name for name in _counted(samples) if name in known)
-    return {name: {key: getattr(known[name], key) for key in shown} for name in found}
+    entry_by_dataset = {entry.dataset: entry for entry in DATASETS}
+    columns = ("citation_key", "citation", "license", "anthology", "languages")
+    dataset_names = (name for name in _counted(samples) if name in entry_by_dataset)
+    return {
+        name: {key: getattr(entry_by_dataset[name], key) for key in columns}
+        for name in dataset_names
+    }
 
 
 def citation_report(samples: Iterable[Given]) -> str:
@@ -108,5 +113,9 @@ def citation_report(samples: Iterable[Given]) -> str:
 def _counted(samples: Iterable[Given]) -> Counter[str]:
     """How many samples each benchmark has."""
     about = (sample.get("metadata") for sample in samples)
-    names = (one.get("benchmark_name") for one in about if isinstance(one, Mapping))
+    names = (
+        metadata.get("benchmark_name")
+        for metadata in about
+        if isinstance(metadata, Mapping)
+    )
     return Counter(str(name) for name in names if name)

@@ -84,10 +84,10 @@ class NativeModel:
                 f"{' and '.join(required)} {'is' if len(required) == 1 else 'are'}"
                 " required"
             )
-        known = {**dict.fromkeys((*required, *table["none"])), **table["defaults"]}
+        defaults = {**dict.fromkeys((*required, *table["none"])), **table["defaults"]}
         if not settings.is_published():
-            check_parameters(f"the model '{self.name}'", params, known)
-        self.params: dict[str, Any] = {**known, **params}
+            check_parameters(f"the model '{self.name}'", params, defaults)
+        self.params: dict[str, Any] = {**defaults, **params}
 
     def native(self, *, published: bool) -> Native:
         """The model and how it is asked."""
@@ -108,7 +108,7 @@ class NativeModel:
     def _answered(self, inputs: Rows, **options: Any) -> Rows:
         native = self.native(published=settings.is_published())
 
-        async def one(door: SampleDoor, sample: Sample) -> dict[str, Any]:
+        async def ask_one(door: SampleDoor, sample: Sample) -> dict[str, Any]:
             request = replace(native.sampling, **asked_for(options)).request(
                 sample.input, 0
             )
@@ -137,7 +137,7 @@ class NativeModel:
                 **score,
             }
 
-        return self._ask_all(one, inputs, native)
+        return self._ask_all(ask_one, inputs, native)
 
 
 class _Generator(NativeModel, BaseModel):
@@ -151,11 +151,11 @@ class _Generator(NativeModel, BaseModel):
 
     def _cot(self, published: bool) -> dict[str, Any]:
         """The chain of thought. A parser that is None is HRET's own one."""
-        given = self.params
-        parser = parser_of(given["cot_parser"] or DEFAULT_PARSER, published=published)
+        params = self.params
+        parser = parser_of(params["cot_parser"] or DEFAULT_PARSER, published=published)
         return {
-            "cot": bool(given["cot"]),
-            "trigger": given["cot_trigger"],
+            "cot": bool(params["cot"]),
+            "trigger": params["cot_trigger"],
             "parser": parser,
         }
 
@@ -170,7 +170,7 @@ class _Judge(NativeModel, BaseJudge):
         return self._answered(inputs, **kwargs)
 
 
-@MODEL_REGISTRY.own("huggingface")
+@MODEL_REGISTRY.register_own("huggingface")
 class HuggingFaceModel(_Generator):
     """A model of transformers, from the hub or a folder."""
 
@@ -183,12 +183,12 @@ class HuggingFaceModel(_Generator):
         """Published: the prompt as it is, and a row with options by their likelihood; else with the
         model's chat template.
         """
-        given = self.params
-        model = _transformer("hf", given)
-        stop = () if published else _texts(given["stop_token"])
+        params = self.params
+        model = _transformer("hf", params)
+        stop = () if published else _texts(params["stop_token"])
         return Native(
             model,
-            _drawn(given, stop),
+            _drawn(params, stop),
             chat=not published and "chat" in model.abilities,
             by_options=published or self.likelihood,
             bare_options=published,
@@ -198,13 +198,13 @@ class HuggingFaceModel(_Generator):
         )
 
     def _score_option(self, prompt: str, option: str) -> float:
-        async def one(door: SampleDoor, sample: Sample) -> list[float]:
+        async def score_one(door: SampleDoor, sample: Sample) -> list[float]:
             return await option_log_probs(door, self.role, prompt, [option])
 
-        return float(self._ask_all(one, [{}])[0][0])
+        return float(self._ask_all(score_one, [{}])[0][0])
 
 
-@MODEL_REGISTRY.own("huggingface_judge")
+@MODEL_REGISTRY.register_own("huggingface_judge")
 class HuggingFaceJudge(_Judge):
     """A judge of transformers, asked for feedback and a number from 1 to 5."""
 
@@ -220,11 +220,11 @@ class HuggingFaceJudge(_Judge):
 
 
 def _verdict(response: Response) -> Response:
-    found = _RESULT.search(response.text)
-    return replace(response, values=(float(found[1]),)) if found else response
+    match = _RESULT.search(response.text)
+    return replace(response, values=(float(match[1]),)) if match else response
 
 
-@MODEL_REGISTRY.own("huggingface_reward")
+@MODEL_REGISTRY.register_own("huggingface_reward")
 class HuggingFaceReward(NativeModel, BaseRewardModel):
     """The mean log-likelihood of a reply's tokens under a language model."""
 
@@ -240,16 +240,16 @@ class HuggingFaceReward(NativeModel, BaseRewardModel):
     def score_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The inputs with `reward`."""
 
-        async def one(door: SampleDoor, sample: Sample) -> dict[str, Any]:
+        async def reward_one(door: SampleDoor, sample: Sample) -> dict[str, Any]:
             response = await door(
                 self.role, Reward(sample.input, str(sample.row.get("prediction") or ""))
             )
             return {**sample.row, "reward": response.values[0]}
 
-        return self._ask_all(one, inputs)
+        return self._ask_all(reward_one, inputs)
 
 
-@MODEL_REGISTRY.own("openai")
+@MODEL_REGISTRY.register_own("openai")
 class OpenAIModel(_Generator):
     """Any server that speaks OpenAI's chat or completions interface.
 
@@ -260,59 +260,59 @@ class OpenAIModel(_Generator):
         """Published: what HRET sends, which is neither a seed nor the chain of thought, nor the
         settings of one call.
         """
-        given = self.params
-        own: dict[str, Any] = {}
+        params = self.params
+        extra_settings: dict[str, Any] = {}
         if not published:
-            logs = 0 if given["logprobs"] else None
-            own = {
-                "seed": given["seed"],
-                "stop": _texts(given["stop"]),
+            logs = 0 if params["logprobs"] else None
+            extra_settings = {
+                "seed": params["seed"],
+                "stop": _texts(params["stop"]),
                 "top_logprobs": logs,
             }
         most = (
-            given["max_tokens"]
+            params["max_tokens"]
             if published
-            else given["max_tokens"] or given["max_new_tokens"]
+            else params["max_tokens"] or params["max_new_tokens"]
         )
         return Native(
-            _remote(given, chat=given["use_chat_api"], published=published),
+            _remote(params, chat=params["use_chat_api"], published=published),
             Sampling(
                 max_tokens=most,
-                temperature=given["temperature"],
-                top_p=given["top_p"],
-                **own,
+                temperature=params["temperature"],
+                top_p=params["top_p"],
+                **extra_settings,
             ),
             one_call=not published,
             tells_reason=True,
-            chat=given["use_chat_api"],
-            system=given["system_message"] or "",
-            vision=bool(given["is_vision_model"]) or not published,
+            chat=params["use_chat_api"],
+            system=params["system_message"] or "",
+            vision=bool(params["is_vision_model"]) or not published,
             lenient=published,
             **({} if published else self._cot(published)),
         )
 
 
-@MODEL_REGISTRY.own("openai_judge")
+@MODEL_REGISTRY.register_own("openai_judge")
 class OpenAIJudge(_Judge):
     """A judge behind OpenAI's chat interface."""
 
     def native(self, *, published: bool) -> Native:
         """Published: every field with HRET's default; else those of them that say something."""
-        given = dict(self.params)
+        params = dict(self.params)
         public = os.environ.get("OPENAI_API_BASE", "https://api.openai.com/v1")
-        given["api_base"] = given["api_base"] or public
-        given["api_key"] = given["api_key"] or os.environ.get("OPENAI_API_KEY")
+        params["api_base"] = params["api_base"] or public
+        params["api_key"] = params["api_key"] or os.environ.get("OPENAI_API_KEY")
         if not published:
-            given |= {name: given[name] or None for name in _PENALTIES}
-        top_p = given["top_p"] if published or given["top_p"] != 1 else None
+            params |= {name: params[name] or None for name in _PENALTIES}
+        top_p = params["top_p"] if published or params["top_p"] != 1 else None
         return Native(
-            _remote(given),
-            Sampling(given["max_tokens"], given["temperature"], top_p),
+            _remote(params),
+            Sampling(params["max_tokens"], params["temperature"], top_p),
             chat=True,
         )
 
 
-@MODEL_REGISTRY.own("litellm")
+@MODEL_REGISTRY.register_own("litellm")
 class LiteLLMBackend(_Generator):
     """Any provider of the library litellm."""
 
@@ -327,7 +327,7 @@ class LiteLLMBackend(_Generator):
         )
 
 
-@MODEL_REGISTRY.own("litellm_judge")
+@MODEL_REGISTRY.register_own("litellm_judge")
 class LiteLLMJudge(_Judge):
     """A judge by way of the library litellm."""
 
@@ -336,7 +336,7 @@ class LiteLLMJudge(_Judge):
         return _by_litellm(self.params)
 
 
-@MODEL_REGISTRY.own("vllm")
+@MODEL_REGISTRY.register_own("vllm")
 class VLLMModel(_Generator):
     """A vLLM server on this machine (start it with `vllm serve`); the engine's own settings are the
     server's.
@@ -344,16 +344,16 @@ class VLLMModel(_Generator):
 
     def native(self, *, published: bool) -> Native:
         """Published: the prompt as it is; else messages, for the model's own chat template."""
-        given = self.params
+        params = self.params
         arguments = {
             "interface": "completions" if published else "chat",
-            "base_url": given["api_base"],
+            "base_url": params["api_base"],
         }
-        most = given["max_new_tokens"] or given["max_tokens"]
-        top_p = None if given["top_p"] == 1 else given["top_p"]
+        most = params["max_new_tokens"] or params["max_tokens"]
+        top_p = None if params["top_p"] == 1 else params["top_p"]
         return Native(
-            _opened(f"vllm/{given['model_name_or_path']}", arguments),
-            Sampling(most, given["temperature"], top_p, _texts(given["stop"])),
+            _opened(f"vllm/{params['model_name_or_path']}", arguments),
+            Sampling(most, params["temperature"], top_p, _texts(params["stop"])),
             chat=not published,
             vision=not published,
             **self._cot(published),
@@ -392,8 +392,10 @@ class MultiModel:
     ) -> Rows:
         """The replies of the model that generates; the inputs where there is none."""
         model = self.generate_model
-        given = {"return_logits": return_logits, **kwargs}
-        return inputs if model is None else list(model.generate_batch(inputs, **given))
+        arguments = {"return_logits": return_logits, **kwargs}
+        return (
+            inputs if model is None else list(model.generate_batch(inputs, **arguments))
+        )
 
     def judge_batch(self, inputs: Rows, **kwargs: Any) -> Rows:
         """The judge's replies; the inputs where there is none."""
@@ -412,15 +414,15 @@ class MultiModel:
         )
 
 
-def _part(given: Given | None, role: str, method: str, passed: Given) -> Any:
-    if given is None:
+def _part(config: Given | None, role: str, method: str, passed: Given) -> Any:
+    if config is None:
         return None
     loaded = load_model(
-        str(given.get("name")), **{**(given.get("params") or {}), **passed}
+        str(config.get("name")), **{**(config.get("params") or {}), **passed}
     )
     if not callable(getattr(loaded, method, None)):
         raise ValueError(
-            f"'{given.get('name')}' cannot be the {role}: it has no method {method}."
+            f"'{config.get('name')}' cannot be the {role}: it has no method {method}."
         )
     return loaded
 
@@ -430,7 +432,8 @@ def _part(given: Given | None, role: str, method: str, passed: Given) -> Any:
 
 def _opened(name: str, arguments: Given) -> Any:
     return open_model(
-        name, {key: one for key, one in arguments.items() if one is not None}
+        name,
+        {key: argument for key, argument in arguments.items() if argument is not None},
     )
 
 
@@ -438,77 +441,83 @@ def _texts(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
-def _transformer(kind: str, given: Given) -> Any:
-    device = given["device"]
-    dtype = given["dtype"]
-    size = given.get("batch_size")
+def _transformer(kind: str, params: Given) -> Any:
+    device = params["device"]
+    dtype = params["dtype"]
+    size = params.get("batch_size")
     arguments = {
         "device" if device != "map" else "device_map": (
             device if device != "map" else "auto"
         ),
         "dtype": None if dtype == "auto" else _DTYPES.get(dtype, dtype),
-        "tokenizer": given["tokenizer_id_or_path"],
+        "tokenizer": params["tokenizer_id_or_path"],
         "batch_size": size if isinstance(size, int) and size > 1 else None,
     }
-    named = {key: one for key, one in arguments.items() if one is not None}
+    named = {
+        key: argument for key, argument in arguments.items() if argument is not None
+    }
     return _opened(
-        f"{kind}/{given['model_name_or_path']}",
-        {**(given["model_kwargs"] or {}), **named},
+        f"{kind}/{params['model_name_or_path']}",
+        {**(params["model_kwargs"] or {}), **named},
     )
 
 
-def _drawn(given: Given, stop: tuple[str, ...] = ()) -> Sampling:
+def _drawn(params: Given, stop: tuple[str, ...] = ()) -> Sampling:
     """Sampling at temperature 0 is greedy."""
-    if not given["do_sample"] or not given["temperature"]:
-        return Sampling(given["max_new_tokens"], 0.0, stop=stop)
-    top_p = None if given["top_p"] == 1 else given["top_p"]
-    return Sampling(given["max_new_tokens"], float(given["temperature"]), top_p, stop)
+    if not params["do_sample"] or not params["temperature"]:
+        return Sampling(params["max_new_tokens"], 0.0, stop=stop)
+    top_p = None if params["top_p"] == 1 else params["top_p"]
+    return Sampling(params["max_new_tokens"], float(params["temperature"]), top_p, stop)
 
 
-def _remote(given: Given, *, chat: bool = True, published: bool = True) -> Any:
+def _remote(params: Given, *, chat: bool = True, published: bool = True) -> Any:
     """The model at an address with or without the interface's path, and with or without a key.
     published: send nothing to find out whether it gives log-likelihoods, which HRET does not ask
     for.
     """
-    base = str(given["api_base"]).rstrip("/")
+    base = str(params["api_base"]).rstrip("/")
     base = (
         base.removesuffix("/completions").removesuffix("/chat")
         if base.endswith("/completions")
         else base
     )
-    body = {name: given[name] for name in _PENALTIES if given.get(name) is not None}
+    body = {name: params[name] for name in _PENALTIES if params.get(name) is not None}
     arguments: dict[str, Any] = {
         "base_url": base,
         "interface": "chat" if chat else "completions",
         "echo": False if published else None,
-        "extra_body": {**body, **(given.get("extra_body") or {})} or None,
-        "timeout": float(given.get("timeout") or 300.0),
-        "max_attempts": int(given.get("max_retries") or 0) + 1,
-        **_key(given.get("api_key")),
+        "extra_body": {**body, **(params.get("extra_body") or {})} or None,
+        "timeout": float(params.get("timeout") or 300.0),
+        "max_attempts": int(params.get("max_retries") or 0) + 1,
+        **_key(params.get("api_key")),
     }
-    return _opened(f"openai/{given['model_name']}", arguments)
+    return _opened(f"openai/{params['model_name']}", arguments)
 
 
-def _by_litellm(given: Given) -> Native:
-    provider = str(given["provider"]).lower()
-    name = str(given["model_name"])
+def _by_litellm(params: Given) -> Native:
+    provider = str(params["provider"]).lower()
+    name = str(params["model_name"])
     for variable in (
         "aws_access_key_id",
         "aws_secret_access_key",
         "aws_region_name",
         "anthropic_api_key",
     ):
-        if given.get(variable):
-            os.environ[variable.upper()] = str(given[variable])
+        if params.get(variable):
+            os.environ[variable.upper()] = str(params[variable])
     arguments = {
-        "base_url": given["api_base"],
+        "base_url": params["api_base"],
         "extra": (
-            {name: given[name] for name in ("api_version", *_PENALTIES) if given[name]}
+            {
+                name: params[name]
+                for name in ("api_version", *_PENALTIES)
+                if params[name]
+            }
             or None
         ),
-        "max_attempts": int(given.get("retry_max", given.get("max_retries", 3))) + 1,
-        "timeout": given["timeout"],
-        **_key(given["api_key"]),
+        "max_attempts": int(params.get("retry_max", params.get("max_retries", 3))) + 1,
+        "timeout": params["timeout"],
+        **_key(params["api_key"]),
     }
     model = _opened(
         f"litellm/{name if name.startswith(f'{provider}/') else f'{provider}/{name}'}",
@@ -517,11 +526,11 @@ def _by_litellm(given: Given) -> Native:
     # HRET passes what it does not know on to the library, where `max_tokens` takes the place of
     # `max_new_tokens`.
     sampling = Sampling(
-        given["max_tokens"] or given["max_new_tokens"],
-        given["temperature"],
-        given["top_p"],
-        _texts(given["stop"]),
-        given["seed"],
+        params["max_tokens"] or params["max_new_tokens"],
+        params["temperature"],
+        params["top_p"],
+        _texts(params["stop"]),
+        params["seed"],
     )
     return Native(model, sampling, chat=True)
 

@@ -48,9 +48,9 @@ class BaseModel:
         return bool(self._extract_text_and_images(item)[1])
 
     def _extract_text_and_images(self, item: Given) -> tuple[str, list[Any] | None]:
-        given = item.get("input", "")
-        inner = given if isinstance(given, dict) else {}
-        text = inner.get("text", "") if isinstance(given, dict) else str(given)
+        row_input = item.get("input", "")
+        inner = row_input if isinstance(row_input, dict) else {}
+        text = inner.get("text", "") if isinstance(row_input, dict) else str(row_input)
         return text, item["images"] if "images" in item else inner.get("images")
 
 
@@ -81,4 +81,4 @@ class BaseRewardModel:
 
 
 register_model = MODEL_REGISTRY.register
-load_model = MODEL_REGISTRY.made
+load_model = MODEL_REGISTRY.make

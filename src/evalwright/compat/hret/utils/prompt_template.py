@@ -63,8 +63,8 @@ def extract_final_answer(raw_output: str, *, published: bool | None = None) -> s
     """
     if settings.scoring() == "published" if published is None else published:
         return arithmetic.final_answer(raw_output)
-    found = parse_reply(raw_output)
-    return found.as_written if found.marked else raw_output
+    claim = parse_reply(raw_output)
+    return claim.as_written if claim.marked else raw_output
 
 
 def default_cot_parser(
@@ -82,7 +82,7 @@ def format_few_shot_prompt_prefix(
     example_template: str = DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE,
 ) -> str:
     """The instruction and one text for each sample that has an input; "" where none has."""
-    made = PipelineConfig(
+    config = PipelineConfig(
         "", few_shot_instruction=instruction, few_shot_example_template=example_template
     )
-    return examples_text(few_shot_samples, made)
+    return examples_text(few_shot_samples, config)

@@ -46,8 +46,8 @@ class EvaluationResult:
         rows = []
         for sample in self.samples:
             row = dict(sample)
-            found = row.pop("evaluation", None)
-            inner = found if isinstance(found, Mapping) else {}
+            evaluation = row.pop("evaluation", None)
+            inner = evaluation if isinstance(evaluation, Mapping) else {}
             rows.append(
                 {**row, **{f"eval_{key}": value for key, value in inner.items()}}
             )
@@ -89,8 +89,8 @@ class EvaluationResult:
             )
         if not self.samples:
             return "No samples available for analysis."
-        found = _analyse(self.samples, self.metrics, top_n)
-        return found if output_format == "dict" else _as_markdown(found)
+        report = _analyse(self.samples, self.metrics, top_n)
+        return report if output_format == "dict" else _as_markdown(report)
 
     def __repr__(self) -> str:
         return (
@@ -122,10 +122,10 @@ def as_json(data: Any) -> str:
 def _load_function(func_path: str) -> Callable[..., Any]:
     """The function of that dotted name. Raises ImportError, AttributeError or ValueError."""
     module, _, name = func_path.rpartition(".")
-    found = getattr(import_module(module), name)
-    if not callable(found):
+    function = getattr(import_module(module), name)
+    if not callable(function):
         raise ValueError(f"'{func_path}' is not callable.")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 # -- the analysis, in the five sections of HRET's report --
@@ -136,34 +136,36 @@ _SHOWN = 300
 def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, Any]:
     """The report as data. Samples without a verdict are counted apart."""
     items = [_item(str(place), sample) for place, sample in enumerate(samples)]
-    found = analyse(items, top=top_n, examples=1)
-    right = [one for one in items if one.score == 1]
-    wrong = [one for one in items if one.score == 0]
-    judged = found.n_right + found.n_wrong
-    accuracy = metrics.get("accuracy", found.n_right / judged if judged else None)
-    subsets = {one.name: one.score.value for one in found.subsets} or {
-        one.subset: found.score.value for one in items[:1] if one.subset
+    analysis = analyse(items, top=top_n, examples=1)
+    right = [sample_item for sample_item in items if sample_item.score == 1]
+    wrong = [sample_item for sample_item in items if sample_item.score == 0]
+    judged = analysis.n_right + analysis.n_wrong
+    accuracy = metrics.get("accuracy", analysis.n_right / judged if judged else None)
+    subsets = {subset.name: subset.score.value for subset in analysis.subsets} or {
+        sample_item.subset: analysis.score.value
+        for sample_item in items[:1]
+        if sample_item.subset
     }
     sides = (("correct_predictions", right), ("incorrect_predictions", wrong))
-    said = Counter(
+    words_in_wrong = Counter(
         word
-        for one in wrong
-        for word in words_of(one.answer)
+        for sample_item in wrong
+        for word in words_of(sample_item.answer)
         if len(word) > 1 and word.isalpha()
     )
-    empty = sum(not one.answer.strip() for one in wrong)
+    empty = sum(not sample_item.answer.strip() for sample_item in wrong)
     errors = {
-        "top_error_keywords": dict(said.most_common(top_n)),
+        "top_error_keywords": dict(words_in_wrong.most_common(top_n)),
         "frequent_confusions": {
-            f"{target} -> {answer}": n for answer, target, n in found.wrong_answers
+            f"{target} -> {answer}": n for answer, target, n in analysis.wrong_answers
         },
         "empty_answers": {"empty": empty} if empty else {},
     }
     return {
         "summary": {
             "total_samples": len(items),
-            "num_correct": found.n_right,
-            "num_incorrect": found.n_wrong,
+            "num_correct": analysis.n_right,
+            "num_incorrect": analysis.n_wrong,
             "num_without_verdict": len(items) - judged,
             "accuracy": None if accuracy is None else f"{accuracy:.2%}",
             "other_metrics": {
@@ -181,26 +183,28 @@ def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, 
                     f"{words.type_token_ratio if words.words else 0.0:.4f}"
                 ),
                 "mean_length": (
-                    f"{sum(len(one.answer) for one in own) / (len(own) or 1):.1f}"
+                    f"{sum(len(sample_item.answer) for sample_item in side_items) / (len(side_items) or 1):.1f}"
                 ),
             }
-            for (name, own), words in zip(sides, found.vocabulary, strict=True)
+            for (name, side_items), words in zip(
+                sides, analysis.vocabulary, strict=True
+            )
         },
         "error_analysis": errors if wrong else {},
         "examples": {
-            name: dict(samples[int(one.id)])
-            for name, several in (
-                ("best_case", found.examples_right),
-                ("worst_case", found.examples_wrong),
+            name: dict(samples[int(example.id)])
+            for name, example_items in (
+                ("best_case", analysis.examples_right),
+                ("worst_case", analysis.examples_wrong),
             )
-            for one in several
+            for example in example_items
         },
     }
 
 
 def _item(name: str, sample: Given) -> Item:
-    found = sample.get("evaluation")
-    evaluation = found if isinstance(found, Mapping) else {}
+    evaluation_field = sample.get("evaluation")
+    evaluation = evaluation_field if isinstance(evaluation_field, Mapping) else {}
     verdict = (
         evaluation.get("is_correct") if evaluation else sample.get("judge_correct")
     )
@@ -221,8 +225,8 @@ def _as_markdown(report: Given) -> str:
     summary = dict(report["summary"])
     others = summary.pop("other_metrics")
     lines += [
-        f"- **{_title(key)}**: {'not known' if one is None else one}"
-        for key, one in summary.items()
+        f"- **{_title(key)}**: {'not known' if figure is None else figure}"
+        for key, figure in summary.items()
     ]
     if others:
         lines += [
@@ -234,18 +238,18 @@ def _as_markdown(report: Given) -> str:
         f"- {_cell(name)}: {value}" for name, value in report["subsets"].items()
     ] or ["- none"]
     lines += ["", "## 3. Linguistic Quality"]
-    for name, found in report["linguistic_quality"].items():
+    for name, quality in report["linguistic_quality"].items():
         lines.append(
             f"- **{_title(name)}**:"
-            f" {', '.join(f'{key} {value}' for key, value in found.items())}"
+            f" {', '.join(f'{key} {value}' for key, value in quality.items())}"
         )
     lines += ["", "## 4. Error Analysis"]
-    for name, found in report["error_analysis"].items():
-        shown = (
-            ", ".join(f"{_cell(key)} ({count})" for key, count in found.items())
+    for name, quality in report["error_analysis"].items():
+        listing = (
+            ", ".join(f"{_cell(key)} ({count})" for key, count in quality.items())
             or "none"
         )
-        lines.append(f"- **{_title(name)}**: {shown}")
+        lines.append(f"- **{_title(name)}**: {listing}")
     lines += ["", "## 5. Examples"]
     for name, sample in report["examples"].items():
         lines.append(f"- **{_title(name)}**")
@@ -261,5 +265,5 @@ def _title(name: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    shown = " ".join(str(value).split())
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+    text = " ".join(str(value).split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
