@@ -27,11 +27,8 @@ from evalwright.scorers.text.cues import (
     label_alternatives,
     last_revision,
 )
-from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.normalise import MAX_REPLY_CHARS, plain
 from evalwright.scorers.text.tokens import fold
-
-MAX_REPLY_CHARS = 8000
-"""A longer reply is read at its beginning and at its end, so many characters together."""
 
 _QUESTION = rf"(?:{label_alternatives('question')})(?: ?\d{{1,3}})?\** ?[:：]"
 _INVENTED = re.compile(

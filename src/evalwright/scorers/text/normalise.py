@@ -13,6 +13,8 @@ import unicodedata
 
 MOST_CHARACTERS = 4000
 """What of a reply is looked at. An answer that comes later than this is no short answer."""
+MAX_REPLY_CHARS = 8_000
+"""A longer reply is read at its beginning and at its end, so many characters together."""
 
 _CUT = re.compile(
     r"\n[ \t\r]*\n"  # a blank line

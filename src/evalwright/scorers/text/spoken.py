@@ -16,7 +16,6 @@ from collections import Counter
 from typing import NamedTuple
 
 from evalwright.core.sentences import sentences
-from evalwright.scorers.answers.reply import MAX_REPLY_CHARS
 from evalwright.scorers.text.language import (
     identify,
     in_script,
@@ -26,6 +25,7 @@ from evalwright.scorers.text.language import (
 )
 from evalwright.scorers.text.languages import short_code
 from evalwright.scorers.text.marks import SPACELESS
+from evalwright.scorers.text.normalise import MAX_REPLY_CHARS
 
 _EXCUSED = re.compile(
     r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|\$\$.{0,1000}?\$\$|\$[^$\n]{1,400}\$"
