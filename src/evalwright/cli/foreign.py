@@ -185,17 +185,24 @@ def import_command(name: str, importer: Importer) -> click.Command:
 
 def export_command(name: str, exporter: Exporter) -> click.Command:
     """`evalwright export NAME`."""
-    place = exporter.out if exporter.out != "." else "the working folder"
+    place = (
+        exporter.default_folder
+        if exporter.default_folder != "."
+        else "the working folder"
+    )
 
     @click.command(name, help=exporter.about)
     @click.argument(
         "runs",
-        metavar=None if exporter.several else "RUN",
-        nargs=-1 if exporter.several else 1,
+        metavar=None if exporter.takes_several_runs else "RUN",
+        nargs=-1 if exporter.takes_several_runs else 1,
         required=True,
     )
     @option(
-        "--out", "DIR", f"{exporter.out_help} Default: {place}.", default=exporter.out
+        "--out",
+        "DIR",
+        f"{exporter.out_help} Default: {place}.",
+        default=exporter.default_folder,
     )
     @option(
         "--runs runs_folder",

@@ -43,8 +43,8 @@ def make(run: str, into: str, allow_key_like: bool, **_: Any) -> None:
 
     made = make_submission(opened(run)[0], Path(into), allow_key_like=allow_key_like)
     echo(
-        f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256"
-        f" {made.data['sha256'][:16]})"
+        f"Written: {into} ({len(made.document['samples']):,} answers, SHA-256"
+        f" {made.document['sha256'][:16]})"
     )
 
 
@@ -98,7 +98,7 @@ def _show(found: Verification) -> None:
                 f"{result.name}: {metric.label} {one.value:.4g} [{one.low:.4g},"
                 f" {one.high:.4g}], n {one.n}"
             )
-    total = len(found.submission.data["samples"])
+    total = len(found.submission.document["samples"])
     for problem in found.problems[:_SHOWN]:
         echo(f"Wrong ({problem.kind}): {problem}")
     if len(found.problems) > _SHOWN:

@@ -116,8 +116,8 @@ def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
     """The columns of the board and of those in other units, all in the order of its rows."""
     columns = list(score_columns(board))
     for one in board.more:
-        places = {row.place: i for i, row in enumerate(one.rows)}
-        order = [places[row.place] for row in board.rows]
+        places = {row.run_index: i for i, row in enumerate(one.rows)}
+        order = [places[row.run_index] for row in board.rows]
         columns += [
             replace(column, estimates=tuple(column.estimates[i] for i in order))
             for column in score_columns(one)

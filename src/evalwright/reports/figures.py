@@ -164,7 +164,7 @@ def _headline(
     scale = 100.0 if column.unit == "points" else 1.0
     rows = zip(board.rows, board_labels(board), column.estimates, strict=True)
     found = [
-        (runs[row.place], label, one)
+        (runs[row.run_index], label, one)
         for row, label, one in rows
         if one and not math.isnan(one.value)
     ]

@@ -60,7 +60,7 @@ def write_pages(
     for place, file in enumerate(files):
         back = link_to(board_page, file) if board_page else ""
         document = model_document(
-            board, place, runs[board.rows[place].place], title, back, examples
+            board, place, runs[board.rows[place].run_index], title, back, examples
         )
         page = to_html(document).replace(
             _FIRST_META, f"{_FIRST_META}\n{_mark(board, title)}", 1

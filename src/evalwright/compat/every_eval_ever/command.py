@@ -17,13 +17,15 @@ from evalwright.compat.programs import (
 from evalwright.runs.reader import Run
 
 
-def _import(path: Path, out: Path, name: str) -> Imports:
+def _import(path: Path, folder: Path, name: str) -> Imports:
     from evalwright.compat.every_eval_ever.importing import import_eee
 
-    return imports_of(import_eee(path, out, name), _told, ("format", "file", "notes"))
+    return imports_of(
+        import_eee(path, folder, name), _describe_run, ("format", "file", "notes")
+    )
 
 
-def _told(run: Run) -> list[str]:
+def _describe_run(run: Run) -> list[str]:
     return [f"{', '.join(task.name for task in run.tasks[:10])})"]
 
 
@@ -39,7 +41,7 @@ EXPORTER = Exporter(
     later("every_eval_ever.exporting:export_eee"),
     ".",
     "Where the folder 'data' is made.",
-    several=True,
+    takes_several_runs=True,
     options=(
         option(
             "--organisation",

@@ -15,5 +15,5 @@ EXPORTER = Exporter(
     later("inspect.exporting:export_inspect"),
     "logs",
     "Where the logs are written.",
-    several=True,
+    takes_several_runs=True,
 )

@@ -15,5 +15,5 @@ EXPORTER = Exporter(
     later("parquet.files:exports"),
     "parquet",
     "Where the files are written.",
-    several=True,
+    takes_several_runs=True,
 )

@@ -114,6 +114,6 @@ EXPORTER = Exporter(
     later("sea_helm.exporting:export_sea_helm"),
     "exports",
     "Where the folders of the models are made.",
-    several=True,
+    takes_several_runs=True,
     options=(_OVER_RUNS,),
 )

@@ -76,9 +76,9 @@ def board_document(
         if _simultaneous(board) or note != SIMULTANEOUS_NOTE
     ]
     blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
-    pages = {row.place: link for row, link in zip(board.rows, links, strict=False)}
+    pages = {row.run_index: link for row, link in zip(board.rows, links, strict=False)}
     for one in board.more:
-        own = [pages[row.place] for row in one.rows] if links else []
+        own = [pages[row.run_index] for row in one.rows] if links else []
         new = [note for note in one.notes if note not in board.notes]
         blocks += [
             doc.Heading(one.tasks[0].metric),

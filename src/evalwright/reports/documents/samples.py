@@ -75,7 +75,7 @@ def _lines(found: Sequence[Found], against: Run | None) -> Iterator[doc.Block]:
         for one in found:
             yield doc.Heading(shorten(inert(one.row["id"]), 300))
             named = [("Task", one.row["task"])] if len(tasks) > 1 else []
-            other = [("Other run", _number(one.other))] if against else []
+            other = [("Other run", _number(one.other_score))] if against else []
             told = [("Result", _result(one)), *other]
             yield doc.Facts(
                 [
@@ -104,7 +104,7 @@ def _table(
                 doc.Cell(str(row["id"]), "strong", name=True),
                 *([doc.Cell(str(row["task"]), name=True)] if tasks else []),
                 doc.Cell(_result(one), "bad" if _failed(row) else ""),
-                *([_number(one.other)] if against else []),
+                *([_number(one.other_score)] if against else []),
                 _answer(row),
                 _expected(row),
             ]
@@ -158,7 +158,9 @@ def _whole(found: Found, against: Run | None) -> Iterator[doc.Block]:
         ("Score", _number(found.score)),
     ]
     if against is not None:
-        facts.append((f"Score of {shorten(against.name, 40)}", _number(found.other)))
+        facts.append(
+            (f"Score of {shorten(against.name, 40)}", _number(found.other_score))
+        )
     usage = [one["usage"] for one in row.get("responses", ()) if one.get("usage")]
     if usage:
         sums = [

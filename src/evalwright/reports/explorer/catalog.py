@@ -208,7 +208,9 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
     rows = []
     for row in board.rows:
         own = {
-            id(one): next(other for other in one.rows if other.place == row.place)
+            id(one): next(
+                other for other in one.rows if other.run_index == row.run_index
+            )
             for one in boards
         }
         found = [own[id(one)].cells.get(task.name) for one, task in cells.values()]
@@ -223,7 +225,7 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
             }
         rows.append(
             {
-                "run": runs[row.place][0],
+                "run": runs[row.run_index][0],
                 "ranks": row.ranks,
                 "overall": overall,
                 "cells": [_metric(one) if one else None for one in found],
