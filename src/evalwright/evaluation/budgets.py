@@ -85,7 +85,10 @@ def _limit(part: str, text: str) -> tuple[str, float]:
 
 
 def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
-    """Prices by model name, "" for every model that has none of its own. Raises ConfigurationError."""
+    """Prices by model name, "" for every model that has none of its own.
+
+    Raises ConfigurationError.
+    """
     out: dict[str, Price] = {}
     for text in texts:
         match = _PRICE.match(text.strip())

@@ -1,4 +1,6 @@
-"""A setting that would do nothing is an error: what was set, why it has no effect here, what to do."""
+"""A setting that would do nothing is an error: what was set, why it has no effect here, what to
+do.
+"""
 
 from __future__ import annotations
 

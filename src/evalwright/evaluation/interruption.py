@@ -18,7 +18,9 @@ _ended_in: list[int] = []
 
 
 class EndedByCancel(BaseException):
-    """Work that awaits nothing for long was ended where it was, and what cancels all is on its way."""
+    """Work that awaits nothing for long was ended where it was, and what cancels all is on its
+    way.
+    """
 
 
 @contextmanager

@@ -1,4 +1,6 @@
-"""What scorers ask models: the door as they have it, which keeps what was asked and what came back."""
+"""What scorers ask models: the door as they have it, which keeps what was asked and what came
+back.
+"""
 
 from __future__ import annotations
 

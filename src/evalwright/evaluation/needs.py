@@ -100,7 +100,9 @@ def files_of(configuration: Configuration) -> list[str]:
 
 
 def _definitions(configuration: Configuration) -> list[Any]:
-    """The definitions of the tasks; none for those of other frameworks, whose files are their own."""
+    """The definitions of the tasks; none for those of other frameworks, whose files are their
+    own.
+    """
     definitions: list[Any] = []
     for name in configuration.tasks:
         if named(name) is None:

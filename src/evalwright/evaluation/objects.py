@@ -64,7 +64,10 @@ class Objects:
         """By name, and which of several of that name."""
 
     def task(self, task: TaskLike) -> str:
-        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
+        """What a Configuration calls it.
+
+        Raises ConfigurationError where another one has that name.
+        """
         if isinstance(task, Task):
             if self.tasks.setdefault(task.name, task) is not task:
                 raise _taken("tasks", task.name)

@@ -66,7 +66,9 @@ MAX_IDS_COMPARED = 20_000
 
 @dataclass(slots=True)
 class Plan:
-    """One run before it is asked: everything is resolved and checked, and nothing has been spent."""
+    """One run before it is asked: everything is resolved and checked, and nothing has been
+    spent.
+    """
 
     id: str
     folder: Path
@@ -119,7 +121,10 @@ class Plan:
 
 
 def make_plans(configuration: Configuration, objects: Objects) -> list[Plan]:
-    """Resolve and check everything, for every model, before anything is asked. Raises UsageError."""
+    """Resolve and check everything, for every model, before anything is asked.
+
+    Raises UsageError.
+    """
     if not configuration.tasks:
         raise ConfigurationError(
             "Nothing to evaluate: name at least one task. `evalwright tasks list` shows"
@@ -369,7 +374,9 @@ def _named(
     shard: Shard | None = None,
     answers: int = 0,
 ) -> Plan:
-    """The plan with its name and settings; those of a shard name the whole run, of so many answers."""
+    """The plan with its name and settings; those of a shard name the whole run, of so many
+    answers.
+    """
     run_id = _run_id(configuration, spec, plan.identity)
     settings = replace(configuration, models=(spec,), name=run_id).as_dict()
     if shard:
@@ -476,7 +483,9 @@ def _check_some_have_data(tasks: Sequence[Task]) -> None:
 
 
 def _check_names(tasks: Sequence[Task]) -> None:
-    """Raise ConfigurationError for a name that no record may have, before a request is sent for it."""
+    """Raise ConfigurationError for a name that no record may have, before a request is sent for
+    it.
+    """
     for task in tasks:
         labels = [metric.label for metric in task.metrics]
         for name in (task.name, *labels, *(scorer.name for scorer in task.scorers)):

@@ -1,4 +1,6 @@
-"""A run while it is asked, and its record in the end: tallies, progress, and what `run.json` says."""
+"""A run while it is asked, and its record in the end: tallies, progress, and what `run.json`
+says.
+"""
 
 from __future__ import annotations
 

@@ -367,7 +367,9 @@ async def _ask_round(
     *,
     backwards: bool,
 ) -> None:
-    """One round. backwards: the last model first, so that the one that is still in memory goes on."""
+    """One round. backwards: the last model first, so that the one that is still in memory goes
+    on.
+    """
 
     async def ask(number: int) -> None:
         plan = sessions[number].plan
