@@ -370,7 +370,7 @@ class Procedures(Scoring):
             right, partly, extracted = procedure.worth(
                 self.entry["kind"], row["label"], text, published=True
             )
-        except procedure.Raised as error:
+        except procedure.PublishedFailure as error:
             raise SeaHelmRaised(str(error)) from None
         parts = {
             self.part: partly,

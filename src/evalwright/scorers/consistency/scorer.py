@@ -16,6 +16,7 @@ from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.sentences import sentences as sentences_of
 from evalwright.scorers import outcome
+from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.consistency.judges import (
     Judge,
     JudgingMode,
@@ -28,7 +29,6 @@ from evalwright.scorers.consistency.judges import (
 from evalwright.scorers.judge.options import check_whole_number, flags
 from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
 from evalwright.scorers.registry import checked
-from evalwright.scorers.verdict import shortened
 from evalwright.strategies.several import together
 
 THRESHOLD = 0.5

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from evalwright.core.sentences import sentences
 from evalwright.scorers.grounding.citations import find_citations
 from evalwright.scorers.text.normalise import answer_region, plain
-from evalwright.scorers.text.tokens import Words
-from evalwright.scorers.text.wordlists import word_set
+from evalwright.scorers.text.tokens import Words, word_set
 
 _FIRST_MARK = 0xE000
 _MAX_CITATIONS = 6000

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.grounding.claims import Claim, claims_of, is_courtesy
 from evalwright.scorers.grounding.evidence import (
     explain_missing_words,
@@ -38,7 +39,6 @@ from evalwright.scorers.grounding.outcome import (
     is_right,
 )
 from evalwright.scorers.text.declining import declines
-from evalwright.scorers.verdict import shortened
 
 Check = tuple[int, tuple[str, ...]]
 """The index of a claim, and the passages to check it against."""

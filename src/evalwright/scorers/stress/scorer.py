@@ -18,6 +18,7 @@ from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.outcomes import REFUSAL as REFUSAL_FIELD
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.judge.asking import request_verdict
 from evalwright.scorers.judge.options import check_whole_number
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ, checked, without_roles
@@ -32,7 +33,6 @@ from evalwright.scorers.stress.rules import (
     Ruling,
     judge_by_rules,
 )
-from evalwright.scorers.verdict import shortened
 from evalwright.strategies.several import together
 
 WHEN = ("unsure", "always", "never")

@@ -223,7 +223,7 @@ class ServedModel(OpenAIModel):
             return client(model=model, **{**arguments, "tokenizer_backend": None})
 
     def _published_wire(self, wire: Wire) -> Wire:
-        parse_reply = wire.said
+        parse_reply = wire.parse
         thinking_end = self._client_arguments.get("think_end_token")
 
         def parse_without_reasoning(
@@ -237,7 +237,7 @@ class ServedModel(OpenAIModel):
         return replace(
             wire,
             payload=self._payload,
-            said=parse_reply if thinking_end is None else parse_without_reasoning,
+            parse=parse_reply if thinking_end is None else parse_without_reasoning,
             options={},
         )
 
