@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from evalwright.core.tasks import Task
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.evaluation.configuration import Configuration, ModelSpec
+    from evalwright.evaluation.evaluating import evaluate
     from evalwright.evaluation.rescoring import score_run
-    from evalwright.evaluation.running import evaluate
     from evalwright.metrics.registry import Column, metric
     from evalwright.models.base import LocalModel, Model, Pacing, RemoteModel
     from evalwright.models.registry import model, open_model
@@ -72,8 +72,8 @@ _NAMES = {
     "core.tasks": "Task",
     "evaluation.aggregating": "aggregate_run",
     "evaluation.configuration": "Configuration ModelSpec",
+    "evaluation.evaluating": "evaluate",
     "evaluation.rescoring": "score_run",
-    "evaluation.running": "evaluate",
     "metrics.registry": "Column metric",
     "models.base": "LocalModel Model Pacing RemoteModel",
     "models.registry": "model open_model",

@@ -247,7 +247,6 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.needs import extras_of, files_of, keys_of
-    from evalwright.evaluation.objects import Objects
     from evalwright.reports.workflow import Publication, requirement_here, workflow
 
     if runs:
@@ -266,7 +265,6 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
     configuration = read_configuration(
         Path(params["config"]), params["suite"], params["trust_file"]
     )
-    Objects().providers(configuration)  # those of its plug-ins have keys, too
     if not configuration.tasks or not configuration.models:
         raise ConfigurationError(
             f"'{params['config']}' must name tasks and models, because the workflow runs"

@@ -9,8 +9,8 @@ from evalwright.analysis.power.opening import MeasuredRun, PlannedModel
 from evalwright.analysis.power.spending import find_price, sum_amounts
 from evalwright.analysis.words import count, counted
 from evalwright.core.tasks import Scorer, Task
-from evalwright.evaluation.configuration import Configuration
-from evalwright.evaluation.objects import Objects
+from evalwright.evaluation.opening import open_roles
+from evalwright.evaluation.settings import Settings
 from evalwright.models.base import LocalModel
 from evalwright.models.remote.prices import Price
 from evalwright.statistics import mean_interval
@@ -23,8 +23,7 @@ VERDICT_TOKENS = 150
 
 
 def forecast_judges(
-    configuration: Configuration,
-    objects: Objects,
+    settings: Settings,
     planned: Sequence[PlannedModel],
     tasks: Sequence[TaskForecast],
     sources: Sequence[MeasuredRun],
@@ -34,7 +33,7 @@ def forecast_judges(
     """A forecast for each role that rereads what rules are unsure of.
 
     Args:
-        configuration, objects: of the plan; they name the models of the roles.
+        settings: of the plan; they name the models of the roles.
         planned: the models under test with their tasks.
         tasks: the forecasts of these tasks, in the same order.
         sources: earlier runs, whose share of unsure readings is used.
@@ -59,7 +58,7 @@ def forecast_judges(
                     judge_requests.times(per_answer + RUBRIC_TOKENS)
                 )
     for role, role_requests in requests.items():
-        spec = configuration.roles.get(role)
+        spec = settings.configuration.roles.get(role)
         all_requests = sum_amounts(role_requests)
         if spec is None:
             yield JudgeForecast(
@@ -69,7 +68,8 @@ def forecast_judges(
                 Amount(None, basis=f"no model is named for the role '{role}'"),
             )
             continue
-        judge = objects.open(spec, home=configuration.home)
+        home = settings.configuration.home
+        judge = open_roles({role: spec}, settings.models, home=home)[role]
         if isinstance(judge, LocalModel):
             yield JudgeForecast(
                 role,

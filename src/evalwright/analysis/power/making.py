@@ -31,7 +31,7 @@ from evalwright.analysis.power.opening import (
     MeasuredRun,
     PlannedModel,
     list_models,
-    make_configuration,
+    make_settings,
     measure_run,
     plan_models,
     resolve_run,
@@ -52,8 +52,9 @@ from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.engine.opening import existing_store
-from evalwright.evaluation.configuration import Configuration, ModelSpec, as_list
-from evalwright.evaluation.objects import ModelLike, Objects, TaskLike
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.objects import ModelLike, TaskLike
+from evalwright.evaluation.settings import as_list
 from evalwright.metrics.registry import BOUNDED
 from evalwright.models.remote.prices import Price
 from evalwright.runs.measurements import Measured
@@ -108,14 +109,13 @@ def plan(
         raise ConfigurationError(
             f"A pilot needs at least 2 items to show how much they vary, not {pilot}."
         )
-    objects = Objects()
-    configuration = make_configuration(tasks, models, objects, settings)
-    sources = [
-        measure_run(resolve_run(run, configuration.out)) for run in as_list(runs)
-    ]
-    if not configuration.models:
-        configuration = replace(configuration, models=list_models(sources))
-    planned = plan_models(configuration, objects)
+    evaluation = make_settings(tasks, models, settings)
+    out = evaluation.configuration.out
+    sources = [measure_run(resolve_run(run, out)) for run in as_list(runs)]
+    if not evaluation.configuration.models:
+        evaluation = evaluation.having(models=list_models(sources))
+    configuration = evaluation.configuration
+    planned = plan_models(evaluation)
     names = [planned_model.model.name for planned_model in planned]
     for name in prices or {}:
         if name and name not in names:
@@ -129,10 +129,7 @@ def plan(
         if _main_metric(task, measured) in BOUNDED:
             aim.check_bounded(task.name)
     if pilot is not None:
-        sources = [
-            measure_run(run)
-            for run in run_pilot(configuration, pilot, objects, progress)
-        ]
+        sources = [measure_run(run) for run in run_pilot(evaluation, pilot, progress)]
     with _stored_lookup(home_folder(configuration.home)) as is_stored:
         forecasts_with_pairs = [
             _forecast_task(
@@ -152,9 +149,7 @@ def plan(
         name: sum_forecasts([task.models[name] for task in forecasts]) for name in names
     }
     judges = tuple(
-        forecast_judges(
-            configuration, objects, planned, forecasts, sources, prices or {}, level
-        )
+        forecast_judges(evaluation, planned, forecasts, sources, prices or {}, level)
     )
     return Forecast(
         difference=difference,

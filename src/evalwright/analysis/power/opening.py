@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import AbilityError, ConfigurationError
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.effects import check_effects
-from evalwright.evaluation.objects import Objects
-from evalwright.evaluation.planning import load_all, make_plans
-from evalwright.evaluation.running import evaluate_configuration, run_blocking
+from evalwright.evaluation.evaluating import evaluate_settings
+from evalwright.evaluation.objects import settings_from_python
+from evalwright.evaluation.opening import open_roles, open_under_test
+from evalwright.evaluation.planning import make_plan
+from evalwright.evaluation.resolving import resolve
+from evalwright.evaluation.running import run_blocking
+from evalwright.evaluation.settings import Settings
+from evalwright.evaluation.task_choice import task_choice
 from evalwright.models.base import Model
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.measurements import Measured, Pace, judges_share, measure
@@ -42,51 +47,40 @@ class PlannedModel:
     tasks: Sequence[Task]
 
 
-def make_configuration(
-    tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]
-) -> Configuration:
-    """The planned evaluation, as `evaluate` would run it."""
-    if settings.get("limit") is not None:
+def make_settings(tasks: Any, models: Any, fields: dict[str, Any]) -> Settings:
+    """The planned evaluation, as `evaluate` would run it. fields: its other settings."""
+    if fields.get("limit") is not None:
         raise ConfigurationError(
             "A plan covers whole tasks: leave out limit. To measure on some items, use"
             " pilot."
         )
-    configuration = objects.configuration(tasks, models, settings)
-    if not configuration.tasks:
+    settings = settings_from_python(tasks, models, fields)
+    if not settings.configuration.tasks:
         raise ConfigurationError(
             "Nothing to plan: name at least one task. `evalwright tasks list` shows"
             " them."
         )
-    return configuration
+    return settings
 
 
 def run_pilot(
-    configuration: Configuration,
+    settings: Settings,
     pilot: int,
-    objects: Objects,
     progress: ProgressReporter | None,
 ) -> list[Run]:
     """Run the first items of the planned run; an earlier pilot without failures is reused."""
-    pilot_configuration = replace(configuration, limit=pilot, name="")
+    settings = settings.having(limit=pilot, name="")
+    models = settings.configuration.models
     finished: dict[int, Run] = {}
-    for index, planned in enumerate(make_plans(pilot_configuration, objects)):
+    for index, planned in enumerate(make_plan(resolve(settings)).runs):
         if (planned.folder / RUN_FILE).exists() and not (
             run := open_run(planned.folder)
         ).n_missing:
             finished[index] = run
-    remaining = [
-        index
-        for index in range(len(pilot_configuration.models))
-        if index not in finished
-    ]
+    remaining = [index for index in range(len(models)) if index not in finished]
     if remaining:
-        left = replace(
-            pilot_configuration,
-            models=tuple(pilot_configuration.models[index] for index in remaining),
-        )
-        new = run_blocking(
-            lambda: evaluate_configuration(left, progress=progress, objects=objects)
-        )
+        left = settings.having(models=tuple(models[index] for index in remaining))
+        new = run_blocking(lambda: evaluate_settings(left, progress=progress))
         finished |= dict(zip(remaining, new, strict=True))
     return [finished[index] for index in sorted(finished)]
 
@@ -123,20 +117,20 @@ def list_models(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     return tuple(specs.values())
 
 
-def plan_models(configuration: Configuration, objects: Objects) -> list[PlannedModel]:
+def plan_models(settings: Settings) -> list[PlannedModel]:
     """The models under test, each with its tasks, without opening weights. Raises UsageError."""
+    configuration = settings.configuration
     if not configuration.models:
         raise ConfigurationError(
             "The runs name no model: name one with --model, for example demo/small."
         )
-    objects.providers(configuration)
     loaded: dict[bool, list[Task]] = {}
     planned_models = []
     for spec in configuration.models:
-        model = objects.open(spec)
+        model = open_under_test(spec, settings.models)
         chat = "chat" in model.abilities
         if chat not in loaded:
-            loaded[chat] = _load_tasks(configuration, chat, objects)
+            loaded[chat] = _load_tasks(settings, chat)
         for task in loaded[chat]:
             missing = task.strategy.needs - model.abilities
             if missing:
@@ -146,17 +140,13 @@ def plan_models(configuration: Configuration, objects: Objects) -> list[PlannedM
                     f" {', '.join(sorted(model.abilities))}."
                 )
         planned_models.append(PlannedModel(spec, model, loaded[chat]))
-    roles = {
-        role: objects.open(spec, home=configuration.home)
-        for role, spec in configuration.roles.items()
-    }
-    every = [task for planned_model in planned_models for task in planned_model.tasks]
     check_effects(
-        configuration,
         [planned_model.model for planned_model in planned_models],
-        roles,
-        every,
-        objects.tasks,
+        open_roles(configuration.roles, settings.models, home=configuration.home),
+        [task for planned_model in planned_models for task in planned_model.tasks],
+        max_resident=configuration.max_resident,
+        prompt_format=configuration.format,
+        objects=settings.tasks,
     )
     names = [planned_model.model.name for planned_model in planned_models]
     if len(set(names)) != len(names):
@@ -166,11 +156,10 @@ def plan_models(configuration: Configuration, objects: Objects) -> list[PlannedM
     return planned_models
 
 
-def _load_tasks(
-    configuration: Configuration, chat: bool, objects: Objects
-) -> list[Task]:
-    tasks = load_all(configuration, chat, objects)
-    tasks = list(filtered(tasks, read_conditions(configuration.where)).tasks)
+def _load_tasks(settings: Settings, chat: bool) -> list[Task]:
+    loaded = task_choice(settings).load(chat)
+    conditions = read_conditions(settings.configuration.where)
+    tasks = list(filtered(loaded, conditions).tasks)
     for task in tasks:
         if not len(task.samples):
             raise ConfigurationError(

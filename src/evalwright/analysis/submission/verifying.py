@@ -30,8 +30,8 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
-from evalwright.evaluation.planning import sample_order
 from evalwright.evaluation.scoring import evaluate_sample
+from evalwright.evaluation.task_choice import sample_order
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.impossible import has_control, impossible_amounts
 from evalwright.runs.results import TaskResult

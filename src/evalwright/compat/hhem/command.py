@@ -295,7 +295,6 @@ def _smoke(path: Path, trust_file: str | None) -> int:
     """
     from evalwright.evaluation.common_arguments import without_refused
     from evalwright.evaluation.configuration_file import read_configuration
-    from evalwright.evaluation.objects import Objects
     from evalwright.evaluation.smoke import SmokeTask, smoke_test
     from evalwright.models.registry import open_model
 
@@ -305,7 +304,6 @@ def _smoke(path: Path, trust_file: str | None) -> int:
             f"The suite '{TEST}' of {path.name} has no models: name some under"
             " 'models:'."
         )
-    Objects().providers(configuration)
     models, refusals = without_refused(configuration.models, open_model)
     for sentence in refusals:
         click.echo(sentence, err=True)

@@ -327,23 +327,21 @@ def run_evaluation(
 def _finished_run(
     evaluation: Evaluation, model: Model | None, progress: ProgressReporter | None
 ) -> Run:
+    from evalwright.evaluation.evaluating import evaluate_settings
     from evalwright.evaluation.objects import Objects
-    from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.evaluation.running import run_blocking
+    from evalwright.evaluation.settings import Settings
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 
     objects = Objects()
     if model is not None:
-        objects.model(model)
+        objects.name_model(model)
+    settings = Settings(evaluation.configuration, models=objects.models)
     callbacks = Callbacks(open_trackers(list(evaluation.track)))
     try:
-        run_options: dict[str, Any] = {
-            "progress": progress,
-            "objects": objects,
-            "callbacks": callbacks,
-        }
         runs: list[Run] = run_blocking(
-            lambda: evaluate_configuration(evaluation.configuration, **run_options)
+            lambda: evaluate_settings(settings, progress=progress, callbacks=callbacks)
         )
     except UnknownName as error:
         names = (name.removeprefix(PREFIX) for name in evaluation.configuration.tasks)
