@@ -129,7 +129,7 @@ def settings(server: BillingServer, case: Case, folder: Path) -> dict[str, Any]:
 def run_here(**given: Any) -> None:
     """A run in this process; what a person would read, they would read."""
     from evalwright.core.errors import EvalwrightError
-    from evalwright.evaluation.running import evaluate
+    from evalwright.evaluation.evaluating import evaluate
 
     with suppress(EvalwrightError):
         evaluate(given.pop("tasks"), given.pop("models"), **given)

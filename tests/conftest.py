@@ -76,7 +76,7 @@ def _library_read_once() -> Iterator[None]:
 
     def save_with_library(cache: index._Cache) -> None:
         save(cache)
-        library = {path: known for path, known in cache._files.items() if path.startswith(f"{index.LIBRARY}")}
+        library = {path: entry for path, entry in cache._files.items() if path.startswith(f"{index.LIBRARY}")}
         read_before.update(library)
 
     with pytest.MonkeyPatch.context() as patch:

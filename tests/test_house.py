@@ -15,6 +15,7 @@ import pytest
 import evalwright
 from evalwright import extend
 from support.boundary import TABLE, inside_names
+from support.code_style import code_style
 from support.runs import make_run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -137,6 +138,18 @@ def test_only_tables_name_a_foreign_system() -> None:
                 assert not named, f"{path}:{node.lineno} names {named[0]}, which belongs to a table"
 
 
+WITHOUT_SETTINGS = ("running", "schedule", "recording", "scoring")
+"""Files of `evaluation` that carry out a plan, and know nothing of files, flags and shards."""
+
+
+def test_a_plan_is_carried_out_without_its_settings() -> None:
+    sources = {"configuration", "configuration_file", "objects", "origins", "processes", "resolving", "settings", "sharding"}
+    for name in WITHOUT_SETTINGS:
+        tree = trees()[SOURCE / "evaluation" / f"{name}.py"]
+        modules = {imported.split(".")[2] for imported in imports_at_run_time(tree) if imported.startswith("evalwright.evaluation.")}
+        assert not modules & sources, f"evaluation/{name}.py imports {sorted(modules & sources)}"
+
+
 MOST_STATEMENTS = 60
 """In a function, those of functions within it counted too: what is longer does more than one thing."""
 
@@ -149,6 +162,21 @@ def test_functions_stay_small() -> None:
                 assert statements <= MOST_STATEMENTS, (
                     f"{path}:{node.lineno} {node.name}: {statements} statements"
                 )
+
+
+MOST_VAGUE_NAMES = 0.02
+MOST_EMPTY_NAMES = 0.068
+MOST_TOKENS_PER_LINE = 8.0
+MOST_UNFORMATTED = 30
+"""Of `# fmt: skip`, for tables of data."""
+
+
+def test_names_and_density() -> None:
+    style = code_style(trees())
+    assert style.vague <= MOST_VAGUE_NAMES, "names that do not say what a thing is: tests/support/code_style.py"
+    assert style.empty <= MOST_EMPTY_NAMES
+    assert style.tokens_per_line <= MOST_TOKENS_PER_LINE
+    assert style.unformatted <= MOST_UNFORMATTED
 
 
 def test_every_module_states_its_idea() -> None:

@@ -97,7 +97,7 @@ def test_docstrings_name_the_parameters(name: str) -> None:
         for one in parameters
         if not one.startswith("_") and one not in NOT_ARGUMENTS.get(name, ())
     ]
-    assert documented.get("Args", []) == shown
+    assert documented.get("Args", documented.get("Attributes", [])) == shown
     if inspect.isfunction(public) and inspect.signature(public).return_annotation not in (None, "None"):
         assert "Returns" in documented
 

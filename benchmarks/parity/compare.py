@@ -158,7 +158,7 @@ def try_row(work: Work, index: int) -> None:
     for pipeline in work.definition.pipelines:
         row = work.opened.rows[index]
         work.opened.scoring(
-            row, pipeline(work.came(Answer(responses=tuple(responses))), row)
+            row, pipeline(work.responses_by_request(Answer(responses=tuple(responses))), row)
         )
 
 
@@ -299,7 +299,7 @@ def sample_of(work: Work, index: int, pipeline: Any, found: Any) -> dict[str, An
         + ([] if one.rolling else [one.second_argument])
         for one in work.opened.questions(index, doc)
     ]
-    taken = pipeline(work.came(found), doc)
+    taken = pipeline(work.responses_by_request(found), doc)
     worth = work.opened.scoring(work.opened.rows[index], taken)
     return {
         "doc_id": index,

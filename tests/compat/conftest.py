@@ -18,12 +18,12 @@ def _shipped_tasks_read_once() -> Iterator[None]:
 
     read_before: dict[tuple[str, Path, tuple[State, ...]], Any] = {}
 
-    def kept_in_memory(system: str, folder: Path, files: list[State], made: Callable[[], Any]) -> Any:
+    def kept_in_memory(system: str, folder: Path, files: list[State], make: Callable[[], Any]) -> Any:
         state = (system, folder, tuple(files))
         if len(files) < MANY_FILES:
-            return kept(*state, made)
+            return kept(*state, make)
         if state not in read_before:
-            read_before[state] = kept(*state, made)
+            read_before[state] = kept(*state, make)
         return read_before[state]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -34,7 +34,7 @@ GREEN = image_of("green")
 
 def run_with(folder: Path, *kept: Image, wanted: bool = True, name: str = "a") -> Run:
     """A finished run whose prompts had these images."""
-    return keep_images(make_run(folder, scores=[1], name=name), *kept, wanted=wanted)
+    return keep_images(make_run(folder, scores=[1], name=name), *kept, store_images=wanted)
 
 
 def only_picture(run: Run) -> Path:

@@ -13,10 +13,10 @@ _PLACES = [
 
 @pytest.fixture(scope="session")
 def reference() -> ModuleType:
-    found = next((path for path in _PLACES if path.exists()), None)
-    if found is None:
+    path = next((path for path in _PLACES if path.exists()), None)
+    if path is None:
         pytest.skip("the reference statistics are not beside this checkout")
-    spec = importlib.util.spec_from_file_location("stats_reference", found)
+    spec = importlib.util.spec_from_file_location("stats_reference", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

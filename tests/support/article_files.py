@@ -21,7 +21,7 @@ def write_articles(path: Path, n: int, n_long: int) -> None:
             sample = full[number % len(full)]
             text = f"{sample.passages[0].text} It is entry {number} of the register."
             if number < n_long:
-                text = _long(text, [other.passages[0].text for other in full])
+                text = _long(text, [sample.passages[0].text for sample in full])
             metadata = sample.metadata
             writer.writerow([f"a{number:04}", text, "generated", metadata["category"], metadata["text_type"]])
 

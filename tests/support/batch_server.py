@@ -83,12 +83,12 @@ class BatchServer:
 
     def _add(self, mark: str, bodies: Mapping[str, Any]) -> Batch:
         name = f"{'batches/' if self.kind == 'gemini' else 'batch_'}{len(self.batches) + 1}"
-        made = Batch(name, mark, time.time(), dict(bodies), refused=self.refuse)
+        batch = Batch(name, mark, time.time(), dict(bodies), refused=self.refuse)
         for item in bodies:
-            made.fates[item] = "" if self.refuse else self.fate(item, self.asked[item])
+            batch.fates[item] = "" if self.refuse else self.fate(item, self.asked[item])
             self.asked[item] += not self.refuse
-        self.batches[name] = made
-        return made
+        self.batches[name] = batch
+        return batch
 
     def _ended(self, batch: Batch) -> bool:
         return time.time() - batch.created >= self.seconds
@@ -100,8 +100,8 @@ class BatchServer:
             raise web.HTTPNotFound(text=json.dumps(error), content_type="application/json")
         return self.batches[name]
 
-    async def _reply(self, request: web.Request, data: Any, *, made: bool = False) -> web.Response:
-        if made and self.lose:
+    async def _reply(self, request: web.Request, data: Any, *, is_creation: bool = False) -> web.Response:
+        if is_creation and self.lose:
             self.lose -= 1
             assert request.transport is not None
             request.transport.abort()
@@ -152,7 +152,7 @@ class BatchServer:
                 return _wrong(f"line {number}: another url, or a custom_id that came before")
             bodies[row["custom_id"]] = row["body"]
         return await self._reply(
-            request, self._openai_form(self._add(body["metadata"]["evalwright"], bodies)), made=True
+            request, self._openai_form(self._add(body["metadata"]["evalwright"], bodies)), is_creation=True
         )
 
     def _openai_form(self, batch: Batch) -> dict[str, Any]:
@@ -187,13 +187,13 @@ class BatchServer:
                 status, data = self._one(item, batch.bodies[item], fate)
                 row["response"] = {"status_code": status, "request_id": "q", "body": data}
             lines["output" if fate == "ok" else "error"].append(json.dumps(row))
-        found: dict[str, str | None] = {}
+        files_by_name: dict[str, str | None] = {}
         for name, rows in lines.items():
             file = f"file-{name}-{batch.name}" if rows else None
             if file:
                 self.files[file] = "\n".join(rows).encode()
-            found[f"{name}_file_id"] = file
-        return found
+            files_by_name[f"{name}_file_id"] = file
+        return files_by_name
 
     def _one(self, item: str, body: Any, fate: str) -> tuple[int, Any]:
         """What a request would have been answered alone."""
@@ -235,8 +235,8 @@ class BatchServer:
                 row["params"]
             ):
                 return _wrong("requests: each has custom_id and params with model, messages and max_tokens")
-        made = self._add("", {row["custom_id"]: row["params"] for row in rows})
-        return await self._reply(request, self._anthropic_form(made), made=True)
+        batch = self._add("", {row["custom_id"]: row["params"] for row in rows})
+        return await self._reply(request, self._anthropic_form(batch), is_creation=True)
 
     def _anthropic_form(self, batch: Batch) -> dict[str, Any]:
         ended = self._ended(batch)
@@ -298,7 +298,7 @@ class BatchServer:
             return _wrong("each request has request.contents and metadata")
         bodies = {row["metadata"]["key"]: {**row["request"], "model": model} for row in rows}
         return await self._reply(
-            request, self._gemini_form(self._add(batch["displayName"], bodies)), made=True
+            request, self._gemini_form(self._add(batch["displayName"], bodies)), is_creation=True
         )
 
     def _gemini_form(self, batch: Batch) -> dict[str, Any]:
@@ -338,10 +338,10 @@ class BatchServer:
     async def _gemini_list(self, request: web.Request) -> web.Response:
         rows = [self._gemini_form(batch) for batch in reversed(self.batches.values())]
         start = int(request.query.get("pageToken") or 0)
-        shown: dict[str, Any] = {"operations": rows[start : start + self.page]}
+        page: dict[str, Any] = {"operations": rows[start : start + self.page]}
         if start + self.page < len(rows):
-            shown["nextPageToken"] = str(start + self.page)
-        return web.json_response(shown)
+            page["nextPageToken"] = str(start + self.page)
+        return web.json_response(page)
 
     async def _gemini_show(self, request: web.Request) -> web.Response:
         return web.json_response(self._gemini_form(self._find(f"batches/{request.match_info['batch']}")))
@@ -349,8 +349,8 @@ class BatchServer:
 
 def _paged(rows: list[dict[str, Any]], after: str | None, page: int) -> dict[str, Any]:
     start = next((place + 1 for place, row in enumerate(rows) if row["id"] == after), 0)
-    shown = rows[start : start + page]
-    return {"data": shown, "has_more": start + page < len(rows)}
+    page_rows = rows[start : start + page]
+    return {"data": page_rows, "has_more": start + page < len(rows)}
 
 
 def _is_id(item: Any) -> bool:

@@ -82,7 +82,7 @@ class BillingServer:
 
     def dollars(self, fates: frozenset[str] | None = None) -> float:
         """The bill, of some fates or all."""
-        return sum(one.billed for one in self.sendings if fates is None or one.fate in fates)
+        return sum(sending.billed for sending in self.sendings if fates is None or sending.fate in fates)
 
     async def start(self) -> None:
         """Listen; `url` is then the base URL."""

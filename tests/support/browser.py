@@ -83,14 +83,14 @@ class Tab:
         """The JSON value of a JavaScript expression in the page; asked again where a navigation cut it off."""
         for left in reversed(range(50)):
             try:
-                found = await self.send("Runtime.evaluate", expression=expression, returnByValue=True)
+                reply = await self.send("Runtime.evaluate", expression=expression, returnByValue=True)
                 break
             except AssertionError as error:
                 if "navigated" not in str(error) or not left:
                     raise
                 await asyncio.sleep(0.1)
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        assert "exceptionDetails" not in reply, reply
+        return reply["result"].get("value")
 
     async def press(self, key: str, code: int, text: str = "") -> None:
         """Press and release a key as a person does."""
@@ -163,8 +163,8 @@ def drive(folder: Path, steps: Callable[[Tab], Coroutine[Any, Any, None]]) -> No
 async def until(tab: Tab, expression: str) -> Any:
     """The value of an expression as soon as it is true."""
     for _ in range(36_000):
-        if found := await tab.evaluate(expression):
-            return found
+        if evaluated := await tab.evaluate(expression):
+            return evaluated
         await asyncio.sleep(0.05)
     raise AssertionError(
         f"{expression} never held; the page says: {await tab.evaluate('document.body.innerText')}"

@@ -33,13 +33,13 @@ class Done:
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without keys and settings of ours."""
-    kept = {
+    inherited = {
         key: value
         for key, value in os.environ.items()
         if not key.startswith(("EVALWRIGHT_", "OPENAI_", "PYTEST_")) and key != "COLUMNS"
     }
     return {
-        **kept,
+        **inherited,
         "PYTHONPATH": str(ROOT / "src"),
         "HF_HUB_OFFLINE": "1",
         "PYTHONWARNINGS": "error",
@@ -86,12 +86,12 @@ def evalwright(
     """Run `evalwright` in `folder` to its end."""
     process = start(list(arguments), folder, extra)
     try:
-        out, err = process.communicate(timeout=timeout)
+        stdout, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         process.kill()
-        out, err = process.communicate()
-        raise AssertionError(f"evalwright {' '.join(arguments)} did not end:\n{out}\n{err}") from None
-    return Done(process.returncode, out, err)
+        stdout, err = process.communicate()
+        raise AssertionError(f"evalwright {' '.join(arguments)} did not end:\n{stdout}\n{err}") from None
+    return Done(process.returncode, stdout, err)
 
 
 def stored_requests(home: Path) -> list[tuple[str, str]]:

@@ -37,19 +37,19 @@ def _on_answerable(reply: Habit) -> Habit:
 
 
 def _wrong_id(row: Row) -> str:
-    return next(str(one["id"]) for one in row["passages"] if one["id"] not in row["citations"])
+    return next(str(passage["id"]) for passage in row["passages"] if passage["id"] not in row["citations"])
 
 
 def obeying(row: Row, prompt: str) -> str:
     """Perfect, unless a passage gives an order."""
-    found = _ORDER.search(prompt)
-    return found.group(1) if found else perfect(row, prompt)
+    order = _ORDER.search(prompt)
+    return order.group(1) if order else perfect(row, prompt)
 
 
 def reading(row: Row, prompt: str) -> str:
     """Perfect with the passages in front of it, and without them it knows nothing and says so."""
-    shown = all(" ".join(one["text"].split())[:60] in prompt for one in row["passages"])
-    return perfect(row, prompt) if shown else "I don't know"
+    has_passages = all(" ".join(passage["text"].split())[:60] in prompt for passage in row["passages"])
+    return perfect(row, prompt) if has_passages else "I don't know"
 
 
 def _wrong(row: Row) -> str:

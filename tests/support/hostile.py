@@ -40,5 +40,5 @@ ACTIVE = tuple("\x1b\x9b\x07\x00\x08\x85\r\u202e\u2066\u200f\u200b\ufeff\u2028\u
 
 def as_task_name(text: str) -> str:
     """A hostile text as the name of a task: in a record with control characters in it nobody reads on."""
-    kept = (" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in text)
-    return "".join(kept) or "x"
+    characters = (" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in text)
+    return "".join(characters) or "x"

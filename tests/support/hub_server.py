@@ -78,8 +78,8 @@ def serving_hub(*, models: Mapping[str, Files], datasets: Mapping[str, Files]) -
             elif about and more[0] == "tree":
                 self._send_json(_tree(files, "/".join(more[2:]), recursive="recursive=true" in self.path))
             elif about and more[0] == "paths-info":
-                wanted = _paths(sent, self.headers.get("Content-Type", ""))
-                self._send_json([_entry(path, files[path]) for path in wanted if path in files])
+                paths = _paths(sent, self.headers.get("Content-Type", ""))
+                self._send_json([_entry(path, files[path]) for path in paths if path in files])
             elif more[:1] == ["resolve"] and (path := "/".join(more[2:])) in files:
                 self._send(files[path], _entry(path, files[path])["oid"])
             else:
@@ -141,6 +141,6 @@ def _tree(files: Files, folder: str, *, recursive: bool) -> list[dict[str, Any]]
 
 def _paths(body: bytes, kind: str) -> list[str]:
     if "json" in kind:
-        found: list[str] = json.loads(body)["paths"]
-        return found
+        paths: list[str] = json.loads(body)["paths"]
+        return paths
     return parse_qs(body.decode()).get("paths", [])

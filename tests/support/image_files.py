@@ -72,9 +72,9 @@ def png_head(width: int, height: int, depth: int = 8, colour_type: int = 0) -> t
     return b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour_type, 0, 0, 0)
 
 
-def keep_images(run: Run, *images: Image, wanted: bool = True) -> Run:
+def keep_images(run: Run, *images: Image, store_images: bool = True) -> Run:
     """The run with these images kept beside its record, as if its prompts had had them."""
-    keeper = ImageKeeper(run.folder, keeps_images=wanted)
+    keeper = ImageKeeper(run.folder, keeps_images=store_images)
     keeper.add(images)
     facts = keeper.finish()
     keeper.sweep(is_running)

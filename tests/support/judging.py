@@ -37,7 +37,7 @@ def judged_run(
     scorers: Sequence[str] = ("test-scripted-judge",),
 ) -> Run:
     """A run in the working folder's `runs`: `answers` by item (one, or one per draw), judged by `verdict(item, answer)`."""
-    draws = max(1 if isinstance(given, str) else len(given) for given in answers.values())
+    draws = max(1 if isinstance(answer_or_draws, str) else len(answer_or_draws) for answer_or_draws in answers.values())
     rows = [
         {
             "id": item,
@@ -68,8 +68,8 @@ def judged_run(
 
     def says(request: Any) -> str:
         prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
-        given = answers[prompt]
-        return given if isinstance(given, str) else given[request.draw]
+        answer_or_draws = answers[prompt]
+        return answer_or_draws if isinstance(answer_or_draws, str) else answer_or_draws[request.draw]
 
     def judges(request: Any) -> str:
         prompt = request.prompt if isinstance(request.prompt, str) else request.prompt[-1].text
@@ -107,9 +107,9 @@ def fill_in(
     **dialect: Any,
 ) -> str:
     """The table with labels, as a spreadsheet writes it in some dialect of CSV."""
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(rows[0]), **{"lineterminator": "\n", **dialect})
+    table = io.StringIO(newline="")
+    writer = csv.DictWriter(table, list(rows[0]), **{"lineterminator": "\n", **dialect})
     writer.writeheader()
     for row in rows:
         writer.writerow({**row, "label": label(row), "labeller": labeller or row["labeller"]})
-    return out.getvalue()
+    return table.getvalue()

@@ -15,24 +15,24 @@ FOLDER = Path(__file__).resolve().parents[1] / "data" / "hret"
 
 def table(key: str) -> Mapping[str, Any]:
     """`repository`, `split` and `tables` of a benchmark."""
-    found: Mapping[str, Any] = json.loads((FOLDER / f"{key}.json").read_text(encoding="utf-8"))
-    return found
+    benchmark: Mapping[str, Any] = json.loads((FOLDER / f"{key}.json").read_text(encoding="utf-8"))
+    return benchmark
 
 
 def write_tables(key: str, folder: Path) -> Path:
     """The tables as files, one for each configuration, named after it."""
-    out = folder / key
-    out.mkdir(parents=True)
+    target = folder / key
+    target.mkdir(parents=True)
     for name, rows in table(key)["tables"].items():
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (out / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    return out
+        (target / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    return target
 
 
 def hub_of_tables() -> dict[str, dict[str, dict[str, Any]]]:
     """All tables as a hub: rows by repository, configuration and split."""
     hub = {}
     for path in FOLDER.glob("*.json"):
-        one = table(path.stem)
-        hub[one["repository"]] = {name: {one["split"]: rows} for name, rows in one["tables"].items()}
+        benchmark = table(path.stem)
+        hub[benchmark["repository"]] = {name: {benchmark["split"]: rows} for name, rows in benchmark["tables"].items()}
     return hub

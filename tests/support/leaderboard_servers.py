@@ -38,8 +38,8 @@ def summary(prompt: str, wrong: float, name: str) -> str:
 
 def verdict(pair: str) -> str:
     """The judge's score: a summary is consistent whose every number stands in the article."""
-    said, _, article = pair.partition("\n\n")
-    return "0.96" if all(number in article for number in _NUMBER.findall(said)) else "0.07"
+    summary, _, article = pair.partition("\n\n")
+    return "0.96" if all(number in article for number in _NUMBER.findall(summary)) else "0.07"
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ def token_bytes(tokenizer: Any, token: int) -> bytes:
     """What a byte-level token stands for; a special token's own text."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     alphabet = {chr(byte): byte for byte in plain}
-    rest = [byte for byte in range(256) if byte not in plain]
-    alphabet |= {chr(256 + place): byte for place, byte in enumerate(rest)}
+    unprintable = [byte for byte in range(256) if byte not in plain]
+    alphabet |= {chr(256 + place): byte for place, byte in enumerate(unprintable)}
     letters = tokenizer.convert_ids_to_tokens(token)
     return (
         letters.encode() if token in tokenizer.all_special_ids else bytes(map(alphabet.__getitem__, letters))
@@ -74,8 +74,8 @@ class LlamaCppServer(Startable):
         try:
             return web.json_response(self._written(body))
         except ValueError as error:
-            said = {"code": 400, "message": str(error), "type": "invalid_request_error"}
-            return web.json_response({"error": said}, status=400)
+            error_body = {"code": 400, "message": str(error), "type": "invalid_request_error"}
+            return web.json_response({"error": error_body}, status=400)
 
     def _written(self, body: dict[str, Any]) -> dict[str, Any]:
         if body.get("echo"):
@@ -84,10 +84,10 @@ class LlamaCppServer(Startable):
         tokens = tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else list(prompt)
         forced = None
         if "grammar" in body:
-            found = RULE.fullmatch(body["grammar"]) if self.grammars else None
-            if found is None:
+            rule = RULE.fullmatch(body["grammar"]) if self.grammars else None
+            if rule is None:
                 raise ValueError("Failed to parse grammar")
-            forced = [int(token) for token in re.findall(r"\d+", found[1])]
+            forced = [int(token) for token in re.findall(r"\d+", rule[1])]
             if any(is_part(token_bytes(tokenizer, token)) for token in forced):
                 raise ValueError("Unexpected empty grammar stack after accepting piece")
         if "logit_bias" in body:
@@ -98,14 +98,14 @@ class LlamaCppServer(Startable):
             raise ValueError(
                 f"request ({len(tokens)} tokens) exceeds the available context size ({self.context} tokens)"
             )
-        made, content = self._steps(tokens, body.get("max_tokens", 16), forced, body.get("logprobs", 0))
+        generated, content = self._steps(tokens, body.get("max_tokens", 16), forced, body.get("logprobs", 0))
         usage = {
             "prompt_tokens": len(tokens),
-            "completion_tokens": len(made),
-            "total_tokens": len(tokens) + len(made),
+            "completion_tokens": len(generated),
+            "total_tokens": len(tokens) + len(generated),
         }
         choice = {
-            "text": tokenizer.decode(made),
+            "text": tokenizer.decode(generated),
             "index": 0,
             "logprobs": content and {"content": content},
             "finish_reason": "length",
@@ -122,20 +122,20 @@ class LlamaCppServer(Startable):
     ) -> tuple[list[int], list[dict[str, Any]]]:
         import torch
 
-        made: list[int] = []
+        generated: list[int] = []
         content = []
         for step in range(min(most, len(forced) if forced is not None else most)):
             with torch.inference_mode():
-                logits = self.answers.model(input_ids=torch.tensor([[*tokens, *made]])).logits[0, -1]
+                logits = self.answers.model(input_ids=torch.tensor([[*tokens, *generated]])).logits[0, -1]
             values = torch.log_softmax(logits.float(), dim=-1)
             token = int(values.argmax()) if forced is None else forced[step]
-            made.append(token)
+            generated.append(token)
             part = is_part(token_bytes(self.answers.tokenizer, token))
             if alternatives and not part:  # the real one holds back what is no text yet, and then forgets it
                 alternatives = min(alternatives, len(values))
-                tops = [self._row(values, int(one)) for one in values.topk(alternatives).indices]
+                tops = [self._row(values, int(index)) for index in values.topk(alternatives).indices]
                 content.append({**self._row(values, token), "top_logprobs": tops})
-        return made, content
+        return generated, content
 
     def _row(self, values: Any, token: int) -> dict[str, Any]:
         return {"id": token, "token": self.answers.tokenizer.decode([token]), "logprob": float(values[token])}

@@ -15,27 +15,27 @@ from evalwright.models.base import LocalModel
 
 def answers(model: LocalModel, requests: Sequence[Request]) -> list[Any]:
     """All answers in the order of the requests; every request is answered exactly once."""
-    found = list(model.answer_batch(requests))
-    assert sorted(index for index, _ in found) == list(range(len(requests)))
-    return [answer for _, answer in sorted(found, key=lambda each: each[0])]
+    indexed = list(model.answer_batch(requests))
+    assert sorted(index for index, _ in indexed) == list(range(len(requests)))
+    return [answer for _, answer in sorted(indexed, key=lambda pair: pair[0])]
 
 
 def log_likelihood(model: LocalModel, context: str, continuation: str) -> float:
     """One log-likelihood, which must not fail."""
-    [found] = answers(model, [LogLikelihood(context, continuation)])
-    assert isinstance(found, Response), found
-    assert found.log_likelihood is not None
-    return found.log_likelihood
+    [answer] = answers(model, [LogLikelihood(context, continuation)])
+    assert isinstance(answer, Response), answer
+    assert answer.log_likelihood is not None
+    return answer.log_likelihood
 
 
-def agree(found: Sequence[Any], expected: Sequence[Any], each: float = 1e-5) -> None:
-    """The same answers but for rounding, which batches of other sizes do: `each` a scored token."""
-    for ours, theirs in zip(found, expected, strict=True):
+def agree(actual: Sequence[Any], expected: Sequence[Any], tolerance: float = 1e-5) -> None:
+    """The same answers but for rounding, which batches of other sizes do: `tolerance` a scored token."""
+    for ours, theirs in zip(actual, expected, strict=True):
         assert type(ours) is type(theirs), (ours, theirs)
         if isinstance(theirs, Failure):
             assert ours == theirs
             continue
-        near = pytest.approx(theirs.log_likelihood, abs=each * max(1, theirs.tokens_scored or 0))
+        near = pytest.approx(theirs.log_likelihood, abs=tolerance * max(1, theirs.tokens_scored or 0))
         assert theirs.log_likelihood is None or ours.log_likelihood == near
         for name in ("text", "finish_reason", "usage", "is_greedy", "tokens_scored"):
             assert getattr(ours, name) == getattr(theirs, name)

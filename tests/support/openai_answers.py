@@ -88,14 +88,14 @@ class FunctionAnswers:
 
     def tokens(self, text: str) -> list[Token]:
         """Words with a hash for a log-probability: like a model, it depends on everything before."""
-        found, place = [], 0
+        tokens, place = [], 0
         for piece in _PIECE.findall(text):
             number = hash_number(text[: place + len(piece)])
             value = -10 * number - 0.01
             top = (piece, value) if number < 0.5 else (" the", value / 2)
-            found.append(Token(piece, place, value if place else None, top if place else None))
+            tokens.append(Token(piece, place, value if place else None, top if place else None))
             place += len(piece)
-        return found
+        return tokens
 
 
 def content_text(message: dict[str, Any]) -> str:
@@ -161,26 +161,26 @@ class TransformersAnswers:
         ends = self._end_tokens()
         dice = torch.Generator().manual_seed(sampling.seed or 0)
         fed, past, finish, text = list(ids), None, "length", ""
-        made: list[int] = []
+        generated: list[int] = []
         with torch.inference_mode():
-            while limit is None or len(made) < limit:
-                out = self.model(input_ids=torch.tensor([fed]), past_key_values=past, use_cache=True)
-                past = out.past_key_values
-                token = _pick(out.logits[0, -1].float(), sampling, dice)
-                made.append(token)
+            while limit is None or len(generated) < limit:
+                output = self.model(input_ids=torch.tensor([fed]), past_key_values=past, use_cache=True)
+                past = output.past_key_values
+                token = _pick(output.logits[0, -1].float(), sampling, dice)
+                generated.append(token)
                 fed = [token]
                 if token in ends:
                     finish = "stop"
                     break
-                text, stopped = cut(self.tokenizer.decode(made, skip_special_tokens=True), sampling.stop)
+                text, stopped = cut(self.tokenizer.decode(generated, skip_special_tokens=True), sampling.stop)
                 if stopped:
                     finish = "stop"
                     break
-        return Generated(text, finish, len(ids), len(made))
+        return Generated(text, finish, len(ids), len(generated))
 
     def _end_tokens(self) -> set[int]:
-        found = self.model.generation_config.eos_token_id
-        ids = found if isinstance(found, list) else [found, self.tokenizer.eos_token_id]
+        end_ids = self.model.generation_config.eos_token_id
+        ids = end_ids if isinstance(end_ids, list) else [end_ids, self.tokenizer.eos_token_id]
         return {token for token in ids if token is not None}
 
     def tokens(self, text: str) -> list[Token]:
@@ -195,7 +195,7 @@ class TransformersAnswers:
         with torch.inference_mode():
             logits = self.model(input_ids=torch.tensor([ids])).logits[0].float()
             table = torch.log_softmax(logits, dim=-1)
-        found = []
+        tokens = []
         for index, (token, (start, _)) in enumerate(zip(ids, spans, strict=True)):
             value = top = None
             if index:
@@ -203,8 +203,8 @@ class TransformersAnswers:
                 value = float(row[token])
                 best = int(row.argmax())
                 top = (self.tokenizer.decode([best]), float(row[best]))
-            found.append(Token(self.tokenizer.decode([token]), start, value, top))
-        return found
+            tokens.append(Token(self.tokenizer.decode([token]), start, value, top))
+        return tokens
 
     def _check_length(self, count: int) -> None:
         if self.context_length is not None and count > self.context_length:

@@ -28,23 +28,23 @@ PREFILLED = (Message("user", "Where?"), Message("assistant", "In the city of"))
 
 def remote(name: str, **arguments: Any) -> RemoteModel:
     """The model of that name."""
-    found = open_model(name, arguments)
-    assert isinstance(found, RemoteModel)
-    return found
+    model = open_model(name, arguments)
+    assert isinstance(model, RemoteModel)
+    return model
 
 
 def openai_model(model: str, **arguments: Any) -> OpenAIModel:
     """The model `openai/...` with these arguments."""
-    found = open_model(f"openai/{model}", arguments)
-    assert isinstance(found, OpenAIModel)
-    return found
+    opened = open_model(f"openai/{model}", arguments)
+    assert isinstance(opened, OpenAIModel)
+    return opened
 
 
 def model_at(url: str, **arguments: Any) -> OpenAIModel:
     """The model "m" at a base URL."""
-    found = open_model("openai/m", {"base_url": url, **arguments})
-    assert isinstance(found, OpenAIModel)
-    return found
+    model = open_model("openai/m", {"base_url": url, **arguments})
+    assert isinstance(model, OpenAIModel)
+    return model
 
 
 def ask(model: RemoteModel, request: Request = HELLO) -> Response:

@@ -61,11 +61,11 @@ class Faults:
 
 def rules(text: str) -> Script:
     """A script from JSON: `[{"match": "substring of the body", "fault": "500", "times": 2}, ...]`; times null = always."""
-    found = json.loads(text)
+    script_rules = json.loads(text)
 
     def script(body: Mapping[str, Any], before: int) -> str | None:
         words = json.dumps(body, ensure_ascii=False)
-        for rule in found:
+        for rule in script_rules:
             if rule.get("match", "") in words and (rule.get("times") is None or before < rule["times"]):
                 return str(rule["fault"])
         return None
@@ -104,8 +104,8 @@ async def misbehave(
         body = error_body("Rate limit reached for requests.", "requests", code="rate_limit_exceeded")
         return web.json_response(body, status=429, headers=_retry_headers(kind, faults.retry_after))
     if kind == "too-long":
-        said = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
-        return web.json_response(error_body(said, "invalid", code="context_length_exceeded"), status=400)
+        message_text = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+        return web.json_response(error_body(message_text, "invalid", code="context_length_exceeded"), status=400)
     if kind in ("hang", "still-writing", "still-silent"):
         await asyncio.sleep(3600)
     if kind == "reset":

@@ -60,18 +60,18 @@ class Limits:
 
     def headers(self) -> dict[str, str]:
         """x-ratelimit-* as OpenAI writes them."""
-        found = {}
+        headers = {}
         for name, bucket in self._buckets.items():
-            found[f"x-ratelimit-limit-{name}"] = str(int(bucket.per_minute))
-            found[f"x-ratelimit-remaining-{name}"] = str(max(0, int(bucket.level)))
-            found[f"x-ratelimit-reset-{name}"] = duration(bucket.seconds_until(bucket.burst))
-        return found
+            headers[f"x-ratelimit-limit-{name}"] = str(int(bucket.per_minute))
+            headers[f"x-ratelimit-remaining-{name}"] = str(max(0, int(bucket.level)))
+            headers[f"x-ratelimit-reset-{name}"] = duration(bucket.seconds_until(bucket.burst))
+        return headers
 
 
 def duration(seconds: float) -> str:
     """As Go prints durations, which OpenAI's headers are: 20ms, 8.64s, 6m0s."""
     if seconds < 1:
         return f"{math.ceil(seconds * 1000)}ms"
-    minutes, rest = divmod(seconds, 60)
-    text = f"{rest:.3f}".rstrip("0").rstrip(".") + "s"
+    minutes, seconds_left = divmod(seconds, 60)
+    text = f"{seconds_left:.3f}".rstrip("0").rstrip(".") + "s"
     return f"{int(minutes)}m{text}" if minutes else text

@@ -188,17 +188,17 @@ class OpenAIServer:
         """As `_handle`, for the other wire formats."""
         path = request.raw_path.partition("?")[0]
         entry.update(raw=await request.read(), raw_path=path, headers=request.headers.copy())
-        if (found := format_at(path)) is None:
+        if (form_and_model := format_at(path)) is None:
             return self._said(entry, 404, f"There is nothing at {path}.", "not_found")
-        form, model = found
+        form, model = form_and_model
         wrong = form.refuses(request.headers, request.query_string, body, model, self.key, self.extra)
         if wrong is not None:
             return self._said(entry, *wrong, "invalid")
         kind = self.faults.choose(content, body, before)
-        made = self.answers.complete(form.prompt(body), Sampling())
-        said = ("" if kind == "empty" else made.text, made.input_tokens, made.output_tokens)
+        completion = self.answers.complete(form.prompt(body), Sampling())
+        text_and_counts = ("" if kind == "empty" else completion.text, completion.input_tokens, completion.output_tokens)
         named = model or body.get("model", "")
-        good = documented(form.template, named, said)
+        good = documented(form.template, named, text_and_counts)
         good = self.edit(good, body) if self.edit is not None else good
         entry["outcome"] = kind or "200"
         streamed = form.streamed(path, body)
@@ -209,8 +209,8 @@ class OpenAIServer:
         if not streamed:
             return web.json_response(good, headers=self.headers)
         kinds = {"Content-Type": "application/vnd.amazon.eventstream"} if form.aws else {}
-        frames = form.frames(named, said, kind)
-        return await openai_stream.send(request, frames, {**self.headers, **kinds}, whole=kind != "cut")
+        frames = form.frames(named, text_and_counts, kind)
+        return await openai_stream.send(request, frames, {**self.headers, **kinds}, complete=kind != "cut")
 
     def _said(self, entry: dict[str, Any], status: int, message: str, code: str) -> web.Response:
         entry["outcome"] = str(status)
@@ -249,10 +249,10 @@ class OpenAIServer:
         return self.edit(reply, body) if self.edit is not None else reply
 
     def _chat_reply(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        made = self.answers.chat(body["messages"], sampling_of(body))
-        message = {"role": "assistant", "content": made.text, "refusal": None}
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": made.finish_reason}
-        return reply_of("chat.completion", body, choice, made.input_tokens, made.output_tokens)
+        completion = self.answers.chat(body["messages"], sampling_of(body))
+        message = {"role": "assistant", "content": completion.text, "refusal": None}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": completion.finish_reason}
+        return reply_of("chat.completion", body, choice, completion.input_tokens, completion.output_tokens)
 
     def _completion_reply(self, body: Mapping[str, Any]) -> dict[str, Any]:
         prompt = body["prompt"]
@@ -264,10 +264,10 @@ class OpenAIServer:
         if limit is not None and len(tokens) + (body.get("max_tokens") or 0) > limit:
             raise InvalidRequest(f"This model's maximum context length is {limit} tokens.", "prompt")
         if body.get("max_tokens", 16) == 0:
-            text, finish, made = "", "length", 0
+            text, finish, n_tokens = "", "length", 0
         else:
             generated = self.answers.complete(prompt, sampling_of(body, default_tokens=16))
-            text, finish, made = generated.text, generated.finish_reason, generated.output_tokens
+            text, finish, n_tokens = generated.text, generated.finish_reason, generated.output_tokens
         choice: dict[str, Any] = {
             "index": 0,
             "text": prompt + text if echo else text,
@@ -277,7 +277,7 @@ class OpenAIServer:
         if echo and body.get("logprobs") is not None:
             choice["logprobs"] = self._logprobs(prompt, text, tokens)
         counted = len(tokens) or len(prompt.split())
-        return reply_of("text_completion", body, choice, counted, made)
+        return reply_of("text_completion", body, choice, counted, n_tokens)
 
     def _logprobs(self, prompt: str, generated: str, tokens: list[Any]) -> dict[str, Any]:
         """The documented block for the prompt's tokens and one for all that was generated."""
@@ -335,12 +335,12 @@ def sampling_of(body: Mapping[str, Any], default_tokens: int | None = None) -> S
     )
 
 
-def reply_of(kind: str, body: Mapping[str, Any], choice: Any, used: int, made: int) -> dict[str, Any]:
+def reply_of(kind: str, body: Mapping[str, Any], choice: Any, used: int, n_completion: int) -> dict[str, Any]:
     """The documented envelope."""
     usage = {
         "prompt_tokens": used,
-        "completion_tokens": made,
-        "total_tokens": used + made,
+        "completion_tokens": n_completion,
+        "total_tokens": used + n_completion,
         "prompt_tokens_details": {"cached_tokens": 0},
         "completion_tokens_details": {"reasoning_tokens": 0},
     }

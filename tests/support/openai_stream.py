@@ -32,12 +32,12 @@ def chunks(reply: Mapping[str, Any], body: Mapping[str, Any]) -> list[dict[str, 
     head = {name: reply[name] for name in ("id", "created", "model")}
     head["object"] = "chat.completion.chunk" if reply["object"] == "chat.completion" else "text_completion"
     choice = reply["choices"][0]
-    made = _chat(choice) if "message" in choice else _text(choice)
-    found = [{**head, "choices": [{"index": 0, "logprobs": None, **part}]} for part in made]
+    parts_of_choice = _chat(choice) if "message" in choice else _text(choice)
+    stream_chunks = [{**head, "choices": [{"index": 0, "logprobs": None, **part}]} for part in parts_of_choice]
     if wants_usage:
-        found = [{**chunk, "usage": None} for chunk in found]
-        found.append({**head, "choices": [], "usage": reply["usage"]})
-    return found
+        stream_chunks = [{**chunk, "usage": None} for chunk in stream_chunks]
+        stream_chunks.append({**head, "choices": [], "usage": reply["usage"]})
+    return stream_chunks
 
 
 def _chat(choice: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -73,21 +73,21 @@ async def stream(
     kind: str | None,
 ) -> web.StreamResponse:
     """Answer `request` with a stream. kind: the fault that it has, of `KINDS`."""
-    found = events(emptied(good) if kind == "empty" else good, body)
+    stream_events = events(emptied(good) if kind == "empty" else good, body)
     if kind in ("cut", "truncated"):
-        found = found[: len(found) // 2]
+        stream_events = stream_events[: len(stream_events) // 2]
     elif kind in ("still-writing", "still-silent"):
         # The first event has the role, the second the beginning of the text.
-        found = found[: 2 if kind == "still-writing" else 1]
-        return await send(request, found, headers, whole=True, then=3600)
+        stream_events = stream_events[: 2 if kind == "still-writing" else 1]
+        return await send(request, stream_events, headers, complete=True, then=3600)
     elif kind == "invalid-json":
-        found[1] = found[1].replace(b"}\n", b"\n", 1)
+        stream_events[1] = stream_events[1].replace(b"}\n", b"\n", 1)
     elif kind == "missing-field":
-        found = [b'data: {"id": "x"}\n\n', b"data: [DONE]\n\n"]
+        stream_events = [b'data: {"id": "x"}\n\n', b"data: [DONE]\n\n"]
     elif kind == "error-in-200":
         error = error_body("Upstream overloaded.", "upstream", code="busy")
-        found = [*found[:2], f"data: {json.dumps(error)}\n\n".encode()]
-    return await send(request, found, headers, whole=kind != "cut")
+        stream_events = [*stream_events[:2], f"data: {json.dumps(error)}\n\n".encode()]
+    return await send(request, stream_events, headers, complete=kind != "cut")
 
 
 async def send(
@@ -95,7 +95,7 @@ async def send(
     parts: Sequence[bytes],
     headers: Mapping[str, str],
     *,
-    whole: bool,
+    complete: bool,
     then: float = 0.0,
 ) -> web.StreamResponse:
     """Send the parts of a stream. whole: end it as HTTP does. then: seconds until that."""
@@ -106,7 +106,7 @@ async def send(
         await asyncio.sleep(0)
     if then:
         await asyncio.sleep(then)
-    if whole:
+    if complete:
         await response.write_eof()
     else:
         assert request.transport is not None

@@ -20,9 +20,9 @@ WORDS = re.compile(r"\w+")
 
 def overlap(premise: str, hypothesis: str) -> float:
     """The share of the hypothesis's words that stand in the premise."""
-    known = set(WORDS.findall(premise.lower()))
+    premise_words = set(WORDS.findall(premise.lower()))
     words = WORDS.findall(hypothesis.lower())
-    return sum(word in known for word in words) / max(1, len(words))
+    return sum(word in premise_words for word in words) / max(1, len(words))
 
 
 @model("overlap")

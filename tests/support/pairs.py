@@ -21,21 +21,21 @@ PAIRS = [
 
 def opened(kind: str, folder: Path | str, **arguments: Any) -> LocalModel:
     """The judge of that kind from a folder."""
-    found = open_model(f"{kind}/{folder}", arguments)
-    assert isinstance(found, LocalModel)
-    return found
+    model = open_model(f"{kind}/{folder}", arguments)
+    assert isinstance(model, LocalModel)
+    return model
 
 
 def supported(model: LocalModel, pairs: list[Classify]) -> list[float]:
     """P(supported) of each pair; fails where a judge did, or where its values are not two that sum to 1."""
-    found: dict[int, float] = {}
+    probability_by_index: dict[int, float] = {}
     for index, answer in model.answer_batch(pairs):
         assert not isinstance(answer, Failure), answer
         assert len(answer.values) == 2
         assert abs(sum(answer.values) - 1) < 1e-12
-        assert index not in found
-        found[index] = answer.values[1]
-    return [found[index] for index in range(len(pairs))]
+        assert index not in probability_by_index
+        probability_by_index[index] = answer.values[1]
+    return [probability_by_index[index] for index in range(len(pairs))]
 
 
 def failure(model: LocalModel, pair: Classify) -> str:

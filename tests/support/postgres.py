@@ -30,10 +30,10 @@ _SETTINGS = (
 
 def programs() -> Path | None:
     """The folder of initdb and pg_ctl, the newest that is installed; None where none is."""
-    found = [Path(name).parent for name in [shutil.which("initdb")] if name]
-    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name.zfill(4))
+    folders = [Path(name).parent for name in [shutil.which("initdb")] if name]
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name.zfill(4))
     return next(
-        (path for path in reversed(found) if (path / "initdb").exists() and (path / "pg_ctl").exists()), None
+        (path for path in reversed(folders) if (path / "initdb").exists() and (path / "pg_ctl").exists()), None
     )
 
 
@@ -119,7 +119,7 @@ class Server:
     def start(self) -> None:
         """Start it, and wait until it takes connections."""
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' "
-        options += " ".join(f"-c {one}" for one in self._settings)
+        options += " ".join(f"-c {setting}" for setting in self._settings)
         self._call(
             "pg_ctl", "-D", self.data, "-l", self.folder / "log", "-o", options, "-w", "-t", "600", "start"
         )
@@ -133,8 +133,8 @@ class Server:
         processes = self._signal(signal.SIGKILL)
         until = time.monotonic() + 600
         while any(
-            Path(f"/proc/{one}/stat").exists() and " Z " not in Path(f"/proc/{one}/stat").read_text()
-            for one in processes
+            Path(f"/proc/{process}/stat").exists() and " Z " not in Path(f"/proc/{process}/stat").read_text()
+            for process in processes
         ):
             assert time.monotonic() < until
             time.sleep(0.01)
@@ -153,9 +153,9 @@ class Server:
         number = int((self.data / "postmaster.pid").read_text().split()[0])
         children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
         processes = [number, *map(int, children)]
-        for one in processes:
+        for process in processes:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(one, what)
+                os.kill(process, what)
         return processes
 
     def close(self) -> None:
@@ -175,21 +175,21 @@ class Server:
         """Carry out a statement."""
         import psycopg
 
-        with psycopg.connect(self.url(database), autocommit=True) as made:
-            cursor = made.execute(statement.encode())
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
             return cursor.fetchall() if cursor.description else []
 
     def _call(self, program: str, *arguments: object) -> None:
         command = [*self._as, str(self._programs / program), *map(str, arguments)]
-        with (self.folder / "output").open("ab") as out:
+        with (self.folder / "output").open("ab") as output:
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.folder, check=False
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.folder, check=False
             )
         log = self.folder / "log"
-        said = (self.folder / "output").read_text()[-3000:] + (
+        log_text = (self.folder / "output").read_text()[-3000:] + (
             log.read_text()[-3000:] if log.exists() else ""
         )
-        assert done.returncode == 0, said
+        assert done.returncode == 0, log_text
 
 
 @contextlib.contextmanager

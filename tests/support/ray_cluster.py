@@ -66,18 +66,18 @@ def descendants(process: int) -> dict[int, str]:
         if state != "Z":
             parents[int(folder.name)] = int(parent)
 
-    def is_below(one: int) -> bool:
-        while (one := parents.get(one, 0)) > 1:
-            if one == process:
+    def is_below(process_id: int) -> bool:
+        while (process_id := parents.get(process_id, 0)) > 1:
+            if process_id == process:
                 return True
         return False
 
-    return {one: names[one] for one in parents if is_below(one)}
+    return {process_id: names[process_id] for process_id in parents if is_below(process_id)}
 
 
 def replicas(process: int) -> list[int]:
     """The processes of replicas that are below this one, in the order of their numbers."""
-    return sorted(one for one, name in descendants(process).items() if name.startswith("ray::_Actor"))
+    return sorted(process_id for process_id, name in descendants(process).items() if name.startswith("ray::_Actor"))
 
 
 def main() -> None:

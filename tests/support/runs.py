@@ -72,7 +72,7 @@ def make_run(
     with RunWriter(folder / name) as writer:
         for task, values in by_task.items():
             kind = metric if isinstance(metric, str) else metric.get(task, "accuracy")
-            specs = [MetricSpec(each, each, "score") for each in (kind, *more_metrics)]
+            specs = [MetricSpec(metric_kind, metric_kind, "score") for metric_kind in (kind, *more_metrics)]
             tally = TaskTally(["score"], ["domain"])
             for index, value in enumerate(values):
                 record = _record(task, index, value, domains, cluster_size, failure, text, ids)
@@ -144,7 +144,7 @@ def _data(
     cost: float | None,
     version: str,
 ) -> dict[str, Any]:
-    asked = sum(value is not None for values in by_task.values() for value in values)
+    n_scored = sum(value is not None for values in by_task.values() for value in values)
     failed = sum(task["n_missing"] for task in tasks)
     fingerprint = fingerprint_of({"model": ascii(model), "label": ascii(label)})
     configuration = Configuration(
@@ -167,13 +167,13 @@ def _data(
         "configuration": configuration.as_dict(),
         "environment": {"python": "3.11.9", "platform": "linux-x86_64", "libraries": {"numpy": "2.4.0"}},
         "usage": {
-            "requested": asked + failed,
-            "asked": asked,
+            "requested": n_scored + failed,
+            "asked": n_scored,
             "stored": 0,
             "joined": 0,
             "failed": failed,
             "retries": 9 * failed,
-            "usage": Usage(40 * asked, 8 * asked).as_dict(),
+            "usage": Usage(40 * n_scored, 8 * n_scored).as_dict(),
             "cost": cost,
             "failures": {},
         },

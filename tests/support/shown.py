@@ -26,9 +26,9 @@ from evalwright.runs.reader import Run
 
 def terminal(*documents: Document, width: int = 120) -> str:
     """What a pipe gets."""
-    out = io.StringIO()
-    show(*documents, file=out, width=width)
-    return out.getvalue()
+    stream = io.StringIO()
+    show(*documents, file=stream, width=width)
+    return stream.getvalue()
 
 
 def in_a_terminal(
@@ -40,7 +40,7 @@ def in_a_terminal(
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, stream: theirs}
     with subprocess.Popen([sys.executable, "-c", script, *arguments], **streams, env=environment) as process:
         os.close(theirs)
-        shown = b""
+        terminal_output = b""
         while True:
             try:
                 part = os.read(ours, 65536)
@@ -48,10 +48,10 @@ def in_a_terminal(
                 break
             if not part:
                 break
-            shown += part
-        other = process.stdout.read() if process.stdout is not None else b""
+            terminal_output += part
+        other_output = process.stdout.read() if process.stdout is not None else b""
     os.close(ours)
-    return process.returncode, shown.decode(), other.decode()
+    return process.returncode, terminal_output.decode(), other_output.decode()
 
 
 def compare_two(a: Run, b: Run, **settings: Any) -> Comparison:
@@ -59,11 +59,11 @@ def compare_two(a: Run, b: Run, **settings: Any) -> Comparison:
     return worded_comparison(compare_runs(a, b, **settings))
 
 
-def compared(found: Comparison | SeveralComparison, gates: Sequence[Gate] = ()) -> Document:
+def compared(comparison: Comparison | SeveralComparison, gates: Sequence[Gate] = ()) -> Document:
     """A comparison of two runs or more."""
-    if isinstance(found, Comparison):
-        return comparison_document(found, gates)
-    return several_document(found, gates)
+    if isinstance(comparison, Comparison):
+        return comparison_document(comparison, gates)
+    return several_document(comparison, gates)
 
 
 def board_html(

@@ -44,12 +44,12 @@ Where do fish live?|in trees|in water|in clouds|in fire
 
 def rows() -> list[dict[str, Any]]:
     """24 questions with four options each; the gold one stands at every place six times. Clusters of two."""
-    out = []
+    questions = []
     for number, line in enumerate(_FACTS.split("\n")[1:-1]):
         question, gold, *others = line.split("|")
         place = (number * 3 + number // 4) % 4
         options = [*others[:place], gold, *others[place:]]
-        out.append(
+        questions.append(
             {
                 "id": f"q{number:02}",
                 "question": question,
@@ -61,15 +61,15 @@ def rows() -> list[dict[str, Any]]:
                 "created_at": "2024-05-31",
             }
         )
-    return out
+    return questions
 
 
 def shots() -> list[dict[str, Any]]:
     """Two shots, of which the first is right with A and the second with B."""
-    found = [line.split("|") for line in _SHOTS.split("\n")[1:-1]]
+    examples = [line.split("|") for line in _SHOTS.split("\n")[1:-1]]
     return [
         {"question": question, "options": options, "right": place}
-        for place, (question, *options) in enumerate(found)
+        for place, (question, *options) in enumerate(examples)
     ]
 
 

@@ -22,8 +22,8 @@ def server() -> Iterator[Server]:
     """One PostgreSQL server for all tests that do not end it."""
     if why := missing():
         pytest.skip(why)
-    with running() as made:
-        yield made
+    with running() as server:
+        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -48,9 +48,9 @@ def behind(each_store: str) -> Statements:
         if each_store == "postgres":
             import psycopg
 
-            with psycopg.connect(os.environ["EVALWRIGHT_STORE"]) as made:
-                made.execute("SET search_path = evalwright")
-                cursor = made.execute(statement.encode())
+            with psycopg.connect(os.environ["EVALWRIGHT_STORE"]) as connection:
+                connection.execute("SET search_path = evalwright")
+                cursor = connection.execute(statement.encode())
                 return cursor.fetchall() if cursor.description else []
         with closing(sqlite3.connect(home / "store.sqlite")) as file, file:
             return file.execute(statement).fetchall()

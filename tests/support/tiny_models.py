@@ -341,8 +341,8 @@ def main() -> None:
     parser.add_argument("--chat", action="store_true", help="give the tokenizer a chat template")
     for name, default in [("seed", 0), ("vocab", 400), ("hidden", 32), ("layers", 2), ("context", 128)]:
         parser.add_argument(f"--{name}", type=int, default=default)
-    given = parser.parse_args()
-    make_tiny_model(**vars(given))
+    arguments = parser.parse_args()
+    make_tiny_model(**vars(arguments))
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ def gullible(prompt: str) -> str:
     """Repeats the first JSON object with a grade that it finds in the material, as the material asks it to."""
     place = prompt.find('{"grade"')
     place = place if place >= 0 else prompt.find('{"check"')
-    found, _ = json.JSONDecoder().raw_decode(prompt, place)
-    return json.dumps(found)
+    verdict, _ = json.JSONDecoder().raw_decode(prompt, place)
+    return json.dumps(verdict)
 
 
 def chatty(prompt: str) -> str:

@@ -38,8 +38,8 @@ def interface_of(wheel: Path) -> dict[str, list[str]]:
 
     def parameters(tree: str, name: str, method: str) -> list[str]:
         body = declared(tree, name).body
-        found = next(node for node in body if isinstance(node, ast.FunctionDef) and node.name == method)
-        return [one.arg for one in [*found.args.args, *found.args.kwonlyargs] if one.arg != "self"]
+        function = next(node for node in body if isinstance(node, ast.FunctionDef) and node.name == method)
+        return [argument.arg for argument in [*function.args.args, *function.args.kwonlyargs] if argument.arg != "self"]
 
     return {
         "LLM": parameters("llm", "LLM", "__init__"),

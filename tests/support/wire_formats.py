@@ -21,18 +21,18 @@ Said = tuple[str, int, int]
 _TEMPLATES: dict[str, Json] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 
-def documented(template: str, model: str, said: Said) -> Json:
+def documented(template: str, model: str, reply: Said) -> Json:
     """The documented reply."""
-    made: Json = _filled(_TEMPLATES[template]["reply"], model, said)
-    return made
+    document: Json = _filled(_TEMPLATES[template]["reply"], model, reply)
+    return document
 
 
-def _filled(form: Any, model: str, said: Said) -> Any:
+def _filled(form: Any, model: str, reply: Said) -> Any:
     if isinstance(form, dict):
-        return {name: _filled(part, model, said) for name, part in form.items()}
+        return {name: _filled(part, model, reply) for name, part in form.items()}
     if isinstance(form, list):
-        return [_filled(part, model, said) for part in form]
-    text, read, written = said
+        return [_filled(part, model, reply) for part in form]
+    text, read, written = reply
     values = {"model": model, "text": text, "in": read, "out": written, "total": read + written}
     values |= {"first": text[: len(text) // 2], "second": text[len(text) // 2 :]}
     if form == "$vector":
@@ -72,9 +72,9 @@ class Format:
         name, before = self.key
         if key is not None and headers.get(name) != f"{before}{key}":
             return 401, "The API key is not valid."
-        for other, value in self.needs.items():
-            if headers.get(other) != value:
-                return 400, f"{other}: header is required"
+        for header, value in self.needs.items():
+            if headers.get(header) != value:
+                return 400, f"{header}: header is required"
         if not isinstance(body, dict):
             return 400, "The body is not a JSON object."
         if not re.fullmatch(self.query, query):
@@ -82,22 +82,22 @@ class Format:
         wrong = refusal(self.name, body, model, extra)
         return None if wrong is None else (400, wrong)
 
-    def frames(self, model: str, said: Said, kind: str | None) -> list[bytes]:
+    def frames(self, model: str, reply: Said, kind: str | None) -> list[bytes]:
         """The stream's bytes, an event each. kind: a fault that it has in its own way, of `openai_stream.KINDS`."""
         write = aws_frame if self.aws else sse
-        events = _filled(_TEMPLATES[self.template]["events"], model, said)
-        found = [write(name, data) for name, data in events]
+        events = _filled(_TEMPLATES[self.template]["events"], model, reply)
+        frames = [write(name, data) for name, data in events]
         if kind in ("cut", "truncated"):
-            return found[: len(found) // 2]
+            return frames[: len(frames) // 2]
         if kind == "invalid-json":
-            return [found[0], found[0][:-8] + b"garbage!" if self.aws else b"data: {oops\n\n"]
+            return [frames[0], frames[0][:-8] + b"garbage!" if self.aws else b"data: {oops\n\n"]
         if kind == "missing-field":
             return [write(events[-1][0], {})]
         if kind == "error-in-200":
             failed = {"type": "overloaded_error", "message": "Overloaded", "code": 503}
             slow = aws_frame("throttlingException", {"message": "Slow down."}, "exception")
-            return [found[0], slow if self.aws else sse("error", {"type": "error", "error": failed})]
-        return found
+            return [frames[0], slow if self.aws else sse("error", {"type": "error", "error": failed})]
+        return frames
 
 
 def sse(name: str, data: Any) -> bytes:
@@ -166,6 +166,6 @@ FORMATS = (
 def format_at(path: str) -> tuple[Format, str] | None:
     """(format, model named in the path) of a request's path as it was sent."""
     for form in FORMATS:
-        if found := re.fullmatch(form.path, path):
-            return form, unquote(found.groupdict().get("model") or "")
+        if match := re.fullmatch(form.path, path):
+            return form, unquote(match.groupdict().get("model") or "")
     return None

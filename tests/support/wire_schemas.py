@@ -68,8 +68,8 @@ def validate(interface: str, body: Any, extra: frozenset[str] = frozenset()) -> 
     """`body`, if it fits the documented schema; raises InvalidRequest. extra: undocumented fields that this server takes."""
     if not isinstance(body, dict):
         raise InvalidRequest("We could not parse the JSON body of your request: expected an object.")
-    known = {name: value for name, value in body.items() if name not in extra}
-    if wrong := fault_in(f"openai-{interface}", known):
+    documented = {name: value for name, value in body.items() if name not in extra}
+    if wrong := fault_in(f"openai-{interface}", documented):
         raise InvalidRequest(wrong[1], wrong[0] or None)
     if "max_tokens" in body and "max_completion_tokens" in body:
         raise InvalidRequest("Set either max_tokens or max_completion_tokens, not both.", "max_tokens")
@@ -107,7 +107,7 @@ def _by_botocore(body: Any, model: str) -> str | None:
 def _bedrock(body: Mapping[str, Any], model: str) -> str | None:
     messages, config = body.get("messages") or [], body.get("inferenceConfig", {})
     roles = [message["role"] for message in messages]
-    if roles[:1] != ["user"] or any(one == other for one, other in pairwise(roles)):
+    if roles[:1] != ["user"] or any(role == next_role for role, next_role in pairwise(roles)):
         return "messages: the first must be of the user, and roles must alternate"
     if not all(block.get("text", "x").strip() for message in messages for block in message["content"]):
         return "The text field in the ContentBlock object is blank."
@@ -125,8 +125,8 @@ def _bedrock(body: Mapping[str, Any], model: str) -> str | None:
         {"role": turn["role"], "content": turn["content"][0].get("text", "an image")} for turn in messages
     ]
     fields = {names[name]: value for name, value in config.items()}
-    made = {"max_tokens": 10**6, **fields, **body.get("additionalModelRequestFields", {})}
-    return refusal("anthropic", {"model": model, "messages": talk, **made})
+    anthropic_body = {"max_tokens": 10**6, **fields, **body.get("additionalModelRequestFields", {})}
+    return refusal("anthropic", {"model": model, "messages": talk, **anthropic_body})
 
 
 def takes_no_sampling(model: str) -> bool:

@@ -37,9 +37,9 @@ INSTEAD = {
 
 def old_words(text: str) -> list[str]:
     """What of the old vocabulary stands in a text, each with the words around it and what is said instead."""
-    found = []
+    old_words_found = []
     for pattern, instead in INSTEAD.items():
         for match in re.finditer(pattern, text, re.IGNORECASE):
             around = " ".join(text[max(0, match.start() - 30) : match.end() + 30].split())
-            found.append(f"'{match[0]}' in '{around}'; say: {instead}")
-    return found
+            old_words_found.append(f"'{match[0]}' in '{around}'; say: {instead}")
+    return old_words_found

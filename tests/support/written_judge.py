@@ -27,15 +27,15 @@ class Asked:
 
 def read_question(prompt: str) -> Asked:
     """The question in a prompt; fails where something of it is not in its place."""
-    found = list(_TAG.finditer(prompt))
-    assert found, prompt
-    (mark,) = {one["mark"] for one in found}
-    body = prompt[found[-1].end() :]
-    assert prompt.count(mark) == 2 * len(found) + 1, "the mark stands in the tags and once in the form"
+    tags = list(_TAG.finditer(prompt))
+    assert tags, prompt
+    (mark,) = {tag["mark"] for tag in tags}
+    body = prompt[tags[-1].end() :]
+    assert prompt.count(mark) == 2 * len(tags) + 1, "the mark stands in the tags and once in the form"
     form = body[body.rindex("\n{") + 1 :]
     assert form.startswith(f'{{"check": "{mark}"')
     fields = tuple(re.findall(r'[{,] ?"([\w-]+)": ', form))
-    return Asked(mark, {one["name"]: one["text"] for one in found}, dict(_CRITERION.findall(body)), fields)
+    return Asked(mark, {tag["name"]: tag["text"] for tag in tags}, dict(_CRITERION.findall(body)), fields)
 
 
 Decides = Callable[[Asked], Mapping[str, Any] | str]
@@ -46,10 +46,10 @@ def judge(decides: Decides) -> Callable[[str], str]:
     """What the server answers: the values of the form with the mark, or a text."""
 
     def answer(prompt: str) -> str:
-        asked = read_question(prompt)
-        values = decides(asked)
+        question = read_question(prompt)
+        values = decides(question)
         if isinstance(values, str):
             return values
-        return json.dumps({"check": asked.mark, **values}, ensure_ascii=False)
+        return json.dumps({"check": question.mark, **values}, ensure_ascii=False)
 
     return answer

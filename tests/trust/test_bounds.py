@@ -20,7 +20,7 @@ import pytest
 from evalwright import bounded
 from evalwright.cli import main
 from evalwright.compat.lm_eval.tasks import files, rendering
-from evalwright.compat.lm_eval.tasks.filters import pipelines_of
+from evalwright.compat.lm_eval.tasks.filters import build_pipelines
 from evalwright.core.errors import BadReply, DatasetError, EvalwrightError, Rejected, ScoringError, TaskError
 from evalwright.core.requests import Generate, Message
 from evalwright.core.samples import Answer, Sample
@@ -131,12 +131,12 @@ def test_a_hostile_template_costs_seconds_and_not_seconds_for_each_row() -> None
 
 def test_a_pattern_from_a_file_that_backtracks_is_ended() -> None:
     step = {"function": "regex", "regex_pattern": r"(a+)+b"}
-    (pipeline,) = pipelines_of([{"name": "own", "filter": [step]}], "task")
+    (pipeline,) = build_pipelines([{"name": "own", "filter": [step]}], "task")
     assert pipeline([["aab and ab"]], {}) == [["aa"]]
     with pytest.raises(ScoringError, match=r"'\(a\+\)\+b' cannot be used on this text: it takes more than"):
         pipeline([["a" * 60]], {})
     with pytest.raises(TaskError, match="cannot be used: missing"):
-        pipelines_of([{"name": "own", "filter": [{**step, "regex_pattern": "(a"}]}], "task")
+        build_pipelines([{"name": "own", "filter": [{**step, "regex_pattern": "(a"}]}], "task")
 
 
 def test_the_process_is_started_again_and_gives_plain_values_only() -> None:

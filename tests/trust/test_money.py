@@ -15,7 +15,7 @@ from evalwright.engine.budget import Limits
 from evalwright.engine.opening import open_store
 from evalwright.engine.sqlite import FILE
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.evaluation.running import evaluate
+from evalwright.evaluation.evaluating import evaluate
 from evalwright.runs.reader import Run
 from support.batch_server import KEY, serving_batches
 from support.billing_server import EACH, PRICE, TOLD, UNTOLD, WAITS, BillingServer

@@ -91,7 +91,7 @@ COMMANDS = {
 }
 
 COMPLETE = "_EVALWRIGHT_COMPLETE"
-"""The variable that a shell sets to ask what may follow what was typed."""
+"""The environment variable that a shell sets to ask for completions."""
 
 
 _RESUME_WORDS = ("resume", "retry", "continue", "restart")
@@ -179,7 +179,7 @@ def run_command(
 
     with outlets() as stdout, stop_signals() as stop, _old_names_as_notes():
         code = _run_reporting_errors(call, stop, argument_list)
-        lost = stdout.lost
+        lost = stdout.write_error
         if lost is None or lost.errno in (errno.EPIPE, errno.EBADF):
             return code
         say(f"The result could not be printed: {lost.strerror or lost}.")

@@ -14,7 +14,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
 
 if TYPE_CHECKING:
-    from evalwright.models.remote.batch.journal import Entry
+    from evalwright.models.remote.batch.journal import BatchEntry
 
 
 @click.group(cls=CommandGroup)
@@ -45,7 +45,7 @@ def list_(home: str | None, as_json: bool) -> None:
         echo("  ".join(str(cell) for cell in row.values()))
 
 
-def _job_row(job: Entry) -> dict[str, Any]:
+def _job_row(job: BatchEntry) -> dict[str, Any]:
     state = "never confirmed"
     if job.ended:
         state = "ended"

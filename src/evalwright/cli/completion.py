@@ -119,7 +119,7 @@ def metadata_keys(context: click.Context) -> Iterator[str]:
 
 _OFFERED_SAMPLES = 10_000
 _SCANNED_SAMPLES = 100
-"""Samples whose ids are offered, and those whose keys are."""
+"""How many samples are read to offer their ids, and to offer their keys."""
 
 
 def no_names(context: click.Context) -> Iterator[str]:
@@ -135,7 +135,7 @@ _BY_METAVAR: dict[str, Names] = {
     **dict.fromkeys(("FILE", "DIR"), no_names),
     "CONDITION": sample_keys,
 }
-"""What an option or argument takes, by what its help calls it."""
+"""The names that a parameter takes, by its metavar."""
 _BY_NAME: dict[str, Names] = {
     **dict.fromkeys(("run", "run2", "runs"), run_names),
     **dict.fromkeys(("task", "tasks", "a", "b"), task_names),
@@ -145,7 +145,7 @@ _BY_NAME: dict[str, Names] = {
     "sample": sample_ids,
     "where": metadata_keys,
 }
-"""What an argument takes that its help calls by its name."""
+"""The names that an argument without a metavar takes, by its name."""
 
 
 class _NameType(click.types.StringParamType):

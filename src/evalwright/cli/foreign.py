@@ -25,7 +25,7 @@ Row = tuple[str, str]
 """Where a system is, as "module:object", and what it is for."""
 
 MOST_FILES = 20
-"""Files that an export names one by one."""
+"""How many files an export lists one by one."""
 
 
 def _entry_points(
@@ -85,16 +85,16 @@ OWN_EXPORTS = {
         "LaTeX and BibTeX of what to cite for tasks.",
     ),
 }
-"""Commands of `export` that are no foreign system's."""
+"""Exports of our own, which are of no foreign system."""
 CHECKERS = (
     (
         "evalwright.compat.sea_helm.results:is_results",
         "evalwright.compat.sea_helm.results:check_folder",
     ),
 )
-"""Result folders that `runs check` takes: whether a folder is one, and what checks it."""
+"""Foreign result folders that `runs check` knows: a test for such a folder, and its checker."""
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.command:hhem_leaderboard"}
-"""Commands of foreign systems; each is a console script of the package too (pyproject.toml)."""
+"""Programs of foreign systems; each is also a console script (see pyproject.toml)."""
 
 
 IMPORTERS_OF_PACKAGES = "evalwright.importers"

@@ -12,4 +12,4 @@ FOREIGN_COMMANDS = {
 }
 
 SPELLINGS = ("evalwright.compat.lm_eval.harness.spelling:meant",)
-"""What says of an option that no command of ours has which line of ours was meant."""
+"""Functions that suggest our spelling of another program's option."""

@@ -25,7 +25,7 @@ from evalwright.tasks.files import check_file, read_file, write_file
 
 SUITE = "suite.yaml"
 EXAMPLES = "questions.csv"
-"""The data file that is begun with examples where there is none."""
+"""The data file that `init` creates with example questions if it does not exist."""
 WORKFLOW = ".github/workflows/evalwright.yml"
 BOARDS = ("leaderboard.md", "leaderboard.html")
 

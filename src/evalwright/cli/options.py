@@ -323,7 +323,7 @@ MODELS = combine_options(
         " equal keys are alternatives.",
     ),
 )
-"""What is asked of whom, as `run` and `plan` take it; `arguments.evaluation_settings` reads it."""
+"""Models and settings of `run` and `plan`; `arguments.evaluation_settings` reads them."""
 
 # -- tasks of other frameworks (DIALECT:NAME) ------------------------------------------
 
@@ -340,7 +340,7 @@ root_options = combine_options(
         "A folder whose task files may run their Python and read files anywhere.",
     ),
 )
-"""Where their files are, and which of them may run Python."""
+"""Where other frameworks' task files are, and which of them may run Python."""
 
 scoring_options = combine_options(
     root_options,
@@ -358,7 +358,7 @@ scoring_options = combine_options(
         " generation.temperature=0.",
     ),
 )
-"""What holds where answers are scored again, too."""
+"""Options on other frameworks' tasks that also apply when answers are scored again."""
 
 dialect_options = combine_options(
     scoring_options,

@@ -30,12 +30,12 @@ class Outlet(io.TextIOBase):
     """A stream to a person or a file.
 
     Attributes:
-        lost: Why it cannot be written any more, or None. Later text is dropped.
+        write_error: Why it cannot be written any more, or None. Later text is dropped.
     """
 
     def __init__(self, stream: TextIO | Outlet | None) -> None:
         self._stream = stream
-        self.lost: OSError | None = None
+        self.write_error: OSError | None = None
 
     @property
     def styled(self) -> Outlet:
@@ -61,16 +61,16 @@ class Outlet(io.TextIOBase):
 
     def write(self, text: str, /) -> int:
         if isinstance(self._stream, Outlet):
-            self._stream.put(text)
+            self._stream.write_masked(text)
         else:
             # Bars of libraries begin each state with a return to the beginning of the line.
             start = int(text.startswith("\r") and self.isatty())
-            self.put(text[:start] + inert_lines(text[start:]))
+            self.write_masked(text[:start] + inert_lines(text[start:]))
         return len(text)
 
-    def put(self, text: str) -> None:
+    def write_masked(self, text: str) -> None:
         """Write text as it is, except for secrets."""
-        if self._stream is None or self.lost is not None:
+        if self._stream is None or self.write_error is not None:
             return
         text = mask(text)
         try:
@@ -83,7 +83,7 @@ class Outlet(io.TextIOBase):
                 os.set_blocking(self._stream.fileno(), True)
                 self._stream.flush()
         except (OSError, ValueError) as error:
-            self.lost = (
+            self.write_error = (
                 error
                 if isinstance(error, OSError)
                 else OSError(errno.EBADF, str(error))

@@ -41,7 +41,7 @@ def publish(
     """
     from evalwright.reports.markers import check_text_file
     from evalwright.reports.model_pages import (
-        EXAMPLES,
+        DEFAULT_EXAMPLES,
         page_files,
         remove_stale_pages,
         write_pages,
@@ -63,7 +63,9 @@ def publish(
     sentences = []
     if params["pages"]:
         board_page = Path(params["html"]) if params["html"] else None
-        examples = EXAMPLES if params["examples"] is None else params["examples"]
+        examples = (
+            DEFAULT_EXAMPLES if params["examples"] is None else params["examples"]
+        )
         write_pages(
             board,
             runs,
@@ -166,9 +168,9 @@ def _draw_plots(board: Board, params: Mapping[str, Any]) -> dict[Path, bytes]:
     if not params["plots"]:
         return {}
     from evalwright.reports.plot import check_plot, draw_plot
-    from evalwright.reports.plot_view import BEST, plot_view
+    from evalwright.reports.plot_view import DEFAULT_BEST, plot_view
 
-    best = BEST if params["best"] is None else params["best"]
+    best = DEFAULT_BEST if params["best"] is None else params["best"]
     view = plot_view(board, params["title"], best, params["least_answered"])
     plot_formats = [check_plot(file) for file in params["plots"]]
     return {
@@ -245,7 +247,6 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.needs import extras_of, files_of, keys_of
-    from evalwright.evaluation.objects import Objects
     from evalwright.reports.workflow import Publication, requirement_here, workflow
 
     if runs:
@@ -264,7 +265,6 @@ def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
     configuration = read_configuration(
         Path(params["config"]), params["suite"], params["trust_file"]
     )
-    Objects().providers(configuration)  # those of its plug-ins have keys, too
     if not configuration.tasks or not configuration.models:
         raise ConfigurationError(
             f"'{params['config']}' must name tasks and models, because the workflow runs"

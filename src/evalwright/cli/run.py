@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from evalwright.core.errors import EvalwrightError
 from evalwright.evaluation.configuration import ModelSpec
 
 if TYPE_CHECKING:
+    from evalwright.evaluation.settings import Settings
     from evalwright.runs.reader import Run
 
 
@@ -116,7 +118,7 @@ def run(**params: Any) -> int:
     the same command again.
     """
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
-    from evalwright.evaluation.configuration_file import configuration_from
+    from evalwright.evaluation.configuration_file import read_settings
     from evalwright.evaluation.processes import check_one_process
 
     options.only_with(replicas="on", gpus_per_replica="on")
@@ -148,19 +150,28 @@ def run(**params: Any) -> int:
     if params["models"]:
         flags["models"] = tuple(ModelSpec(name, arguments) for name in params["models"])
     arguments = {} if params["models"] else arguments
-    configuration = configuration_from(
+    settings = read_settings(
         params["config"], flags, arguments, params["suite"], params["trust_file"]
     )
-    if configuration.home:
+    if settings.configuration.home:
         # Caches of data sets and hashes are beside the store.
-        os.environ["EVALWRIGHT_HOME"] = configuration.home
-    if not configuration.shard:
+        os.environ["EVALWRIGHT_HOME"] = settings.configuration.home
+    if not settings.configuration.shard:
         check_one_process("-M device_map=auto")
-    return _evaluate(configuration, params, _place(params))
+    settings = replace(settings, on=_place(params), sandbox=params["sandbox"])
+    return _evaluate(
+        settings,
+        track=params["track"],
+        grace=params["grace"],
+        quiet=params["quiet"],
+        verbose=params["verbose"],
+        log_file=params["log_file"],
+        as_json=params["as_json"],
+    )
 
 
 MOST_IN_A_SENTENCE = 5
-"""Models that are compared at the end of a run; of more, `compare` and `leaderboard` say it."""
+"""How many models a run compares in its last sentence; `compare` and `leaderboard` take more."""
 
 
 def _place(params: dict[str, Any]) -> Any:
@@ -179,9 +190,20 @@ def _place(params: dict[str, Any]) -> Any:
     )
 
 
-def _evaluate(configuration: Any, params: dict[str, Any], on: Any) -> int:
+def _evaluate(
+    settings: Settings,
+    *,
+    track: Sequence[str],
+    grace: float,
+    quiet: bool,
+    verbose: bool,
+    log_file: str | None,
+    as_json: bool,
+) -> int:
+    """Carry out the settings, show the runs, and say how it ended."""
     from evalwright.analysis.board import make_board
-    from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.evaluation.evaluating import evaluate_settings
+    from evalwright.evaluation.running import run_blocking
     from evalwright.reports.documents.summary import (
         board_summary,
         run_summary,
@@ -197,9 +219,7 @@ def _evaluate(configuration: Any, params: dict[str, Any], on: Any) -> int:
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 
-    listeners = Callbacks(open_trackers(params["track"]))
-    quiet = params["quiet"]
-    log_file = params["log_file"]
+    listeners = Callbacks(open_trackers(track))
     with ExitStack() as stack:
         # What progress says is logged too, so that a log without a terminal has it.
         hidden = (
@@ -213,14 +233,13 @@ def _evaluate(configuration: Any, params: dict[str, Any], on: Any) -> int:
             else stack.enter_context(TerminalProgress(hidden))
         )
         tell = progress.show if progress and not quiet else say
-        stack.enter_context(logged(params["verbose"], log_file, tell))
-        settings = {key: params[key] for key in ("grace", "sandbox")}
+        stack.enter_context(logged(verbose, log_file, tell))
         runs = run_blocking(
-            lambda: evaluate_configuration(
-                configuration, progress=progress, callbacks=listeners, on=on, **settings
+            lambda: evaluate_settings(
+                settings, progress=progress, callbacks=listeners, grace=grace
             )
         )
-    if params["as_json"]:
+    if as_json:
         documents = []
     elif len(runs) > 1 and not runs[0].part:
         documents = [
@@ -230,7 +249,7 @@ def _evaluate(configuration: Any, params: dict[str, Any], on: Any) -> int:
     else:
         documents = [run_summary(run) for run in runs]
     records = [{**run.data, "folder": str(run.folder)} for run in runs]
-    print_result(params["as_json"], records, *documents)
+    print_result(as_json, records, *documents)
     if quiet:  # otherwise progress has shown it before the first request
         for warning in unsent_image_warnings(runs):
             say(warning)

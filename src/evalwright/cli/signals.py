@@ -30,7 +30,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.exit_code = 128 + signal.SIGINT
-        self._came = 0.0
+        self._first_signal_at = 0.0
         self._process = os.getpid()
 
     def handle(self, number: int, frame: FrameType | None) -> None:
@@ -42,14 +42,14 @@ class StopSignals:
             os.getpid() != self._process
         ):  # a fork of this process ends as it would have without us
             os._exit(128 + number)
-        if not self._came:
-            self._came = now
+        if not self._first_signal_at:
+            self._first_signal_at = now
             self.exit_code = 128 + number
             if not interruption.cancel():
                 raise KeyboardInterrupt
         elif (
             number != getattr(signal, "SIGHUP", None)
-            or now - self._came > _SAME_HANGUP_SECONDS
+            or now - self._first_signal_at > _SAME_HANGUP_SECONDS
         ):
             os._exit(self.exit_code)
 

@@ -52,8 +52,8 @@ def make(run: str, into: str, allow_key_like: bool, **_: Any) -> None:
         open_runs(run)[0], Path(into), allow_key_like=allow_key_like
     )
     echo(
-        f"Written: {into} ({len(submission.data['samples']):,} answers, SHA-256"
-        f" {submission.data['sha256'][:16]})"
+        f"Written: {into} ({len(submission.document['samples']):,} answers, SHA-256"
+        f" {submission.document['sha256'][:16]})"
     )
 
 
@@ -111,7 +111,7 @@ def _show(verification: Verification) -> None:
                 f"{task.name}: {metric.label} {estimate.value:.4g} [{estimate.low:.4g},"
                 f" {estimate.high:.4g}], n {estimate.n}"
             )
-    total = len(verification.submission.data["samples"])
+    total = len(verification.submission.document["samples"])
     for problem in verification.problems[:_PROBLEMS_SHOWN]:
         echo(f"Wrong ({problem.kind}): {problem}")
     if len(verification.problems) > _PROBLEMS_SHOWN:

@@ -362,7 +362,7 @@ def _show_request(request: Request) -> None:
 
 
 _WRITTEN_AS_JSON = frozenset({"json_schema", "generation_arguments"})
-"""Settings of a request whose text is JSON already."""
+"""Settings of a request that are JSON text already."""
 
 
 def _read_parts(request_kind: str, prompt: Any) -> list[tuple[str, Any]]:

@@ -12,8 +12,9 @@ from evalwright.extend import SCORINGS
 
 
 def later(target: str) -> Callable[..., Any]:
-    """Return a function that imports its target when called. target: "module:function" in this
-    package.
+    """Return a function that imports its target when called.
+
+    target: "module:function" in this package.
     """
 
     def call(*arguments: Any, **options: Any) -> Any:

@@ -1,6 +1,4 @@
-"""Helpers for importers and exporters: reading foreign files, choosing a run's folder, writing its
-record.
-"""
+"""Helpers for importers and exporters: foreign files, run folders, run records."""
 
 from __future__ import annotations
 
@@ -72,12 +70,14 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink()
 
 
-def read_whole(path: Path, most: int, hint: str = "") -> bytes:
-    """Read a file of at most `most` bytes. hint: what to do with a larger one. Raises RunError."""
+def read_whole(path: Path, max_bytes: int, hint: str = "") -> bytes:
+    """Read a file of limited size. hint: what to do with a larger one. Raises RunError."""
     with opened(path) as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise RunError(f"{path} has more than the {most >> 20:,} MiB allowed{hint}.")
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise RunError(
+            f"{path} has more than the {max_bytes >> 20:,} MiB allowed{hint}."
+        )
     return content
 
 
@@ -91,13 +91,13 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def check_depth(value: Any, where: str, left: int = 100) -> None:
+def check_depth(value: Any, where: str, levels_left: int = 100) -> None:
     """Raise RunError if lists and objects are nested too deeply to be written in a record."""
-    if not left:
+    if not levels_left:
         raise RunError(f"{where} is nested too deeply.")
     children = list(value.values()) if isinstance(value, dict) else listed(value)
     for child in children:
-        check_depth(child, where, left - 1)
+        check_depth(child, where, levels_left - 1)
 
 
 def count_of(value: Any) -> int:
@@ -105,14 +105,14 @@ def count_of(value: Any) -> int:
     return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
 
 
-def file_name(text: str, fallback: str, most: int = 100) -> str:
+def file_name(text: str, fallback: str, max_chars: int = 100) -> str:
     """Turn a text into part of a file name: letters, digits, '.', '_' and '-'.
 
     fallback: used if the text is empty.
     """
     return (
         "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text)[
-            :most
+            :max_chars
         ]
         or fallback
     )
@@ -123,20 +123,22 @@ def number(value: Any) -> float | None:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     try:
-        real = float(value)
+        as_float = float(value)
     except OverflowError:
         return None
-    return real if math.isfinite(real) else None
+    return as_float if math.isfinite(as_float) else None
 
 
 def nothing_at(path: Path, advice: str) -> RunError:
     """The error for a path that does not exist. advice: what to name instead."""
     try:
-        beside = [sibling.name for sibling in path.parent.iterdir()]
+        sibling_names = [sibling.name for sibling in path.parent.iterdir()]
     except OSError:
-        beside = []
-    near = closest_names(path.name, beside)
-    meant = f" Did you mean '{path.parent / near[0]}'?" if near else ""
+        sibling_names = []
+    similar_names = closest_names(path.name, sibling_names)
+    meant = (
+        f" Did you mean '{path.parent / similar_names[0]}'?" if similar_names else ""
+    )
     return RunError(f"'{path}' does not exist.{meant} {advice}")
 
 
@@ -162,9 +164,7 @@ def started(stamps: Sequence[str], files: Sequence[Path]) -> str:
 
 
 class Recorded(BaseModel):
-    """A row of a foreign file: fields that are not declared are dropped, and null counts as
-    missing.
-    """
+    """A row of a foreign file; undeclared fields are dropped, and null counts as missing."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 

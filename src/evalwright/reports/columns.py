@@ -130,8 +130,8 @@ def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
     """All score columns, those in other units included, in the order of the board's rows."""
     columns = list(score_columns(board))
     for unit_board in board.more:
-        places = {row.place: i for i, row in enumerate(unit_board.rows)}
-        order = [places[row.place] for row in board.rows]
+        places = {row.run_index: i for i, row in enumerate(unit_board.rows)}
+        order = [places[row.run_index] for row in board.rows]
         columns += [
             replace(column, estimates=tuple(column.estimates[i] for i in order))
             for column in score_columns(unit_board)
@@ -160,10 +160,12 @@ def is_hallucination_board(board: Board) -> bool:
 
 def find_metric(metrics: tuple[MetricResult, ...], label: str) -> MetricResult | None:
     """Find a metric by its label; spaces, dashes and underscores are the same."""
-    return next((metric for metric in metrics if normal(metric.label) == label), None)
+    return next(
+        (metric for metric in metrics if normalise_label(metric.label) == label), None
+    )
 
 
-def normal(label: str) -> str:
+def normalise_label(label: str) -> str:
     """Normalise a label: "Answer-Rate" and "answer rate" are the same."""
     return re.sub(r"[\s_-]+", " ", label).strip().lower()
 

@@ -24,7 +24,7 @@ from evalwright.statistics import (
 )
 
 MOST_NAMED = 6
-"""Pairs that a sentence names one by one."""
+"""How many pairs a sentence names one by one."""
 
 Result = PairedComparison | UnpairedComparison
 

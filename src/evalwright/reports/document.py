@@ -139,7 +139,7 @@ class Table:
             [row[i] for i in used_columns] for row in rows
         ]
 
-    def parts(self, widths: Sequence[float], room: float) -> Iterator[Table]:
+    def split_to_fit(self, widths: Sequence[float], room: float) -> Iterator[Table]:
         """Split the table into as many as needed for each to fit into `room`.
 
         Each repeats the key columns. Columns that move leave the first table together, the others
@@ -165,13 +165,13 @@ class Table:
                     and not self.columns[i].under
                     and sum(widths[j] for j in (*part_columns, i)) > room
                 ):
-                    yield self._with([*keys, *part_columns])
+                    yield self._with_columns([*keys, *part_columns])
                     part_columns = []
                 part_columns.append(i)
             if part_columns:
-                yield self._with([*keys, *part_columns])
+                yield self._with_columns([*keys, *part_columns])
 
-    def _with(self, places: Sequence[int]) -> Table:
+    def _with_columns(self, places: Sequence[int]) -> Table:
         """A table of some of the columns, in their order."""
         ordered = sorted(places)
         rows = [[row[i] for i in ordered] for row in self.rows]

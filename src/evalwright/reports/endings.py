@@ -26,9 +26,9 @@ from evalwright.runs.results import TaskResult, faults_in_words, model_faults
 from evalwright.scorers.registry import WORST
 from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
-AGAIN = "Run the same command again: only what is missing is sent."
+AGAIN_ADVICE = "Run the same command again: only what is missing is sent."
 
-IMPORTED = (
+IMPORTED_ADVICE = (
     "It failed in the program that this run was imported from; only that program can"
     " retry it."
 )
@@ -46,14 +46,14 @@ PUBLISHED = "published failure"
 NOT_HERE = "not scored here"
 
 ADVICE: Mapping[str, str] = {
-    label: advice.replace("{again}", AGAIN)
+    label: advice.replace("{again}", AGAIN_ADVICE)
     for label, advice in tomllib.loads(
         (files("evalwright.reports") / "advice.toml").read_text(encoding="utf-8")
     ).items()
 }
-"""What a person can do, by `Failure.label`: the kind, and whether it is the judge's."""
+"""What to do about a failure, by `Failure.label`."""
 
-CLOSING = {
+CLOSING_ADVICE = {
     CUT: "A higher token limit helps those that were cut (-M max_tokens=N).",
     FILTERED: "Other settings of the provider's filter help those that were filtered.",
     TOO_LONG: (
@@ -63,29 +63,29 @@ CLOSING = {
         "More time helps those that were still being written (-M timeout=SECONDS)."
     ),
 }
-"""What helps against a fault of the model, for the last line of a command."""
+"""What helps against each fault of the model, for the last line of a command."""
 
 _LEFT_OUT = "without a score"
-_PARTICIPLES: Mapping[str, str] = {
+_TREATMENTS: Mapping[str, str] = {
     "count{s} as an empty answer": "counted as an empty answer",
     "count{s} as wrong": "counted as wrong",
     "{have} no score": _LEFT_OUT,
 }
-"""What becomes of replies without an answer, behind a comma."""
+"""How replies without an answer count, as a participle, by the end of a sentence."""
 
 _NOT_MENDED_BY_REPEATING = frozenset(
     {BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, NOT_HERE, "scorer error"}
 )
-"""Labels of failures to which the same command would get the same again."""
+"""Failures that would happen again if the same command were repeated."""
 
 _LABELS: Mapping[str, str] = {FILTERED: "stopped by the filter on prompts"}
-"""Labels of failures that say too little by themselves."""
+"""Clearer texts for labels that say too little."""
 
 MOST_GIVEN_UP = 10
-"""Samples that a sentence names one by one."""
+"""How many samples a sentence names one by one."""
 
 _JUDGE_FAILED = "the judge failed: "
-"""What stands before a judge's failure in the reason why a score is unsure (`scorers/registry`)."""
+"""The text before a judge's failure in the reason of an unsure score (`scorers/registry`)."""
 
 
 def unscored_sentences(runs: Sequence[Run]) -> str:
@@ -106,7 +106,7 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
         return _left_out_sentence(runs, n_left_out)
     sentences = [_missing_sentence(n_missing, labels)]
     if FILTERED in labels:
-        sentences.append(CLOSING[FILTERED])
+        sentences.append(CLOSING_ADVICE[FILTERED])
     if BAD_VERDICT in labels:
         sentences.append(UNREADABLE_VERDICTS)
     if PUBLISHED in labels:
@@ -251,7 +251,14 @@ def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
             f" {_conjugate(end, n_faults)}."
         )
         yield " ".join(
-            [sentence, *(CLOSING[outcome] for outcome in faults if outcome in CLOSING)]
+            [
+                sentence,
+                *(
+                    CLOSING_ADVICE[outcome]
+                    for outcome in faults
+                    if outcome in CLOSING_ADVICE
+                ),
+            ]
         )
 
 
@@ -268,7 +275,7 @@ def faults_by_treatment(run: Run) -> dict[str, list[TaskResult]]:
     """Group a run's tasks by how replies without an answer count, such as "counted as wrong"."""
     tasks: dict[str, list[TaskResult]] = {}
     for task, record in zip(run.tasks, run.data["tasks"], strict=True):
-        treatment = _PARTICIPLES[_end_of_faults(task, record)]
+        treatment = _TREATMENTS[_end_of_faults(task, record)]
         if treatment == _LEFT_OUT and task.main:
             treatment = f"left out of {task.main.label}"
         tasks.setdefault(treatment, []).append(task)
@@ -398,7 +405,7 @@ def failure_notes(run: Run) -> list[FailureNote]:
         FailureNote(
             label,
             n,
-            IMPORTED if is_imported else _advice(label),
+            IMPORTED_ADVICE if is_imported else _advice(label),
             examples.get(label, ""),
         )
         for label, n in sorted_counts
@@ -407,7 +414,7 @@ def failure_notes(run: Run) -> list[FailureNote]:
 
 def _advice(label: str) -> str:
     """What to do about a failure; a judge's failure falls back to the advice for a model's."""
-    return ADVICE.get(label) or ADVICE.get(label.removeprefix("judge: "), AGAIN)
+    return ADVICE.get(label) or ADVICE.get(label.removeprefix("judge: "), AGAIN_ADVICE)
 
 
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:

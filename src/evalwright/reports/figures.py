@@ -27,11 +27,11 @@ from evalwright.reports.plot import (
     LEADS,
     LINE,
     QUIET,
-    WIDTH,
+    WIDTH_INCHES,
     Fonts,
     draw_plot,
     fixed_settings,
-    written,
+    save_figure,
 )
 from evalwright.reports.plot_view import PlotView, direction, plot_view, score_bar
 from evalwright.reports.text import inert
@@ -41,7 +41,7 @@ from evalwright.statistics.intervals import wilson
 
 BINS = 10
 MOST_LINES = 8
-"""Models of a chart of lines: with more they cannot be told apart."""
+"""How many lines a chart may have: more could not be told apart."""
 COLOURS = (
     "#0072b2",
     "#d55e00",
@@ -52,7 +52,7 @@ COLOURS = (
     "#000000",
     "#8a6d00",
 )
-"""Apart for colour-blind eyes (Okabe and Ito); the marks differ too."""
+"""Distinct for colour-blind readers (Okabe and Ito); the markers differ too."""
 _MARKS = "osD^vP*X"
 
 
@@ -177,7 +177,7 @@ def _headline(
     scale = 100.0 if column.unit == "points" else 1.0
     rows = zip(board.rows, board_labels(board), column.estimates, strict=True)
     estimates = [
-        (runs[row.place], label, estimate)
+        (runs[row.run_index], label, estimate)
         for row, label, estimate in rows
         if estimate and not math.isnan(estimate.value)
     ]
@@ -185,7 +185,7 @@ def _headline(
     return f"{inert(column.title)}{unit} ({direction(column)})", estimates, scale
 
 
-def _points(
+def _point_chart(
     x_title: str, position_of: Callable[[Run], float | None], without: str
 ) -> Callable[..., Chart]:
     """A function that draws a point for each run.
@@ -219,7 +219,7 @@ def _points(
             else []
         )
         ticks = (
-            _days([run_series.points[0].x for run_series in series])
+            _date_ticks([run_series.points[0].x for run_series in series])
             if position_of is _day
             else ()
         )
@@ -257,7 +257,7 @@ def _day(run: Run) -> float | None:
         return None
 
 
-def _days(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
+def _date_ticks(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
     """Up to five dates as ticks."""
     first = int(min(places))
     last = int(max(places))
@@ -268,7 +268,7 @@ def _days(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
     )
 
 
-def _lines(
+def _line_chart(
     runs: Sequence[Run],
     make_series: Callable[[Run, str], Iterator[Series]],
     **settings: Any,
@@ -316,7 +316,7 @@ def _length(runs: Sequence[Run], metric: str | None) -> Chart:
 
     ticks = ((1.0, "shortest"), (2.0, "second"), (3.0, "third"), (4.0, "longest"))
     words = {"x_title": "quarters of the answers, by length", "y_title": "mean score"}
-    return _lines(
+    return _line_chart(
         runs,
         make_lines,
         subtitle="mean score with its 95% interval",
@@ -360,7 +360,7 @@ def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
     )
     words = {"x_title": "confidence, %", "y_title": "right, %"}
     subtitle = f"{BINS} groups of equal size, with 95% intervals"
-    return _lines(
+    return _line_chart(
         runs, make_lines, subtitle=subtitle, notes=notes, diagonal=True, **words
     )
 
@@ -390,17 +390,17 @@ KINDS: Mapping[str, FigureKind] = {
     "cost": FigureKind(
         "Score and cost",
         "score against cost",
-        _points("US dollars for 1,000 items", _cost, "a known cost"),
+        _point_chart("US dollars for 1,000 items", _cost, "a known cost"),
     ),
     "latency": FigureKind(
         "Score and time",
         "score against time",
-        _points("median seconds of an answer", _seconds, "measured times"),
+        _point_chart("median seconds of an answer", _seconds, "measured times"),
     ),
     "date": FigureKind(
         "Scores over time",
         "score against the run's day",
-        _points("day of the run", _day, "a date"),
+        _point_chart("day of the run", _day, "a date"),
     ),
     "length": FigureKind(
         "Score and length", "score by the length of the answers", _length, False
@@ -419,13 +419,12 @@ KINDS: Mapping[str, FigureKind] = {
 
 # -- drawing ---------------------------------------------------------------------------
 
-_LEFT = 0.75
-_PLOT = 5.1
-_TALL = 3.9
-_TOP = 0.95
-_KEY = 0.2
-"""Inches: the left margin, width and height of the plot, what is above it, and a line of the key.
-"""
+_LEFT_INCHES = 0.75
+_PLOT_WIDTH_INCHES = 5.1
+_PLOT_HEIGHT_INCHES = 3.9
+_TOP_INCHES = 0.95
+_KEY_LINE_INCHES = 0.2
+"""The left margin, the plot's size, the space above it, and the height of a line in the key."""
 
 
 def draw_chart(chart: Chart, suffix: str) -> bytes:
@@ -434,23 +433,27 @@ def draw_chart(chart: Chart, suffix: str) -> bytes:
     The same chart gives the same bytes. Raises MissingExtra without matplotlib.
     """
     with fixed_settings(suffix):
-        return written(_drawn(chart), suffix, chart.title)
+        return save_figure(_draw_chart(chart), suffix, chart.title)
 
 
-def _drawn(chart: Chart) -> Any:
+def _draw_chart(chart: Chart) -> Any:
     from matplotlib.figure import Figure
 
     fonts = Fonts()
     notes = [
-        line for note in chart.notes for line in fonts.wrapped(note, 8, WIDTH - 0.5)
+        line
+        for note in chart.notes
+        for line in fonts.wrap_words(note, 8, WIDTH_INCHES - 0.5)
     ]
     names = [
-        fonts.broken(series.label, 8.5, WIDTH - _LEFT - _PLOT - 0.75)
+        fonts.break_lines(
+            series.label, 8.5, WIDTH_INCHES - _LEFT_INCHES - _PLOT_WIDTH_INCHES - 0.75
+        )
         for series in chart.series
     ]
-    body = max(_TALL, _KEY * sum(map(len, names)))
-    height = _TOP + body + 0.75 + 0.17 * len(notes)
-    figure = Figure(figsize=(WIDTH, height), facecolor="white")
+    body = max(_PLOT_HEIGHT_INCHES, _KEY_LINE_INCHES * sum(map(len, names)))
+    height = _TOP_INCHES + body + 0.75 + 0.17 * len(notes)
+    figure = Figure(figsize=(WIDTH_INCHES, height), facecolor="white")
 
     def text(
         left: float,
@@ -460,9 +463,9 @@ def _drawn(chart: Chart) -> Any:
         colour: str,
         bold: bool = False,
     ) -> None:
-        font, glyphs = fonts.of(content, size, bold=bold)
+        font, glyphs = fonts.font_for(content, size, bold=bold)
         figure.text(
-            left / WIDTH,
+            left / WIDTH_INCHES,
             1 - y / height,
             glyphs,
             fontproperties=font,
@@ -473,16 +476,27 @@ def _drawn(chart: Chart) -> Any:
     text(
         0.25,
         0.36,
-        fonts.fitted(chart.title, 15, WIDTH - 0.5, bold=True),
+        fonts.shorten_to_fit(chart.title, 15, WIDTH_INCHES - 0.5, bold=True),
         15,
         INK,
         bold=True,
     )
-    text(0.25, 0.67, fonts.fitted(chart.subtitle, 10.5, WIDTH - 0.5), 10.5, QUIET)
-    frame = (_LEFT / WIDTH, 1 - (_TOP + _TALL) / height, _PLOT / WIDTH, _TALL / height)
+    text(
+        0.25,
+        0.67,
+        fonts.shorten_to_fit(chart.subtitle, 10.5, WIDTH_INCHES - 0.5),
+        10.5,
+        QUIET,
+    )
+    frame = (
+        _LEFT_INCHES / WIDTH_INCHES,
+        1 - (_TOP_INCHES + _PLOT_HEIGHT_INCHES) / height,
+        _PLOT_WIDTH_INCHES / WIDTH_INCHES,
+        _PLOT_HEIGHT_INCHES / height,
+    )
     axes = figure.add_axes(frame)
     joined = any(len(series.points) > 1 for series in chart.series)
-    y = _TOP
+    y = _TOP_INCHES
     for number, (series, lines) in enumerate(zip(chart.series, names, strict=True)):
         shift = (
             0.06 * (number - (len(chart.series) - 1) / 2)
@@ -490,8 +504,8 @@ def _drawn(chart: Chart) -> Any:
             else 0.0
         )
         _series(axes, series, number, joined, shift)
-        middle = 1 - (y + 0.5 * _KEY * len(lines)) / height
-        marker_x = (_LEFT + _PLOT + 0.3) / WIDTH
+        middle = 1 - (y + 0.5 * _KEY_LINE_INCHES * len(lines)) / height
+        marker_x = (_LEFT_INCHES + _PLOT_WIDTH_INCHES + 0.3) / WIDTH_INCHES
         figure.add_artist(_marker([marker_x], [middle], number, joined))
         if not joined:
             figure.text(
@@ -505,8 +519,14 @@ def _drawn(chart: Chart) -> Any:
                 va="center",
             )
         for line in lines:
-            text(_LEFT + _PLOT + 0.5, y + 0.75 * _KEY, line, 8.5, INK)
-            y += _KEY
+            text(
+                _LEFT_INCHES + _PLOT_WIDTH_INCHES + 0.5,
+                y + 0.75 * _KEY_LINE_INCHES,
+                line,
+                8.5,
+                INK,
+            )
+            y += _KEY_LINE_INCHES
     _axes(axes, chart, fonts)
     for i, note in enumerate(reversed(notes)):
         text(0.25, height - 0.15 - 0.17 * i, note, 8, QUIET)
@@ -594,8 +614,11 @@ def _axes(axes: Any, chart: Chart, fonts: Fonts) -> None:
     for side in axes.spines.values():
         side.set_visible(False)
     for name, title in (("x", chart.x_title), ("y", chart.y_title)):
-        font, glyphs = fonts.of(
-            fonts.fitted(title, 9, _PLOT if name == "x" else _TALL), 9
+        font, glyphs = fonts.font_for(
+            fonts.shorten_to_fit(
+                title, 9, _PLOT_WIDTH_INCHES if name == "x" else _PLOT_HEIGHT_INCHES
+            ),
+            9,
         )
         getattr(axes, f"set_{name}label")(
             glyphs, fontproperties=font, color=INK, parse_math=False

@@ -19,7 +19,7 @@ def hardware_facts(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     hardware = _section(record, "hardware")
     rows = {
         "Machine": _machine(hardware),
-        "Ran on": _ran_as(_section(hardware, "model")),
+        "Ran on": _model_setup(_section(hardware, "model")),
         "Fitted": [_text(_section(record, "model"), "fit")],
         "Memory": [
             f"{size(count)} {words}"
@@ -60,7 +60,7 @@ def _machine(hardware: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}{f' {size(memory)}' if memory else ''}"
 
 
-def _ran_as(model: Mapping[str, Any]) -> list[str]:
+def _model_setup(model: Mapping[str, Any]) -> list[str]:
     if model and model.get("local") is not True:
         return ["a remote model"]
     return [_text(model, key) for key in ("device", "dtype", "quantisation")]

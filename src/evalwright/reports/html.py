@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _SEPARATED = re.compile(r"[^/_@:+-]*[/_@:+-]+(?=.)|.+")
-"""A part of a name up to and with its separators, or the rest."""
+"""A part of a name with the separators after it, or the end of the name."""
 
 
 def to_html(document: doc.Document) -> str:
@@ -124,10 +124,10 @@ def _templates() -> Environment:
         "is_number": lambda cell: isinstance(cell.content, doc.Number),
         "kind_of": lambda block: type(block).__name__,
         "known": _has_number,
-        "laid_out": _laid_out,
+        "laid_out": _layout,
         "parts": _number_texts,
         "sort_key": _sort_key,
-        "tables": _tables,
+        "tables": _split_table,
     }
     return environment
 
@@ -137,14 +137,14 @@ def source_hash(content: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
-ROOM = 74.0
+ROOM_REM = 74.0
 """Characters' heights (rem) that a page of 1,280 pixels leaves to a table; what is wider falls into
 parts.
 """
 _WIDTHS = {"key": 13.0, "drawn": 15.5, "folds": 9.0, "right": 4.6, "": 6.6}
 
 
-def _tables(table: doc.Table) -> list[doc.Table]:
+def _split_table(table: doc.Table) -> list[doc.Table]:
     """Split a table so that each piece fits a common screen.
 
     On narrower screens, the page puts the cells of a row below each other.
@@ -152,17 +152,17 @@ def _tables(table: doc.Table) -> list[doc.Table]:
     columns, rows = table.cells(drawn=True)
     table = replace(table, columns=columns, rows=rows)
     widths = [_width(column) for column in columns]
-    first, *others = table.parts(widths, ROOM)
+    first, *others = table.split_to_fit(widths, ROOM_REM)
     return [
         first,
         *(
-            replace(split_table, caption=_stretch(split_table))
+            replace(split_table, caption=_column_span(split_table))
             for split_table in others
         ),
     ]
 
 
-def _stretch(table: doc.Table) -> str:
+def _column_span(table: doc.Table) -> str:
     """The first and last column of a split table, for its caption."""
     titles = [
         column.title for column in table.columns if not (column.key or column.under)
@@ -185,7 +185,7 @@ def _width(column: doc.Column) -> float:
 Under = Sequence[tuple[str, doc.Cell]]
 
 
-def _laid_out(
+def _layout(
     table: doc.Table,
 ) -> tuple[
     str,

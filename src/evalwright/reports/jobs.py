@@ -69,7 +69,7 @@ and what follows two dashes.
 """
 
 _MERGE = '"$@" || { code=$?; [ "$code" = 1 ] || exit "$code"; }'
-"""Ends well when the run is merged, also where samples in it failed."""
+"""Succeeds once the run is merged, even if samples in it failed (exit code 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,8 @@ def job_file(system: str, jobs: Jobs) -> str:
             name: amount for name, amount in _REQUESTS.items() if name not in limits
         }
         values |= {
-            "RUN": _listed(["/bin/sh", "-c", _SHARD % n_shards, "sh", *run]),
-            "MERGE": _listed(
+            "RUN": _yaml_list(["/bin/sh", "-c", _SHARD % n_shards, "sh", *run]),
+            "MERGE": _yaml_list(
                 [
                     "/bin/sh",
                     "-c",
@@ -182,7 +182,7 @@ def job_file(system: str, jobs: Jobs) -> str:
             "OPTIONS": "".join(f"{shlex.quote(word)} " for word in options),
             "MERGEOPTIONS": "".join(
                 f"{shlex.quote(word)} "
-                for word in (*_for_merge(system, options), *for_merge)
+                for word in (*_merge_options(system, options), *for_merge)
             ),
             "ATONCE": f"%{at_once}" if at_once < n_shards else "",
         }
@@ -193,7 +193,7 @@ def job_file(system: str, jobs: Jobs) -> str:
     return re.sub("@([A-Z]+)@", lambda mark: values[mark[1]], text)
 
 
-def _listed(words: Sequence[str]) -> str:
+def _yaml_list(words: Sequence[str]) -> str:
     """Arguments as Kubernetes takes them, a line each.
 
     They are JSON, which is YAML too, with `$` doubled so that it replaces no `$(NAME)` in them. A
@@ -230,7 +230,7 @@ def _limits(options: Sequence[str]) -> Mapping[str, str]:
     return dict(option.split("=", 1) for option in options)
 
 
-def _for_merge(system: str, words: Sequence[str]) -> list[str]:
+def _merge_options(system: str, words: Sequence[str]) -> list[str]:
     """Options of the submission of shards that also hold for the merge, such as the account."""
     option_names = _FOR_MERGE[system]
     long_names = {

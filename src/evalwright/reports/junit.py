@@ -13,7 +13,7 @@ from evalwright.analysis.gate import Gate
 from evalwright.reports.text import inert
 
 _NO_XML = re.compile("[\ufffe\uffff]|[\U0001fffe\U0001ffff]")
-"""Characters that XML 1.0 knows not, beyond those that `inert` shows as escapes."""
+"""Characters that XML 1.0 forbids, besides those that `inert` escapes."""
 
 
 def junit_xml(gates: Sequence[Gate]) -> str:

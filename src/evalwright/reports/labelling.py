@@ -29,7 +29,7 @@ COLUMNS = (
     "labeller",
 )
 LONGEST_CELL = 32_000
-"""Characters; spreadsheets cut a cell at 32,767 and shift what follows it."""
+"""In characters; spreadsheets cut a cell at 32,767 and shift what follows it."""
 
 _FILLED_IN = ("label", "labeller")
 _ONLY_WHERE_USED = ("choices", "context")

@@ -16,7 +16,7 @@ from evalwright.reports.markdown import cell_text
 from evalwright.reports.text import inert
 
 ROOM = 96
-"""Characters of a line in small print on a page of A4."""
+"""How many characters of small print fit on a line of an A4 page."""
 _LONGEST_NAME = 34
 _LONGEST_TITLE = 14
 _MOST_ROWS = 45
@@ -33,9 +33,9 @@ _ESCAPES = {
     "–": "--", "…": r"\ldots{}", "×": r"$\times$", "·": r"$\cdot$",
 }  # fmt: skip
 _LIGATURES = re.compile("(?<=[-,?!])(?=[-,?!])")
-"""Between signs that fonts would join, as two hyphens to a dash."""
+"""Positions between signs that fonts would join, such as two hyphens to a dash."""
 _LONG_WORD = re.compile("[A-Za-z0-9.]{30}(?=[A-Za-z0-9.])")
-_SET = frozenset("øØæÆœŒßłŁåÅ")
+_SETTABLE_LETTERS = frozenset("øØæÆœŒßłŁåÅ")
 """Letters without a base letter that every engine can set."""
 _ACCENTS = frozenset(
     "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
@@ -73,7 +73,7 @@ def escape(text: str) -> str:
 
 def _is_set(char: str) -> bool:
     decomposed = unicodedata.normalize("NFD", char)
-    return char in _SET or (
+    return char in _SETTABLE_LETTERS or (
         len(decomposed) == 2
         and decomposed[0].isascii()
         and decomposed[0].isalpha()
@@ -124,7 +124,7 @@ def _tables(table: doc.Table, title: str) -> Iterator[str]:
     ]
     full_table = doc.Table(columns, cells, table.caption or title)
     for part_index, split_table in enumerate(
-        full_table.parts([width + 2 for width in widths], ROOM)
+        full_table.split_to_fit([width + 2 for width in widths], ROOM)
     ):
         yield _table(
             split_table, part_index, title if table.sortable else table.caption or title

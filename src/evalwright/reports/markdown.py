@@ -16,7 +16,7 @@ from evalwright.reports.text import CODE_SPAN, inert
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
 _NUMBERS = re.compile(r"(?!\s*$)[-\d.,+%:–<\[\]na/ ]+")
-"""What our own numbers are made of, intervals and "n/a" included: nothing in it acts."""
+"""Our own numbers, with intervals and "n/a": none of these characters is active in Markdown."""
 
 
 def to_markdown(document: doc.Document, level: int = 1) -> str:

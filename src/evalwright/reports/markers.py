@@ -23,7 +23,7 @@ END = "<!-- evalwright:leaderboard:end -->"
 SETTINGS_SUFFIXES = frozenset(
     {".yaml", ".yml", ".toml", ".py", ".ini", ".cfg", ".lock"}
 )
-"""Endings of files that programs read, beside those of data."""
+"""Suffixes of files that programs read, besides data files."""
 
 _MARKER = re.compile(
     r"<!--[ \t]*"

@@ -19,12 +19,12 @@ from evalwright.reports.html import to_html
 from evalwright.runs.reader import Run
 from evalwright.tasks.files import failing_as, write_file
 
-EXAMPLES = 5
-"""Examples on a page, for each task."""
+DEFAULT_EXAMPLES = 5
+"""How many examples of each task a page shows."""
 
 _FIRST_META = '<meta charset="utf-8">'
 _HEAD_BYTES = 1_000
-"""Where the mark of a page is."""
+"""How much of a page is searched for its mark."""
 _LONGEST = 80
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 """Names that Windows keeps for devices, with any ending."""
@@ -43,7 +43,7 @@ def write_pages(
     *,
     title: str = "Leaderboard",
     board_page: Path | None = None,
-    examples: int = EXAMPLES,
+    examples: int = DEFAULT_EXAMPLES,
 ) -> list[Path]:
     """Write a page for each row of a board, and return the files in the order of the rows.
 
@@ -65,7 +65,7 @@ def write_pages(
     for index, file in enumerate(files):
         back = link_to(board_page, file) if board_page else ""
         document = model_document(
-            board, index, runs[board.rows[index].place], title, back, examples
+            board, index, runs[board.rows[index].run_index], title, back, examples
         )
         page = to_html(document).replace(
             _FIRST_META, f"{_FIRST_META}\n{_mark(board, title)}", 1

@@ -23,15 +23,15 @@ WIDTH = 11.69
 HEIGHT = 8.27
 MARGIN = 0.55
 ROOM = WIDTH - 2 * MARGIN
-_GAP = 0.16
-_BAR = 1.5
-_NAME = 2.9
-_TITLE = 1.0
+_GAP_INCHES = 0.16
+_BAR_INCHES = 1.5
+_NAME_INCHES = 2.9
+_TITLE_INCHES = 1.0
 """Inches: between columns, of a drawn interval, the most of a name, the most of a title over
 narrower cells.
 """
-_SIZE = 8.5
-_LEAD = 0.165
+_FONT_POINTS = 8.5
+_LEAD_INCHES = 0.165
 _TONES = {"quiet": QUIET, "warn": "#8a5300", "good": "#1a6b35", "bad": "#b3261e"}
 _POINT = "#0a58b8"
 _RANGE = "#a9cbf2"
@@ -72,7 +72,7 @@ def _block(block: doc.Block, pages: _Pages) -> None:
             bold = isinstance(block, doc.Conclusion)
             pages.paragraph(
                 block.text,
-                _SIZE,
+                _FONT_POINTS,
                 bold=bold,
                 colour=_TONES.get(block.tone, INK),
                 after=0.04,
@@ -85,7 +85,7 @@ def _block(block: doc.Block, pages: _Pages) -> None:
         case doc.Text():
             pages.paragraph(block.title, 8, colour=QUIET)
             for line in inert_lines(block.text).split("\n"):
-                pages.paragraph(line, _SIZE)
+                pages.paragraph(line, _FONT_POINTS)
         case doc.Table():
             pages.table(block)
         case doc.Cards():
@@ -118,7 +118,7 @@ class _Pages:
         self.title = title
         self.fonts = Fonts()
         self.width = self.fonts.width
-        self.lines = self.fonts.broken
+        self.lines = self.fonts.break_lines
         self.number = 0
         self.figure: Any = None
         self._begin()
@@ -134,11 +134,11 @@ class _Pages:
         self.axes.set_axis_off()
         self.axes.autoscale(False)
         self.y = MARGIN
-        self.text = partial(self.fonts.put, self.axes)
+        self.text = partial(self.fonts.draw_text, self.axes)
 
     def end(self) -> None:
         """Save the current page."""
-        foot = self.fonts.fitted(self.title, 7.5, ROOM - 1)
+        foot = self.fonts.shorten_to_fit(self.title, 7.5, ROOM - 1)
         self.text(MARGIN, HEIGHT - 0.3, foot, 7.5, QUIET)
         self.text(
             WIDTH - MARGIN, HEIGHT - 0.3, str(self.number), 7.5, QUIET, align="right"
@@ -181,10 +181,10 @@ class _Pages:
             return
         full_table = doc.Table(columns, cells)
         widths = [
-            _Column(column, [row[i] for row in cells], self).width + _GAP
+            _Column(column, [row[i] for row in cells], self).width + _GAP_INCHES
             for i, column in enumerate(columns)
         ]
-        for split_table in full_table.parts(widths, ROOM + _GAP):
+        for split_table in full_table.split_to_fit(widths, ROOM + _GAP_INCHES):
             _TablePart(split_table, self, heads).draw()
             self.y += 0.14
 
@@ -203,16 +203,17 @@ class _Column:
         )
         widest = max(
             (
-                pages.width(cell_text(cell), _SIZE, bold=cell.tone == "strong")
+                pages.width(cell_text(cell), _FONT_POINTS, bold=cell.tone == "strong")
                 for cell in cells
             ),
             default=0.0,
         )
         title = pages.width(inert(column.heading), 8, bold=True)
         self.numbers = max(
-            min(widest, _NAME) if not self.right else widest, min(title, _TITLE)
+            min(widest, _NAME_INCHES) if not self.right else widest,
+            min(title, _TITLE_INCHES),
         )
-        self.width = self.numbers + (_BAR + _GAP if column.axis else 0.0)
+        self.width = self.numbers + (_BAR_INCHES + _GAP_INCHES if column.axis else 0.0)
         self.title = (
             pages.lines(column.heading, 8, max(self.width, 0.3), bold=True)
             if column.heading
@@ -223,10 +224,13 @@ class _Column:
         """The lines of a cell."""
         cell = self.cells[row]
         return self.pages.lines(
-            cell_text(cell), _SIZE, self.numbers + 0.01, bold=cell.tone == "strong"
+            cell_text(cell),
+            _FONT_POINTS,
+            self.numbers + 0.01,
+            bold=cell.tone == "strong",
         )
 
-    def place(self, left: float) -> tuple[float, str]:
+    def text_position(self, left: float) -> tuple[float, str]:
         """Where texts stand, and how they are aligned there."""
         return (left + self.numbers, "right") if self.right else (left, "left")
 
@@ -253,7 +257,7 @@ class _TablePart:
         left = MARGIN
         for column in self.columns:
             yield left, column
-            left += column.width + _GAP
+            left += column.width + _GAP_INCHES
 
     def _head(self) -> None:
         pages = self.pages
@@ -262,7 +266,7 @@ class _TablePart:
         pages.y += height
         for left, column in self._places():
             for i, line in enumerate(reversed(column.title)):
-                text_x, side = column.place(left)
+                text_x, side = column.text_position(left)
                 pages.text(
                     text_x, pages.y - 0.15 * i, line, 8, INK, bold=True, align=side
                 )
@@ -272,19 +276,19 @@ class _TablePart:
     def _row(self, row: int) -> None:
         pages = self.pages
         lines = [column.lines(row) for column in self.columns]
-        height = max(map(len, lines)) * _LEAD + 0.05
+        height = max(map(len, lines)) * _LEAD_INCHES + 0.05
         if pages.need(height) and self.heads:
             self._head()
         for (left, column), texts in zip(self._places(), lines, strict=True):
             cell = column.cells[row]
-            text_x, side = column.place(left)
+            text_x, side = column.text_position(left)
             for i, line in enumerate(texts):
-                base = pages.y + _LEAD * (i + 1) - 0.03
+                base = pages.y + _LEAD_INCHES * (i + 1) - 0.03
                 pages.text(
                     text_x,
                     base,
                     line,
-                    _SIZE,
+                    _FONT_POINTS,
                     _TONES.get(cell.tone, INK),
                     bold=cell.tone == "strong",
                     align=side,
@@ -295,8 +299,8 @@ class _TablePart:
                 and cell.content.estimate
             ):
                 self._bar(
-                    left + column.numbers + _GAP,
-                    pages.y + 0.5 * _LEAD + 0.015,
+                    left + column.numbers + _GAP_INCHES,
+                    pages.y + 0.5 * _LEAD_INCHES + 0.015,
                     cell.content.estimate,
                     column.column.axis,
                 )
@@ -307,10 +311,10 @@ class _TablePart:
         """Draw a value and its interval on the column's axis."""
 
         def at(number: float) -> float:
-            return left + _BAR * float(axis.place(number).rstrip("%")) / 100
+            return left + _BAR_INCHES * float(axis.place(number).rstrip("%")) / 100
 
         axes = self.pages.axes
-        axes.plot([left, left + _BAR], [y, y], LINE, linewidth=0.6)
+        axes.plot([left, left + _BAR_INCHES], [y, y], LINE, linewidth=0.6)
         if math.isfinite(estimate.low) and math.isfinite(estimate.high):
             axes.plot(
                 [at(estimate.low), at(estimate.high)],
@@ -330,7 +334,11 @@ class _TablePart:
             )
 
     def _rule(self, colour: str, width: float) -> None:
-        end = MARGIN + sum(column.width + _GAP for column in self.columns) - _GAP
+        end = (
+            MARGIN
+            + sum(column.width + _GAP_INCHES for column in self.columns)
+            - _GAP_INCHES
+        )
         self.pages.axes.plot(
             [MARGIN, end], [self.pages.y, self.pages.y], colour, linewidth=width
         )

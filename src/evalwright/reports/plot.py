@@ -25,7 +25,7 @@ from evalwright.reports.text import inert
 if TYPE_CHECKING:
     from evalwright.reports.plot_view import PlotRow, PlotView
 
-ELSEWHERE = (
+FALLBACK_FONTS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
     "Noto Sans CJK KR",
@@ -48,7 +48,7 @@ ELSEWHERE = (
 )
 """Fonts for the scripts that the shipped one lacks, in the order in which they are tried."""
 
-MISSING = "\ufffd"
+REPLACEMENT_CHARACTER = "\ufffd"
 
 _PIECES = re.compile(r"\s+|[^\s/_@:+-]*[/_@:+-]+|[^\s/_@:+-]+")
 """Where a text may be broken: after spaces, and after what separates the parts of a name."""
@@ -61,15 +61,17 @@ class Fonts:
 
     Attributes:
         as_text: Whether letters without a font are kept, for a reader whose fonts may have them.
-        lacking: Letters that no font here has.
+        missing_letters: Letters that no font here has.
     """
 
     def __init__(self, as_text: bool = False) -> None:
         self.as_text = as_text
-        self.lacking: set[str] = set()
+        self.missing_letters: set[str] = set()
         self._widths: dict[tuple[str, float, bool], float] = {}
 
-    def of(self, text: str, size: float, *, bold: bool = False) -> tuple[Any, str]:
+    def font_for(
+        self, text: str, size: float, *, bold: bool = False
+    ) -> tuple[Any, str]:
         """A font that has all letters of the text, and the text.
 
         If there is none, the shipped font, and the text with replacement characters.
@@ -89,9 +91,11 @@ class Fonts:
             )
             if fallback is not None:
                 return FontProperties(fname=fallback, size=size), text
-            self.lacking |= lacking
+            self.missing_letters |= lacking
             if not self.as_text:
-                text = "".join(MISSING if char in lacking else char for char in text)
+                text = "".join(
+                    REPLACEMENT_CHARACTER if char in lacking else char for char in text
+                )
         return FontProperties(fname=file, size=size), text
 
     def width(self, text: str, size: float, *, bold: bool = False) -> float:
@@ -99,21 +103,25 @@ class Fonts:
         measured = self._widths.get((text, size, bold))
         if measured is None:
             measured = self._widths[text, size, bold] = (
-                self._measured(text, size, bold) if text else 0.0
+                self._measure(text, size, bold) if text else 0.0
             )
         return measured
 
-    def _measured(self, text: str, size: float, bold: bool) -> float:
+    def _measure(self, text: str, size: float, bold: bool) -> float:
         from matplotlib.textpath import text_to_path
 
-        font, glyphs = self.of(text, size, bold=bold)
-        glyphs = "".join("M" if char in self.lacking else char for char in glyphs)
+        font, glyphs = self.font_for(text, size, bold=bold)
+        glyphs = "".join(
+            "M" if char in self.missing_letters else char for char in glyphs
+        )
         width, _, _ = text_to_path.get_text_width_height_descent(
             glyphs, font, ismath=False
         )
         return float(width) / 72
 
-    def fitted(self, text: str, size: float, room: float, *, bold: bool = False) -> str:
+    def shorten_to_fit(
+        self, text: str, size: float, room: float, *, bold: bool = False
+    ) -> str:
         """Cut the text in its middle if it does not fit: both ends of a name identify a model."""
         if self.width(text, size, bold=bold) <= room:
             return text
@@ -126,7 +134,7 @@ class Fonts:
             low, high = (n_kept, high) if fits else (low, n_kept - 1)
         return _cut(text, low)
 
-    def broken(
+    def break_lines(
         self, text: str, size: float, room: float, *, bold: bool = False
     ) -> list[str]:
         """Break the text into lines that fit, at spaces and separators, or within long words."""
@@ -149,7 +157,7 @@ class Fonts:
                 lines[-1:] = [lines[-1][:n_fitting], lines[-1][n_fitting:]]
         return [line for line in lines if line.strip()] or [""]
 
-    def put(
+    def draw_text(
         self,
         axes: Any,
         left: float,
@@ -163,7 +171,7 @@ class Fonts:
     ) -> None:
         """Draw a text on the base line y."""
         if text.strip():
-            font, glyphs = self.of(text, size, bold=bold)
+            font, glyphs = self.font_for(text, size, bold=bold)
             axes.text(
                 left,
                 y,
@@ -175,15 +183,15 @@ class Fonts:
                 parse_math=False,
             )
 
-    def wrapped(self, text: str, size: float, room: float) -> list[str]:
+    def wrap_words(self, text: str, size: float, room: float) -> list[str]:
         """Break the text into lines that fit, at spaces; a word that is too long is cut."""
         lines = [""]
         for word in text.split():
             longer = f"{lines[-1]} {word}".strip()
             if lines[-1] and self.width(longer, size) > room:
-                lines.append(self.fitted(word, size, room))
+                lines.append(self.shorten_to_fit(word, size, room))
             else:
-                lines[-1] = self.fitted(longer, size, room)
+                lines[-1] = self.shorten_to_fit(longer, size, room)
         return lines
 
 
@@ -208,9 +216,9 @@ def _others() -> tuple[str, ...]:
     font_files = {
         font.name: font.fname
         for font in reversed(fontManager.ttflist)
-        if font.name in ELSEWHERE
+        if font.name in FALLBACK_FONTS
     }
-    return tuple(font_files[name] for name in ELSEWHERE if name in font_files)
+    return tuple(font_files[name] for name in FALLBACK_FONTS if name in font_files)
 
 
 @lru_cache(maxsize=32)
@@ -231,10 +239,10 @@ OTHERS = "#b9c7d5"
 LEADS_RANGE = "#0b2a52"
 OTHERS_RANGE = "#4c5b69"
 
-WIDTH = 9.0
+WIDTH_INCHES = 9.0
 """Inches: 864 pixels in an SVG, which is about a README's width."""
-ROW = 0.3
-DOTS = 200
+ROW_INCHES = 0.3
+PNG_DPI = 200
 """Dots per inch of a PNG: sharp on a screen that shows it at half its size."""
 
 
@@ -286,9 +294,9 @@ def draw_for_reader(view: PlotView) -> bytes:
     check_plot("board.svg")
     fonts = Fonts(as_text=True)
     for row in view.rows:
-        fonts.of(f"{view.title}{view.subtitle}{''.join(view.notes)}", 10)
-        fonts.of(row.label, 10)
-    if not fonts.lacking:
+        fonts.font_for(f"{view.title}{view.subtitle}{''.join(view.notes)}", 10)
+        fonts.font_for(row.label, 10)
+    if not fonts.missing_letters:
         return draw_plot(view, ".svg")
     with warnings.catch_warnings():
         warnings.simplefilter(
@@ -306,10 +314,10 @@ def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
         as_text: Whether letters of an SVG stay text instead of outlines.
     """
     with fixed_settings(suffix, "none" if as_text else "path"):
-        return written(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
+        return save_figure(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
 
 
-def written(figure: Any, suffix: str, title: str) -> bytes:
+def save_figure(figure: Any, suffix: str, title: str) -> bytes:
     """A figure as a file, without date and version."""
     omitted_metadata = {
         ".svg": ("Date", "Creator"),
@@ -321,7 +329,7 @@ def written(figure: Any, suffix: str, title: str) -> bytes:
     figure.savefig(
         buffer,
         format=suffix[1:],
-        dpi=DOTS if suffix == ".png" else "figure",
+        dpi=PNG_DPI if suffix == ".png" else "figure",
         metadata=metadata,
     )
     return buffer.getvalue()
@@ -355,19 +363,21 @@ class _Drawing:
         self.notes = [
             line
             for note in view.notes
-            for line in self.fonts.wrapped(note, 8, WIDTH - 0.5)
+            for line in self.fonts.wrap_words(note, 8, WIDTH_INCHES - 0.5)
         ]
         self.top = 1.2 if view.ranked or view.has_intervals else 0.95
-        self.body = ROW * len(view.rows)
+        self.body = ROW_INCHES * len(view.rows)
         self.height = self.top + self.body + 0.42 + 0.17 * len(self.notes) + 0.12
-        self.figure: Any = Figure(figsize=(WIDTH, self.height), facecolor="white")
+        self.figure: Any = Figure(
+            figsize=(WIDTH_INCHES, self.height), facecolor="white"
+        )
         FigureCanvasAgg(self.figure)
         self.axes = self.figure.add_axes(
-            (0, 0, 1, 1), xlim=(0, WIDTH), ylim=(self.height, 0)
+            (0, 0, 1, 1), xlim=(0, WIDTH_INCHES), ylim=(self.height, 0)
         )
         self.axes.set_axis_off()
         self.axes.autoscale(False)
-        self._text = partial(fonts.put, self.axes)
+        self._text = partial(fonts.draw_text, self.axes)
         self.places = self._places()
         self._head()
         self._bars()
@@ -382,27 +392,31 @@ class _Drawing:
         name = rank + (0.14 if ranks else 0)
         widest = max(fonts.width(row.label, 10, bold=row.leads) for row in rows)
         ends = max((fonts.width(row.interval, 9) for row in rows), default=0)
-        value_width = max(fonts.width(row.shown, 10, bold=True) for row in rows)
-        interval = WIDTH - 0.25
+        value_width = max(fonts.width(row.value_text, 10, bold=True) for row in rows)
+        interval = WIDTH_INCHES - 0.25
         value_end = interval - ends - (0.1 if ends else 0)
         bars_end = value_end - value_width - 0.2
         # Names may take what leaves the bars a third of the picture.
-        bars = min(name + widest + 0.15, max(name + 1.2, bars_end - WIDTH / 3))
+        bars = min(name + widest + 0.15, max(name + 1.2, bars_end - WIDTH_INCHES / 3))
         return _Places(rank, name, bars, bars_end, value_end, interval)
 
     def _head(self) -> None:
         view = self.view
-        room = WIDTH - 0.5
+        room = WIDTH_INCHES - 0.5
         self._text(
             0.25,
             0.36,
-            self.fonts.fitted(view.title, 15, room, bold=True),
+            self.fonts.shorten_to_fit(view.title, 15, room, bold=True),
             15,
             INK,
             bold=True,
         )
         self._text(
-            0.25, 0.67, self.fonts.fitted(view.subtitle, 10.5, room), 10.5, QUIET
+            0.25,
+            0.67,
+            self.fonts.shorten_to_fit(view.subtitle, 10.5, room),
+            10.5,
+            QUIET,
         )
         if not (view.ranked or view.has_intervals):
             return
@@ -445,14 +459,14 @@ class _Drawing:
             )
             self._text(position(tick), last + 0.2, label, 8.5, QUIET, align="center")
         for i, row in enumerate(self.view.rows):
-            self._row(row, self.top + ROW * (i + 0.5), position)
+            self._row(row, self.top + ROW_INCHES * (i + 0.5), position)
 
     def _row(self, row: PlotRow, y: float, position: Any) -> None:
         places = self.places
         room = self.places.bars - self.places.name - 0.12
         base = y + 0.048
         self._text(places.rank, base, row.ranks, 9.5, QUIET, align="right")
-        name = self.fonts.fitted(row.label, 10, room, bold=row.leads)
+        name = self.fonts.shorten_to_fit(row.label, 10, room, bold=row.leads)
         self._text(places.name, base, name, 10, INK, bold=row.leads)
         start, end = sorted((position(0.0), position(row.value)))
         self._box(start, y - 0.09, end, y + 0.09, LEADS if row.leads else OTHERS)
@@ -463,7 +477,9 @@ class _Drawing:
                 y,
                 LEADS_RANGE if row.leads else OTHERS_RANGE,
             )
-        self._text(places.value, base, row.shown, 10, INK, bold=True, align="right")
+        self._text(
+            places.value, base, row.value_text, 10, INK, bold=True, align="right"
+        )
         self._text(places.interval, base, row.interval, 9, QUIET, align="right")
 
     def _scale(self) -> tuple[float, float, list[tuple[float, str]]]:

@@ -21,8 +21,8 @@ from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
 from evalwright.statistics import Estimate
 
-BEST = 25
-"""Models in a picture, unless something else is asked."""
+DEFAULT_BEST = 25
+"""How many models a picture shows by default."""
 
 
 class NothingToPlot(ConfigurationError):
@@ -35,7 +35,7 @@ class PlotRow:
 
     Attributes:
         ends: The ends of its interval; None where there is none.
-        shown: The value as text.
+        value_text: The value as text.
         leads: Whether no other model is significantly better.
     """
 
@@ -43,7 +43,7 @@ class PlotRow:
     label: str
     value: float
     ends: tuple[float, float] | None
-    shown: str
+    value_text: str
     interval: str
     leads: bool
 
@@ -66,7 +66,10 @@ class PlotView:
 
 
 def plot_view(
-    board: Board, title: str, best: int = BEST, least_answered: float | None = None
+    board: Board,
+    title: str,
+    best: int = DEFAULT_BEST,
+    least_answered: float | None = None,
 ) -> PlotView:
     """The best models by the board's first column.
 

@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from evalwright.engine.counts import Counts
     from evalwright.runs.progress import Progress
 
-PLAIN_EVERY = 10.0
-"""Seconds between two plain lines of one run."""
+PLAIN_LINE_SECONDS = 10.0
+"""How often a run prints a plain line."""
 
-_WINDOW = 20.0
-"""Seconds that a shown rate looks back."""
-_ENOUGH = 10
-"""New samples of which a rate is told: where fewer came, it looks back further, and no time left is
-told.
-"""
+_WINDOW_SECONDS = 20.0
+"""How far back the shown rate looks."""
+_ENOUGH_SAMPLES = 10
+"""How many new samples a rate needs; with fewer it looks back further, and shows no time left."""
 
 _log = logging.getLogger("evalwright.progress")
 
@@ -79,8 +77,8 @@ class Pace:
             # nothing came meanwhile: the first and the last such moment are enough
             self._points.pop()
         self._points.append((seconds, done, done if in_all is None else in_all))
-        while len(self._points) > 2 and self._points[1][0] <= seconds - _WINDOW:
-            if done - self._points[1][1] < _ENOUGH:
+        while len(self._points) > 2 and self._points[1][0] <= seconds - _WINDOW_SECONDS:
+            if done - self._points[1][1] < _ENOUGH_SAMPLES:
                 break  # slow ones are measured over a longer time
             self._points.popleft()
 
@@ -102,7 +100,7 @@ class Pace:
         if not speed or not in_all:
             return None
         new_todo = todo * n_new / in_all
-        return new_todo / speed if n_new >= min(_ENOUGH, new_todo) else None
+        return new_todo / speed if n_new >= min(_ENOUGH_SAMPLES, new_todo) else None
 
 
 class TerminalProgress:
@@ -149,7 +147,10 @@ class TerminalProgress:
                 self._bars.update(
                     self._tasks[progress.run], completed=progress.done, **fields
                 )
-            elif progress.seconds - self._spoken.get(progress.run, 0.0) >= PLAIN_EVERY:
+            elif (
+                progress.seconds - self._spoken.get(progress.run, 0.0)
+                >= PLAIN_LINE_SECONDS
+            ):
                 self._spoken[progress.run] = progress.seconds
                 self._line(plain_line(progress, pace))
 

@@ -50,9 +50,9 @@ from evalwright.runs.writer import to_json
 from evalwright.tasks.files import write_file
 
 MOST_ROWS = 30
-"""Rows that a notebook shows of a table; reports and frames have all."""
-LINE = 180
-"""Letters of a result's line."""
+"""How many rows of a table a notebook shows; reports and frames have all."""
+LONGEST_LINE_CHARS = 180
+"""The longest line that describes a result."""
 
 
 REPORTS: Mapping[str, Callable[[doc.Document], str | bytes]] = {
@@ -61,7 +61,7 @@ REPORTS: Mapping[str, Callable[[doc.Document], str | bytes]] = {
     ".tex": to_latex,
     ".pdf": to_pdf,
 }
-"""What a document is written as, by the ending of the file's name."""
+"""Renderers of a document, by the suffix of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +71,17 @@ class Form:
     Attributes:
         line: The result in a line.
         brief: The document that a notebook shows.
-        whole: The full report.
+        full_report: The full report.
         rows: The rows of its data frame.
-        drawn: Its picture.
+        plot_view: Its picture.
         data: The result as JSON.
     """
 
     line: Callable[[Any], str]
     brief: Callable[[Any], doc.Document]
-    whole: Callable[[Any], doc.Document]
+    full_report: Callable[[Any], doc.Document]
     rows: Callable[[Any], Any]
-    drawn: Callable[[Any], PlotView]
+    plot_view: Callable[[Any], PlotView]
     data: Callable[[Any], Mapping[str, Any]]
 
 
@@ -93,7 +93,7 @@ class Picture:
 
     def save(self, file: str | Path) -> Path:
         """Write the picture; the type is that of the file name. Raises ConfigurationError."""
-        return _written(file, draw_plot(self.view, check_plot(str(file))))
+        return _write(file, draw_plot(self.view, check_plot(str(file))))
 
     def __str__(self) -> str:
         return (
@@ -128,13 +128,15 @@ class Report:
         form = REPORTS.get(Path(file).suffix.lower())
         if form is None:
             raise ConfigurationError(f"'{file}' must end with {', '.join(REPORTS)}.")
-        return _written(file, form(self.document))
+        return _write(file, form(self.document))
 
     def __str__(self) -> str:
         return to_markdown(self.document)
 
     def __repr__(self) -> str:
-        return f"<Report: {shorten(inert(self.document.title), LINE - 20)}>"
+        return (
+            f"<Report: {shorten(inert(self.document.title), LONGEST_LINE_CHARS - 20)}>"
+        )
 
     def _repr_html_(self) -> str:
         return to_notebook(self.document)
@@ -142,7 +144,7 @@ class Report:
 
 def line(result: Any) -> str:
     """The result in a line."""
-    return shorten(inert(_form(result).line(result)), LINE)
+    return shorten(inert(_form(result).line(result)), LONGEST_LINE_CHARS)
 
 
 def notebook_html(result: Any) -> str:
@@ -161,12 +163,12 @@ def picture(result: Any) -> Picture:
     Raises MissingExtra without matplotlib, ConfigurationError where there is nothing to draw.
     """
     check_plot("result.svg")
-    return Picture(_form(result).drawn(result))
+    return Picture(_form(result).plot_view(result))
 
 
 def report(result: Any) -> Report:
     """The full report on the result."""
-    return Report(_form(result).whole(result))
+    return Report(_form(result).full_report(result))
 
 
 def save(result: Any, file: str | Path) -> Path:
@@ -178,9 +180,9 @@ def save(result: Any, file: str | Path) -> Path:
     if suffix in REPORTS:
         return report(result).save(file)
     if suffix == ".csv":
-        return _written(file, csv_of(form.rows(result)))
+        return _write(file, csv_of(form.rows(result)))
     if suffix == ".json":
-        return _written(file, to_json(form.data(result), indent=2) + "\n")
+        return _write(file, to_json(form.data(result), indent=2) + "\n")
     raise ConfigurationError(
         f"'{file}' must end with {', '.join(REPORTS)}, .json, .csv, .svg or .png."
     )
@@ -190,7 +192,7 @@ def _form(result: Any) -> Form:
     return FORMS[type(result)]
 
 
-def _written(file: str | Path, content: str | bytes) -> Path:
+def _write(file: str | Path, content: str | bytes) -> Path:
     write_file(Path(file), content)
     return Path(file)
 

@@ -9,7 +9,7 @@ from typing import Any
 EXAMPLE = (files("evalwright.reports") / "templates" / "questions.csv").read_text(
     encoding="utf-8"
 )
-"""Questions to begin with, to be replaced by one's own."""
+"""Example questions, to be replaced by the user's own."""
 
 _WORDS = frozenset(
     [

@@ -23,18 +23,18 @@ from evalwright.reports.text import cell_width, inert, pad, wrap
 
 GAP = 2
 _LEAST_FOLD = 12
-_COMFORT = 18
-"""Cells under which text columns are not folded only to keep a table in one part."""
+_COMFORTABLE_FOLD = 18
+"""The least width to which text columns are folded to avoid splitting a table."""
 _LONG_TITLE = 20
 _LONG_NAME = 40
-_MOST_PARTS = 3
-_MOST_TURNED = 4
-"""A table that would fall into more parts is turned, if it has no more rows than that."""
+_MOST_SPLITS = 3
+_MOST_TRANSPOSED_ROWS = 4
+"""A table that would be split into more tables is transposed, if it has no more rows."""
 _ROOM = 24
-"""Cells that folded key columns leave to the others, at least."""
+"""The least width that folded key columns leave to the other columns."""
 
 Segment = tuple[str, Tone]
-"""A stretch of one line in one tone."""
+"""A piece of a line, with its tone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,19 @@ def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segm
     one_part = list(widths)
     splits = any(column.key for column in grid.columns)
     _fold(
-        grid, one_part, room, range(len(widths)), 0, _COMFORT if splits else _LEAST_FOLD
+        grid,
+        one_part,
+        room,
+        range(len(widths)),
+        0,
+        _COMFORTABLE_FOLD if splits else _LEAST_FOLD,
     )
     if _total(one_part, range(len(widths))) <= room:
         widths = one_part
     column_groups = list(_split_columns(grid, widths, room))
-    if len(column_groups) > _MOST_PARTS and 1 < len(grid.rows) <= _MOST_TURNED < len(
-        column_groups[0]
-    ) * len(column_groups):
+    if len(column_groups) > _MOST_SPLITS and 1 < len(
+        grid.rows
+    ) <= _MOST_TRANSPOSED_ROWS < len(column_groups[0]) * len(column_groups):
         yield from lay_out_table(_transpose(grid), width, indent)
         return
     for number, group in enumerate(column_groups):
@@ -157,7 +162,7 @@ def _split_columns(grid: Grid, widths: list[int], room: int) -> Iterator[list[in
     keys = [i for i in all_columns if grid.columns[i].key]
     others = [i for i in all_columns if i not in keys]
     widest = max((widths[i] for i in others if not grid.columns[i].folds), default=0)
-    _fold(grid, widths, room, keys, 2 * (widest + GAP), _COMFORT)
+    _fold(grid, widths, room, keys, 2 * (widest + GAP), _COMFORTABLE_FOLD)
     _fold(grid, widths, room, keys, max(_ROOM, widest + GAP), _LEAST_FOLD, names=True)
     group: list[int] = []
     for i in others:
@@ -207,7 +212,7 @@ def _row(
 
 
 PIPED_WIDTH = 120
-"""Cells of a line where the width is not known (a file, a pipe); $COLUMNS wins."""
+"""The width of a line in a file or a pipe; $COLUMNS overrides it."""
 
 _INDENT = 2
 _STYLES = {

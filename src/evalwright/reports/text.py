@@ -8,7 +8,8 @@ from functools import lru_cache
 
 _ACTIVE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0 and C1 controls: ESC, BEL, CR, newlines
-    "\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 """What acts instead of being seen: terminal controls, bidirectional overrides, invisible
@@ -17,7 +18,7 @@ them.
 """
 
 _FORMULA = re.compile(r"""(^|[,;|\t\n])((?:[^\S\t\n]|['"])*+)(?=[\t=+@＝＋－＠-])""")
-"""Where a spreadsheet would begin a formula, whichever character separates its cells."""
+"""Positions where a spreadsheet would see a formula, whatever separates its cells."""
 
 CODE_SPAN = re.compile(r"(?<!`)`(?! )([^`|\\]+)(?<! )`(?!`)")
 """A command or a name between backticks in a sentence.

@@ -78,7 +78,7 @@ def requirement_here(extras: Sequence[str]) -> Requirement:
         return Requirement(f"{name}=={__version__}")
     address = str(origin.get("url", ""))
     source = origin.get("vcs_info")
-    if isinstance(source, Mapping) and source.get("vcs") and _public(address):
+    if isinstance(source, Mapping) and source.get("vcs") and _is_public(address):
         commit = source.get("commit_id", "")
         return Requirement(
             f"{name} @ {source['vcs']}+{address}{f'@{commit}' if commit else ''}"
@@ -116,7 +116,7 @@ def _origin() -> Mapping[str, Any] | None:
     return origin if isinstance(origin, dict) else None
 
 
-def _public(address: str) -> bool:
+def _is_public(address: str) -> bool:
     """Whether an address is public: HTTPS without a user name."""
     url = urlsplit(address)
     return url.scheme == "https" and "@" not in url.netloc
@@ -130,7 +130,7 @@ def _repository() -> str:
     return url_by_name.get("Source", "https://github.com/evalwright/evalwright")
 
 
-def _quoted(requirement: str) -> str:
+def _quote(requirement: str) -> str:
     return f"'{requirement}'" if "'" not in requirement else shlex.quote(requirement)
 
 
@@ -187,7 +187,7 @@ def workflow(publication: Publication) -> str:
     )
     texts = {
         "@PATH@": "\n      - ".join(f"'{path}'" for path in paths),
-        "@INSTALL@": f"python -m pip install {' '.join(map(_quoted, requirements))}",
+        "@INSTALL@": f"python -m pip install {' '.join(map(_quote, requirements))}",
         "@CONFIG@": (
             shlex.quote(publication.config)
             + (

@@ -41,10 +41,10 @@ def _is_range(limits: object) -> bool:
     if not isinstance(limits, list | tuple) or len(limits) != 2:
         return False
     good = all(
-        isinstance(one, int | float)
-        and not isinstance(one, bool)
-        and math.isfinite(one)
-        for one in limits
+        isinstance(limit, int | float)
+        and not isinstance(limit, bool)
+        and math.isfinite(limit)
+        for limit in limits
     )
     return good and limits[0] < limits[1]
 
@@ -71,18 +71,18 @@ async def reward(
     """
     if reference and not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
-    given = sample.input if prompt == "input" else answer.prompt or sample.input
+    prompt_text = sample.input if prompt == "input" else answer.prompt or sample.input
     targets = dict.fromkeys(sample.targets) if reference else (None,)
     responses = await together(
-        [ask(role, Reward(given, answer.text, target)) for target in targets]
+        [ask(role, Reward(prompt_text, answer.text, target)) for target in targets]
     )
-    found = [response.values for response in responses]
-    if not all(found):
+    values_by_target = [response.values for response in responses]
+    if not all(values_by_target):
         raise ScoringError(f"The {role} gave no value.")
-    values = max(found, key=lambda one: one[0])
+    values = max(values_by_target, key=lambda target_values: target_values[0])
     parts = {
-        "reward" if place == 1 else f"value_{place}": value
-        for place, value in enumerate(values, 1)
+        "reward" if number == 1 else f"value_{number}": value
+        for number, value in enumerate(values, 1)
     }
     value = values[0]
     if range is not None:

@@ -15,7 +15,7 @@ from evalwright.compat.inspect import files
 from evalwright.compat.inspect.exporting import export_inspect
 from evalwright.compat.inspect.files import read_log
 from evalwright.compat.inspect.importing import import_inspect
-from evalwright.compat.inspect.scores import scores_of
+from evalwright.compat.inspect.scores import scores_by_scorer
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.runs.reader import Run, open_run
@@ -188,7 +188,7 @@ def test_round_trip_of_their_logs(name: str, tmp_path: Path) -> None:
 
 def _plain(sample: Any) -> Any:
     """What a sample of a log has, as far as both hold it."""
-    scores = {name: (one["value"], one.get("answer")) for name, one in scores_of(sample).items()}
+    scores = {name: (one["value"], one.get("answer")) for name, one in scores_by_scorer(sample).items()}
     empty = {} if sample.error else scores
     return (
         str(sample.id),

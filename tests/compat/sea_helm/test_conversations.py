@@ -90,7 +90,7 @@ def test_the_model_is_asked_as_published(tmp_path: Path) -> None:
 
 @needs_tree
 def test_whole_tasks_of_the_folder_become_the_recorded_conversations() -> None:
-    """All rows of a few tasks; `benchmarks/sea_helm_prompts.py` compares every task with SEA-HELM's own loaders."""
+    """All rows of a few tasks."""
     tree = read_tree(root_of([TREE]))
     wanted = {
         ("paraphrase", "tl"), ("qa-mc-logprobs", "su"), ("global_mmlu_lite", "ms"), ("safeguard_general_response", "ta"),

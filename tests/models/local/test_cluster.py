@@ -21,7 +21,7 @@ from evalwright.core.errors import ConfigurationError, Failure, ModelError
 from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
-from evalwright.models.local.cluster import Cluster, On, shares
+from evalwright.models.local.cluster import Cluster, On, share_out
 from evalwright.models.registry import open_model
 from support.command import evalwright
 from support.local_models import agree, answers
@@ -69,12 +69,12 @@ def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPat
 def test_how_many_fit(
     nodes: list[tuple[float, float]], replicas: int | None, gpus: float, wanted: tuple[int, int]
 ) -> None:
-    assert shares(nodes, replicas, gpus) == wanted
+    assert share_out(nodes, replicas, gpus) == wanted
 
 
 def test_more_than_there_are() -> None:
     with pytest.raises(ConfigurationError) as refused:
-        shares([(8, 2), (8, 1)], 5, 1)
+        share_out([(8, 2), (8, 1)], 5, 1)
     assert (
         "5 replicas with 1 GPU and a core each do not fit: a model can use 16 cores and 3 GPUs on 2 nodes. Use --replicas 3 or fewer"
         in str(refused.value)
@@ -82,7 +82,7 @@ def test_more_than_there_are() -> None:
     with pytest.raises(
         ConfigurationError, match=r"Not one replica with 2 GPUs and a core fits.*--gpus-per-replica 0"
     ):
-        shares([(8, 1)], None, 2)
+        share_out([(8, 1)], None, 2)
 
 
 def test_a_cluster_that_does_not_let_us_in(address: str, tmp_path: Path) -> None:

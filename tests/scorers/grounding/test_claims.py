@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Passage, Sample
-from evalwright.scorers.grounding.citations import citation, cited_ids, find_citations, without_citations
+from evalwright.scorers.grounding.citations import (
+    citation,
+    cited_ids,
+    find_citations,
+    without_citations,
+)
 from evalwright.scorers.grounding.claims import claims_of, is_courtesy
 
 IDS = ("1", "2", "3")

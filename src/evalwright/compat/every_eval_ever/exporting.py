@@ -1,8 +1,8 @@
-"""Exports runs as records of Every Eval Ever, schema 0.3.0: an aggregate for each task, and a row
-for each sample, draw and scorer.
+"""Exports runs as records of Every Eval Ever, schema 0.3.0.
 
-The same run gives the same bytes. The schema has no place for a number that does not exist or a
-sample that failed: both are left out and counted.
+There is an aggregate for each task, and a row for each sample, draw and scorer. The same run gives
+the same bytes. The schema has no place for a number that does not exist or a sample that failed:
+both are left out and counted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def export_eee(
     for run in runs:
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             aggregate = _aggregate(run, run.record(name), source)
-            rows, lost = _rows(aggregate, records)
+            rows, n_unscored = _rows(aggregate, records)
             # A name in the form of version 4, as the schema wants it, made of the content.
             digest = hashlib.sha256(
                 to_json([aggregate, rows]).encode("utf-8", "backslashreplace")
@@ -94,9 +94,11 @@ def export_eee(
                     to_json(aggregate, indent=2) + "\n",
                 )
             files.append(output_folder / folder / f"{stem}.json")
-            if lost:
-                why = "Answers without a score have no row, where one must have a score"
-                notes.append(f"{run.id}, {name}: {why}: {lost}.")
+            if n_unscored:
+                reason = (
+                    "Answers without a score have no row, where one must have a score"
+                )
+                notes.append(f"{run.id}, {name}: {reason}: {n_unscored}.")
             if without := [
                 metric["label"]
                 for metric in run.record(name)["metrics"]
@@ -253,7 +255,7 @@ def _rows(
             evaluation["evaluation_result_id"],
         )
     rows = []
-    lost = 0
+    n_unscored = 0
     for record in records:
         scored = record.scores.items()
         sample_rows = [
@@ -261,8 +263,8 @@ def _rows(
             for scorer, score in scored
         ]
         rows += sample_rows
-        lost += not sample_rows
-    return rows, lost
+        n_unscored += not sample_rows
+    return rows, n_unscored
 
 
 def _row(

@@ -79,10 +79,10 @@ class _Result(Recorded):
     @property
     def scorer(self) -> str:
         """The scorer's name, if the record has one."""
-        before = self.result_id.rpartition(":")[0]
+        id_prefix = self.result_id.rpartition(":")[0]
         return str(
             mapping(self.metric.get("additional_details")).get("scorer")
-            or before
+            or id_prefix
             or self.label
         )
 
@@ -141,8 +141,8 @@ def _import(
         _Result.of(evaluation, f"{path}, result {position}")
         for position, evaluation in published
     ]
-    beside = path.with_name(f"{path.stem}_samples.jsonl")
-    files = [path, *([beside] if beside.exists() else [])]
+    samples_file = path.with_name(f"{path.stem}_samples.jsonl")
+    files = [path, *([samples_file] if samples_file.exists() else [])]
     info = aggregate["model_info"]
     model = printable(str(info.get("name") or info["id"]))
     tasks = list(dict.fromkeys(evaluation.name for evaluation in evaluations))
@@ -152,7 +152,7 @@ def _import(
     task_records = []
     rows = []
     seen: dict[str, str] = {}
-    for where, _, row in read_json_lines(beside) if beside.exists() else ():
+    for where, _, row in read_json_lines(samples_file) if samples_file.exists() else ():
         check_depth(row, where)
         if (first := seen.setdefault(fingerprint_of(row), where)) != where:
             raise RunError(
@@ -217,8 +217,8 @@ def _records(
         correct = (
             "correct" if row.evaluation.get("is_correct") is True and worth >= 1 else ""
         )
-        ours = DRAW in row.metadata
-        label = row.metadata.get(LABEL, "") if ours else correct
+        is_ours = DRAW in row.metadata
+        label = row.metadata.get(LABEL, "") if is_ours else correct
         score = Score(
             worth,
             label,
@@ -231,7 +231,7 @@ def _records(
             or "score"
         )
         while scorer in scored_rows.setdefault((row.id, draw), (row, {}))[1]:
-            if ours or "epoch" in row.metadata:
+            if is_ours or "epoch" in row.metadata:
                 raise RunError(
                     f"The sample '{printable(row.id)}' of '{printable(task)}' has two"
                     f" rows for repeat {draw + 1}, scored by '{printable(scorer)}'."
@@ -299,12 +299,12 @@ def _answer(row: _Row) -> Answer:
         formatted if isinstance(formatted, str) else str(row.input.get("raw") or "")
     )
     if row.messages:
-        *before, last = row.messages
+        *earlier_messages, last = row.messages
         replies = [str(last.get("content") or "")]
         thoughts = str(last.get("reasoning_trace") or "")
         prompt = tuple(
             Message(_role(message.get("role")), str(message.get("content") or ""))
-            for message in before
+            for message in earlier_messages
         )
     names = (
         "input_tokens",
@@ -367,7 +367,7 @@ def _task(
     recomputed = TaskTally(scorers, [], records).result(task, "1", scored)
     metrics = []
     for metric in published_metrics:
-        again = next(
+        recomputed_metric = next(
             (
                 candidate
                 for candidate in recomputed.metrics
@@ -376,12 +376,12 @@ def _task(
             None,
         )
         published = metric.estimate.value
-        value = again.estimate.value if again else math.nan
-        same = again is not None and abs(value - published) <= 1e-6 * max(
+        value = recomputed_metric.estimate.value if recomputed_metric else math.nan
+        agrees = recomputed_metric is not None and abs(value - published) <= 1e-6 * max(
             1.0, abs(published)
         )
-        metrics.append(again if again and same else metric)
-        if again and not same:
+        metrics.append(recomputed_metric if recomputed_metric and agrees else metric)
+        if recomputed_metric and not agrees:
             notes.append(
                 f"'{printable(metric.label)}' of '{printable(task)}' is {published:.6g} as"
                 f" published, and {value:.6g} over its rows: kept as published."
@@ -395,7 +395,7 @@ def _task(
         for record in records
     ]
     version = str(source.get("version") or "1")
-    about = (
+    description = (
         evaluations[0].metric.get("evaluation_description")
         or "imported from Every Eval Ever"
     )
@@ -409,7 +409,7 @@ def _task(
             outcomes=recomputed.outcomes,
         ),
         FORMAT,
-        description=printable(str(about)),
+        description=printable(str(description)),
         definition={"results": [evaluation.model_dump() for evaluation in evaluations]},
         content_hash=fingerprint_of({"rows": rows}),
         scorers=[(scorer, FORMAT, {}) for scorer in scorers],

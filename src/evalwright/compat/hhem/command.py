@@ -1,5 +1,4 @@
-"""`evalwright import hhem`, and `hhem-leaderboard`: the leaderboard engine's command, run by our
-engine.
+"""`evalwright import hhem`, and `hhem-leaderboard`, the leaderboard engine's command.
 
 Evaluations are suites in `leaderboard.yaml` of the working folder, or else in the small example
 that comes with the package. As in the engine, `test` asks each model three questions; any other
@@ -90,9 +89,9 @@ def _describe_run(run: Run) -> list[str]:
     lines = [f"{counts}: {', '.join(rates)}"]
     differing = []
     for difference in imported["differences"]:
-        ours = "n/a" if difference["ours"] is None else difference["ours"]
+        our_value = "n/a" if difference["ours"] is None else difference["ours"]
         differing.append(
-            f"{_NAMES[difference['metric']]} {ours} (published"
+            f"{_NAMES[difference['metric']]} {our_value} (published"
             f" {difference['published']})"
         )
     if differing:
@@ -259,9 +258,9 @@ def hhem_leaderboard(
     if eval_name == TEST:
         for name in _RUN_OPTIONS:
             if options[name]:
-                typed = name.replace("_", "-")
+                option_name = name.replace("_", "-")
                 raise ConfigurationError(
-                    f"--{typed} is about runs and their leaderboard, which the suite"
+                    f"--{option_name} is about runs and their leaderboard, which the suite"
                     f" '{TEST}' does not make: leave it out."
                 )
         evalwright.load_plugins(options["plugins"])
@@ -291,7 +290,6 @@ def _smoke(path: Path, trust_file: str | None) -> int:
     """
     from evalwright.evaluation.common_arguments import without_refused
     from evalwright.evaluation.configuration_file import read_configuration
-    from evalwright.evaluation.objects import Objects
     from evalwright.evaluation.smoke import SmokeTask, smoke_test
     from evalwright.models.registry import open_model
 
@@ -301,7 +299,6 @@ def _smoke(path: Path, trust_file: str | None) -> int:
             f"The suite '{TEST}' of {path.name} has no models: name some under"
             " 'models:'."
         )
-    Objects().providers(configuration)
     models, refusals = without_refused(configuration.models, open_model)
     for sentence in refusals:
         click.echo(sentence, err=True)
@@ -356,9 +353,9 @@ def _evaluate(
     if options["no_judge"]:
         for name in ("into", "allow_baseline_judge"):
             if options[name]:
-                typed = name.replace("_", "-")
+                option_name = name.replace("_", "-")
                 raise ConfigurationError(
-                    f"--{typed} is about the leaderboard, and --no-judge makes none:"
+                    f"--{option_name} is about the leaderboard, and --no-judge makes none:"
                     " leave one of them out."
                 )
     else:

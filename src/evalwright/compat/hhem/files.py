@@ -1,5 +1,4 @@
-"""Reads the files of the HHEM leaderboard engine:
-`<company>/<model>/{summaries,judgments,stats}.jsonl`.
+"""Reads the HHEM leaderboard engine's `<company>/<model>/{summaries,judgments,stats}.jsonl`.
 
 Older versions named fields differently; the tables below list these names. Nothing in the files is
 trusted: an unexpected value raises an error that names file and line. The engine copied its
@@ -141,8 +140,9 @@ class Summary(Recorded):
 
 
 class Published(Recorded):
-    """A line of stats.jsonl, with rates in percent. left_out: names of fields that are not
-    imported.
+    """A line of stats.jsonl, with rates in percent.
+
+    left_out: names of fields that are not imported.
     """
 
     model: Clean = field("model_name", "llm", default="")
@@ -202,10 +202,12 @@ def find_folders(path: Path) -> list[Folder]:
         )
     if not folders:
         files = [child.name for child in sorted(path.iterdir())][:200]
-        near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
+        similar_names = [name for name in files if closest(name, [*JUDGMENTS, STATS])][
+            :1
+        ]
         hint = "" if files else " It is empty."
-        if near:
-            hint = f" The closest is '{path / near[0]}'."
+        if similar_names:
+            hint = f" The closest is '{path / similar_names[0]}'."
         raise RunError(
             f"'{path}' has no results of the HHEM leaderboard engine: no"
             f" <company>/<model>/judgments.jsonl.{hint} {_ADVICE}"
@@ -269,9 +271,7 @@ def _published(row: Mapping[str, Any], where: str) -> Published:
 
 
 def read_articles(path: Path) -> dict[str, dict[str, str]]:
-    """Read category, text_type and dataset by `article_id` from the CSV, in its order; texts are
-    dropped.
-    """
+    """Read category, text_type and dataset by `article_id` from the CSV; texts are dropped."""
     # an annual report has more than the 128 KiB that are allowed otherwise
     csv.field_size_limit(1 << 27)
     broken = failing_as(

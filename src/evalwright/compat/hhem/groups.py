@@ -90,10 +90,10 @@ def split_groups(folder: Folder, *, every: bool = False) -> list[Group]:
             groups += _with_summaries(folder, batch, summaries, published)
         else:
             groups += _without_summaries(folder, batch, bool(summaries), published)
-    return groups if every else _latest(groups)
+    return groups if every else _select_latest(groups)
 
 
-def _latest(groups: Sequence[Group]) -> list[Group]:
+def _select_latest(groups: Sequence[Group]) -> list[Group]:
     by_code: dict[str, list[Group]] = {}
     for group in groups:
         by_code.setdefault(group.date_code, []).append(group)
@@ -126,7 +126,7 @@ def _with_summaries(
         in_order = sorted(
             summaries, key=lambda summary: (len(summary.article), summary.article)
         )
-    rows, orphans, unjudged = _linked(batch, in_order)
+    rows, orphans, unjudged = _link_summaries(batch, in_order)
     sizes = Counter((summary.date_code, summary.date) for summary in summaries)
     copies = Counter(
         (summary.uid, summary.date_code, summary.date) for summary in summaries
@@ -143,9 +143,9 @@ def _with_summaries(
                 "judgments of summaries that are not in the file, without an article"
             )
             notes.append(f"{problem}: {len(orphans)}")
-        if left := unjudged.get(date_key):
-            together += [Row(None, summary) for summary in left]
-            notes.append(f"summaries that were never judged: {len(left)}")
+        if unjudged_summaries := unjudged.get(date_key):
+            together += [Row(None, summary) for summary in unjudged_summaries]
+            notes.append(f"summaries that were never judged: {len(unjudged_summaries)}")
         published_line = _find_published(published, batch[0], *date_key)
         if published and published_line is None:
             notes.append(
@@ -159,12 +159,12 @@ def _with_summaries(
             if copies[judgment.uid, *date_key]
         ]
         model = (published_line.model if published_line else "") or models[date_key]
-        when = *date_key, batch[0].date, batch[0].version
+        dates = *date_key, batch[0].date, batch[0].version
         groups.append(
             Group(
                 folder,
                 model,
-                *when,
+                *dates,
                 tuple(together),
                 tuple(joined),
                 published_line,
@@ -174,7 +174,7 @@ def _with_summaries(
     return groups
 
 
-def _linked(
+def _link_summaries(
     batch: Sequence[Judgment], summaries: Sequence[Summary]
 ) -> tuple[dict[DateKey, list[Row]], list[Judgment], dict[DateKey, list[Summary]]]:
     """Rows by date, judgments without a summary, and summaries without a judgment by date."""
@@ -226,28 +226,30 @@ def _without_summaries(
             else []
         )
         first = judgments[0]
-        fits = [
+        matching_lines = [
             line
             for line in published
             if line.judgment_date == first.date and code in (None, line.date_code)
         ]
-        fits = [line for line in fits if line.version == first.version] or fits
-        published_line = fits[0] if len(fits) == 1 else None
-        if len(fits) > 1:
+        matching_lines = [
+            line for line in matching_lines if line.version == first.version
+        ] or matching_lines
+        published_line = matching_lines[0] if len(matching_lines) == 1 else None
+        if len(matching_lines) > 1:
             problem = "summaries of several dates were judged on one day"
             notes.append(
                 f"{problem}, and without the summaries a judgment's date is unknown"
             )
-        elif not fits:
+        elif not matching_lines:
             notes.append("the engine published nothing for this judgment")
-        any_line = published_line or next(iter(fits or published), None)
+        any_line = published_line or next(iter(matching_lines or published), None)
         count = Counter(judgment.uid for judgment in judgments)
         # The engine's join, as it would be with summaries of the same uids.
         joined = [(judgment, count[judgment.uid]) for judgment in judgments]
         date_code = code
         if date_code is None:
             date_code = any_line.date_code if any_line else ""
-        when = (
+        dates = (
             date_code,
             published_line.summary_date if published_line else "",
             first.date,
@@ -257,7 +259,7 @@ def _without_summaries(
         model = any_line.model if any_line else ""
         groups.append(
             Group(
-                folder, model, *when, rows, tuple(joined), published_line, tuple(notes)
+                folder, model, *dates, rows, tuple(joined), published_line, tuple(notes)
             )
         )
     return groups
@@ -270,14 +272,14 @@ def _find_published(
     summary_date: str,
 ) -> Published | None:
     dates = (date_code, summary_date, judgment.date)
-    fits = [
+    lines = [
         line
         for line in published
         if (line.date_code, line.summary_date, line.judgment_date) == dates
     ]
     return next(
-        (line for line in fits if line.version == judgment.version),
-        fits[0] if fits else None,
+        (line for line in lines if line.version == judgment.version),
+        lines[0] if lines else None,
     )
 
 

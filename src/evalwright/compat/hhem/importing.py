@@ -185,16 +185,16 @@ def _import(
 ) -> Run:
     dataset = measure_dataset(group, plan.lengths, slices_by_article)
     names = name_rows(group, dataset, plan.odd)
-    lost = _lost(group, names, dataset)
+    n_lost = _lost(group, names, dataset)
     records = list(build_records(group, names, dataset))
-    task_result = compute_result(group, names, dataset, records, lost, scoring)
+    task_result = compute_result(group, names, dataset, records, n_lost, scoring)
     outcomes = Counter(record.scores[RESPONSE].label for record in records)
     imported = _imported(group, names, dataset, scoring) | {
-        "lost": lost,
+        "lost": n_lost,
         "differences": differences(group, task_result.metrics),
         "outcomes": dict(sorted(outcomes.items())),
         "checks": dict(count_checks(group)),
-        "notes": _notes(group, names, dataset, lost, task_result.metrics),
+        "notes": _notes(group, names, dataset, n_lost, task_result.metrics),
     }
     settings = imported["settings"]
     judge = {"judge": group.version, "threshold": THRESHOLD}
@@ -271,10 +271,10 @@ def _imported(
 
 
 def _notes(
-    group: Group, names: Names, dataset: DataSet, lost: int, metrics: Sequence[Any]
+    group: Group, names: Names, dataset: DataSet, n_lost: int, metrics: Sequence[Any]
 ) -> list[str]:
     notes = list(group.notes)
-    if lost:
+    if n_lost:
         dataset_rate = next(
             (metric for metric in metrics if metric.label == "answer-rate-of-dataset"),
             None,
@@ -282,12 +282,12 @@ def _notes(
         rate = (
             round_to_tenth(dataset_rate.estimate.value, 100.0) if dataset_rate else None
         )
-        over = (
+        whole_rate = (
             f"; over all of them the answer rate is {rate}" if rate is not None else ""
         )
         notes.append(
-            f"{lost:,} of the data set's {dataset.size:,} rows are lost (size from"
-            f" {dataset.size_source}){over}"
+            f"{n_lost:,} of the data set's {dataset.size:,} rows are lost (size from"
+            f" {dataset.size_source}){whole_rate}"
         )
     if names.articles is None and dataset.articles is not None:
         notes.append(

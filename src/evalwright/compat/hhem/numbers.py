@@ -1,5 +1,4 @@
-"""Computes a group's metrics, by our statistics ("corrected") or the engine's arithmetic
-("published").
+"""Computes a group's metrics, "corrected" by our statistics or "published" by the engine's.
 
 Corrected: each judgment counts once, failures are counted separately, and lost rows are reported.
 Published: the engine's join on `summary_uid` with its repetitions, rounded to one decimal; for the
@@ -55,21 +54,21 @@ def compute_result(
     names: Names,
     dataset: DataSet,
     records: Sequence[SampleRecord],
-    lost: int,
+    n_lost: int,
     scoring: str,
 ) -> TaskResult:
     """Compute the task's result, also by slice. lost: number of articles without a row."""
     specs: Sequence[MetricSpec]
     if scoring == "published":
         tally = TaskTally((CONSISTENCY, RESPONSE, WORDS), SLICES)
-        counted = _joined(group, names, dataset)
+        counted = _engine_rows(group, names, dataset)
         specs = PUBLISHED_SPECS
-        finished = _rounded
+        finished = _round_as_engine
     else:
         tally = TaskTally(
             (CONSISTENCY, RESPONSE, WORDS, _OF_DATASET, _OF_REPLIES), SLICES
         )
-        counted = _corrected(names, dataset, records, lost)
+        counted = _corrected_rows(names, dataset, records, n_lost)
         # The last two are of the same scores as the answer rate, over other rows.
         specs = (*SPECS[:4], *(replace(spec, scorer=spec.label) for spec in SPECS[4:]))
 
@@ -96,8 +95,8 @@ def compute_result(
         for record in records
         if record.score_failures
     ]
-    failures = Counter([*kinds, *[_LOST.kind] * lost])
-    n = len(group.rows) + lost
+    failures = Counter([*kinds, *[_LOST.kind] * n_lost])
+    n = len(group.rows) + n_lost
     n_missing = failures.total()
     return replace(
         task_result,
@@ -119,8 +118,8 @@ def _map_metrics(
     )
 
 
-def _corrected(
-    names: Names, dataset: DataSet, records: Sequence[SampleRecord], lost: int
+def _corrected_rows(
+    names: Names, dataset: DataSet, records: Sequence[SampleRecord], n_lost: int
 ) -> Iterator[SampleRecord]:
     """Yield each row once, and a failed record for each lost article."""
     for record in records:
@@ -131,13 +130,13 @@ def _corrected(
             del scores[_OF_REPLIES]
             failures |= dict.fromkeys((WORDS, _OF_REPLIES), failures[CONSISTENCY])
         yield replace(record, scores=scores, score_failures=failures)
-    missing: list[Mapping[str, str]] = [{}] * lost
+    missing: list[Mapping[str, str]] = [{}] * n_lost
     if dataset.articles is not None and names.articles is not None:
-        there = set(names.articles)
+        articles_with_rows = set(names.articles)
         missing = [
             article_slices
             for article, article_slices in dataset.articles.items()
-            if article not in there
+            if article not in articles_with_rows
         ]
     failed = dict.fromkeys((CONSISTENCY, RESPONSE, WORDS, _OF_REPLIES), _LOST)
     for offset, slices in enumerate(missing):
@@ -148,7 +147,9 @@ def _corrected(
         )
 
 
-def _joined(group: Group, names: Names, dataset: DataSet) -> Iterator[SampleRecord]:
+def _engine_rows(
+    group: Group, names: Names, dataset: DataSet
+) -> Iterator[SampleRecord]:
     """Yield each judgment as often as the engine's join counts it."""
     slices: dict[int, Mapping[str, str]] = {}
     if dataset.articles is not None and names.articles is not None:
@@ -173,7 +174,7 @@ def _joined(group: Group, names: Names, dataset: DataSet) -> Iterator[SampleReco
             index += 1
 
 
-def _rounded(metric: MetricResult) -> MetricResult:
+def _round_as_engine(metric: MetricResult) -> MetricResult:
     estimate = metric.estimate
     scale = 1.0 if metric.scorer == WORDS else 100.0
     value = round(estimate.value * scale, 1) / scale
@@ -197,17 +198,19 @@ def differences(group: Group, metrics: Sequence[MetricResult]) -> list[dict[str,
     published = group.published
     if published is None:
         return []
-    there = {
+    published_values = {
         "hallucination-rate": (published.hallucination_rate, 100.0),
         "answer-rate": (published.answer_rate, 100.0),
         "mean-words": (published.avg_word_count, 1.0),
     }
     differing = []
     for metric in metrics:
-        value, scale = there.get(metric.label, (None, 1.0))
-        ours = round_to_tenth(metric.estimate.value, scale)
-        if value is not None and ours != value:
-            differing.append({"metric": metric.label, "ours": ours, "published": value})
+        value, scale = published_values.get(metric.label, (None, 1.0))
+        our_value = round_to_tenth(metric.estimate.value, scale)
+        if value is not None and our_value != value:
+            differing.append(
+                {"metric": metric.label, "ours": our_value, "published": value}
+            )
     return differing
 
 

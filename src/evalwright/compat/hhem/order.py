@@ -35,14 +35,14 @@ def odd_orders(scores: Sequence[Sequence[float]]) -> dict[int, float]:
     standard = np.stack(
         [_standardised(np.asarray(run_scores, float)) for run_scores in scores]
     )
-    there = ~np.isnan(standard)
-    filled = np.where(there, standard, 0.0)
+    is_scored = ~np.isnan(standard)
+    filled = np.where(is_scored, standard, 0.0)
     total = filled.sum(axis=0)
-    count = there.sum(axis=0)
+    count = is_scored.sum(axis=0)
     odd_runs = {}
     for run_index in range(len(scores)):
-        others = count - there[run_index]
-        shared = there[run_index] & (others > 0)
+        others = count - is_scored[run_index]
+        shared = is_scored[run_index] & (others > 0)
         if shared.sum() < _LEAST_ROWS:
             continue
         mean = (total - filled[run_index])[shared] / others[shared]

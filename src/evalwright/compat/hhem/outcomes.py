@@ -86,7 +86,7 @@ def row_outcome(valid: bool, words: int, text: str | None) -> RowOutcome:
     """Classify a row that was recorded as valid or not. text: None if there is no summary."""
     if valid:
         return RowOutcome(ANSWERED)
-    return _by_words(words) if text is None else _by_text(text)
+    return _classify_length(words) if text is None else _classify_text(text)
 
 
 def is_refusal(text: str) -> bool:
@@ -94,10 +94,10 @@ def is_refusal(text: str) -> bool:
     return text.strip() in _REFUSALS
 
 
-def _by_text(text: str) -> RowOutcome:
+def _classify_text(text: str) -> RowOutcome:
     text = text.strip()
     if text in _FAILURES:
-        return _failed(*_FAILURES[text])
+        return _failed_outcome(*_FAILURES[text])
     if text in _REFUSALS:
         return RowOutcome(REFUSED, _REFUSALS[text])
     if text == UNCLOSED_THINKING:
@@ -107,15 +107,15 @@ def _by_text(text: str) -> RowOutcome:
     words = len(text.split())
     if words < MIN_WORDS:
         return RowOutcome(SHORT, f"{words} words")
-    return _ran_on(words)
+    return _classify_long_text(words)
 
 
-def _by_words(words: int) -> RowOutcome:
+def _classify_length(words: int) -> RowOutcome:
     """Classify by length: the engine's sentences have different numbers of words."""
     if words in _BY_WORDS:
         label, *details = _BY_WORDS[words]
         return (
-            _failed(*details)
+            _failed_outcome(*details)
             if label == FAILED
             else RowOutcome(label, "".join(details))
         )
@@ -124,17 +124,17 @@ def _by_words(words: int) -> RowOutcome:
             words, ""
         )
         return RowOutcome(SHORT, f"{words} words{alternative}")
-    return _ran_on(words)
+    return _classify_long_text(words)
 
 
-def _ran_on(words: int) -> RowOutcome:
+def _classify_long_text(words: int) -> RowOutcome:
     if words > _LONG:
-        why = "recorded as invalid: most likely a text cut off at its limit"
-        return RowOutcome(TRUNCATED, f"{words} words, {why}")
+        reason = "recorded as invalid: most likely a text cut off at its limit"
+        return RowOutcome(TRUNCATED, f"{words} words, {reason}")
     return RowOutcome(
         UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason"
     )
 
 
-def _failed(kind: str, message: str) -> RowOutcome:
+def _failed_outcome(kind: str, message: str) -> RowOutcome:
     return RowOutcome(FAILED, message, Failure(kind, "provider", message))

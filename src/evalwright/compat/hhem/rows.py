@@ -46,7 +46,7 @@ def name_rows(group: Group, dataset: DataSet, odd: float | None) -> Names:
     """
     n = len(group.rows)
     articles = group.articles
-    how = "by article_id, from the summaries"
+    pairing = "by article_id, from the summaries"
     if (
         articles is None
         and dataset.articles is not None
@@ -54,22 +54,22 @@ def name_rows(group: Group, dataset: DataSet, odd: float | None) -> Names:
         and odd is None
     ):
         articles = list(dataset.articles)
-        how = "by article_id: the rows are as many as the articles of the CSV"
+        pairing = "by article_id: the rows are as many as the articles of the CSV"
     if articles is None:
         suffix = f" in the order of {group.name}" if odd is not None else ""
-        how = (
+        pairing = (
             f"by the row's place in the file among {n}, because there are no summaries"
             " with the article"
         )
         if odd is not None:
-            how = (
+            pairing = (
                 "with no other run: its rows seem to be in another order (their scores"
                 f" correlate {odd:.2f} with those of the other runs)"
             )
         return Names(
             tuple(f"{position} of {n}{suffix}" for position in range(1, n + 1)),
             ("",) * n,
-            how,
+            pairing,
             None,
         )
     seen: Counter[str] = Counter()
@@ -79,7 +79,10 @@ def name_rows(group: Group, dataset: DataSet, odd: float | None) -> Names:
         ids.append(article if seen[article] == 1 else f"{article}#{seen[article]}")
     has_repeats = len(seen) < n
     return Names(
-        tuple(ids), tuple(articles) if has_repeats else ("",) * n, how, tuple(articles)
+        tuple(ids),
+        tuple(articles) if has_repeats else ("",) * n,
+        pairing,
+        tuple(articles),
     )
 
 

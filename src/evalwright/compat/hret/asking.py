@@ -62,7 +62,9 @@ class RowGenerate(Generate):
     """
 
     row: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    found: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    reply_fields: dict[str, Any] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     mutated: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     key: str = ""
 
@@ -144,7 +146,7 @@ class PluginModel(LocalModel):
                 request = requests[place]
                 response = self._response(request, row, sample)
                 if number in changed and isinstance(request, RowGenerate):
-                    request.mutated.update({**request.found, ID: place})
+                    request.mutated.update({**request.reply_fields, ID: place})
                 yield place, response
 
     def _settings(self, request: Request) -> dict[str, Any]:
@@ -183,9 +185,9 @@ class PluginModel(LocalModel):
                 for key, field_value in sample.items()
                 if key not in row or not _same(row[key], field_value)
             }
-            request.found.update(new)
+            request.reply_fields.update(new)
             if isinstance(text, str):
-                request.found.pop("prediction", None)
+                request.reply_fields.pop("prediction", None)
         return _response(
             text,
             sample,
@@ -233,8 +235,8 @@ def _response(text: Any, sample: Given, score: float | None) -> Response:
         log_likelihood=_number(logits.get("sum_log_prob")),
         values=options if score is None else (score,),
         tokens=tuple(
-            TokenLogProb(said, float(value))
-            for said, value in zip(texts, tokens, strict=False)
+            TokenLogProb(token_text, float(value))
+            for token_text, value in zip(texts, tokens, strict=False)
         ),
     )
 
@@ -385,9 +387,10 @@ class SampleDoor(Ask):
             if not isinstance(with_row, RowGenerate):
                 self.found = {}
                 return response
-            self.found = with_row.found
+            self.found = with_row.reply_fields
             self.null_logits |= (
-                "logits" in with_row.found and with_row.found["logits"] is None
+                "logits" in with_row.reply_fields
+                and with_row.reply_fields["logits"] is None
             )
             if (
                 with_row.mutated
@@ -467,7 +470,7 @@ class SampleDoor(Ask):
         if (
             own_turns
             and isinstance(row_input, list)
-            and all(isinstance(one, Mapping) for one in row_input)
+            and all(isinstance(turn, Mapping) for turn in row_input)
         ):
             known_turns = [
                 turn

@@ -259,7 +259,8 @@ def _notes(records: Sequence[SampleRecord], metrics: Given, part: Given) -> list
             and not failed
         ):
             notes.append(
-                f"'{name}' is {recorded:g} in the file, and {value_by_label[name]} over its samples."
+                f"'{name}' is {recorded:g} in the file, and {value_by_label[name]} over"
+                " its samples."
             )
     return notes
 

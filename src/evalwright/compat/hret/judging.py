@@ -261,9 +261,12 @@ class Judging(Method):
 _SCALE = (1, 5)
 _BY_RUBRIC = "How well does the answer meet the rubric that follows?"
 _BY_ITSELF = "How well does the answer do what was asked?"
-_BY_CRITERIA = """\
-How good is the answer? Four things count alike: completeness (it does all that was asked), logic (its reasoning is clear and consistent),
-fluency (its language is natural), and culture (it keeps to the language and the customs of the people who asked, here Koreans)."""
+_BY_CRITERIA = (
+    "How good is the answer? Four things count alike: completeness (it does all that was"
+    " asked), logic (its reasoning is clear and consistent),\nfluency (its language is"
+    " natural), and culture (it keeps to the language and the customs of the people who"
+    " asked, here Koreans)."
+)
 
 
 def judging_of(

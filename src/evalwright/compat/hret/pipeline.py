@@ -436,7 +436,7 @@ class AskedModel:
             text = input_of(row)
             draw = self._draws[text] = self._draws.get(text, self._first - 1) + 1
             requests.append(sampling.request(text, draw))
-        responses = self._asked(TARGET, requests)
+        responses = self._ask_all(TARGET, requests)
         self.responses += responses
         return [
             replied(row, response)
@@ -448,13 +448,13 @@ class AskedModel:
         requests = [
             Reward(input_of(row), str(row.get("prediction") or "")) for row in inputs
         ]
-        responses = self._asked(REWARD, requests)
+        responses = self._ask_all(REWARD, requests)
         return [
             {**row, "reward": reply.values[0]}
             for row, reply in zip(inputs, responses, strict=True)
         ]
 
-    def _asked(self, role: str, requests: Sequence[Request]) -> list[Response]:
+    def _ask_all(self, role: str, requests: Sequence[Request]) -> list[Response]:
         async def every() -> list[Response]:
             return await asyncio.gather(
                 *(self._ask(role, request) for request in requests)

@@ -21,7 +21,7 @@ from evalwright import bounded
 from evalwright.compat.hret.settings import Given
 from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError
 from evalwright.core.samples import Score
-from evalwright.scorers.text.mathematics import library_says
+from evalwright.scorers.text.formulas import compare_with_math_verify
 
 PENALTY = "language_penalizer"
 JUDGE_SCORE = "judge_score"
@@ -210,7 +210,7 @@ def scored(
 class Matching(Method):
     """`string_match`, and with `whole` off `partial_match`. The names of the options are HRET's."""
 
-    whole: bool
+    compares_whole: bool
     _: KW_ONLY
     ignore_case: bool = True
     ignore_punctuation: bool = False
@@ -243,7 +243,7 @@ class Matching(Method):
     def parse(self, raw: Any) -> str:
         text = "" if raw is None else str(raw)
         text = final_answer(text) if self.extract_final_answer else text
-        if self.whole:
+        if self.compares_whole:
             lines = [
                 line.strip()
                 for line in _MARKUP.sub("", text).splitlines()
@@ -258,12 +258,14 @@ class Matching(Method):
 
         A row without a reference has an empty one in `partial_match`, which every text contains.
         """
-        if self.whole and "reference" not in row:
+        if self.compares_whole and "reference" not in row:
             raise NoKey("KeyError: 'reference'")
         prediction = self.parse(row.get("prediction", ""))
         reference = self.parse(row.get("reference", ""))
         options = row.get("options")
-        right = prediction == reference if self.whole else reference in prediction
+        right = (
+            prediction == reference if self.compares_whole else reference in prediction
+        )
         if self.mcqa and isinstance(options, list) and options:
             right = right and reference in [
                 self.normalised(option) for option in options
@@ -368,9 +370,21 @@ def verified(prediction: str, reference: str, latex: bool, expression: bool) -> 
     seconds = _MATH_SECONDS / (4 if max(len(prediction), len(reference)) > _LONG else 1)
     try:
         # It takes time to load.
-        bounded.call(library_says, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS)
+        bounded.call(
+            compare_with_math_verify,
+            "$1$",
+            "$1$",
+            True,
+            True,
+            seconds=10 * _MATH_SECONDS,
+        )
         verdict: Read = bounded.call(
-            library_says, prediction, reference, latex, expression, seconds=seconds
+            compare_with_math_verify,
+            prediction,
+            reference,
+            latex,
+            expression,
+            seconds=seconds,
         )
         return verdict
     except bounded.LimitExceeded:

@@ -221,7 +221,7 @@ class _Draws:
     prompt: str
     number: int
 
-    async def one(
+    async def draw_one(
         self, prompt: str, number: int, **settings: Any
     ) -> tuple[Response, str, str]:
         """One reply, its reasoning and its answer as the parser reads them; the whole text where
@@ -245,12 +245,13 @@ class _Draws:
             return response, "", response.text
         return response, str(thought or ""), str(answer)
 
-    async def several(
+    async def draw_several(
         self, prompt: str, n: int, **settings: Any
     ) -> list[tuple[Response, str, str]]:
         """n replies."""
         pending = (
-            self.one(prompt, self.number * n + place, **settings) for place in range(n)
+            self.draw_one(prompt, self.number * n + place, **settings)
+            for place in range(n)
         )
         return list(await asyncio.gather(*pending))
 
@@ -274,7 +275,9 @@ class _Draws:
 async def _alone(draws: _Draws) -> Answer:
     """One reply."""
     settings = draws.log_probabilities() if draws.gives_logits else {}
-    response, thought, answer = await draws.one(draws.prompt, draws.number, **settings)
+    response, thought, answer = await draws.draw_one(
+        draws.prompt, draws.number, **settings
+    )
     row = logits_of(response) if draws.gives_logits else {}
     strategy = {ROW: row} if row else {}
     return Answer(
@@ -298,15 +301,15 @@ async def _voted(
     votes go to the first.
     """
     prompt = draws.prompt + (prompt_cot or PROMPT_COT)
-    found = await draws.several(prompt, n_paths)
+    drawn = await draws.draw_several(prompt, n_paths)
     candidates = [
         final_answer(answer) if use_default_parser else answer.strip()
-        for _, _, answer in found
+        for _, _, answer in drawn
     ]
     final = aggregator_fn(candidates) if aggregator_fn else most_common(candidates)
     chosen = candidates.index(final) if final in candidates else None
     return _formed(
-        "self_consistency", final, prompt, [reply[0] for reply in found], chosen
+        "self_consistency", final, prompt, [reply[0] for reply in drawn], chosen
     )
 
 
@@ -327,7 +330,7 @@ async def _best(draws: _Draws, *, n: int = 5) -> Answer:
     # HRET does not ask for log-probabilities here: its own back ends give them, and a class of a
     # user as it likes.
     settings = {} if rewards or alike or draws.of.plugin else draws.log_probabilities()
-    drawn = await draws.several(draws.prompt, n, **settings)
+    drawn = await draws.draw_several(draws.prompt, n, **settings)
     worths = [0.0] * len(drawn)
     if rewards:
         pending = (
@@ -410,7 +413,7 @@ async def _beams(
         grown = []
         for beam in going:
             pending.append(
-                draws.one(
+                draws.draw_one(
                     draws.prompt + beam.text, first + numbers[beam.text], **settings
                 )
             )
@@ -595,6 +598,10 @@ def _native(name: str, model: Native, trigger: str = "", **options: Any) -> Stra
     return _Native(bind(name, setup, options), model, probe)
 
 
+def _read_as_hret(sample: Sample, answer: Answer) -> str:
+    return str(extract_final_answer(answer.text)).strip()
+
+
 def _corrected(
     method: str, settings: Given, model: Native, roles: Collection[str], *, plugin: bool
 ) -> Strategy:
@@ -613,11 +620,10 @@ def _corrected(
         if settings["n_paths"] == 1:
             return _native("single-draw", model, trigger)
         options: dict[str, Any] = {"n": settings["n_paths"]}
-        if (
-            settings["aggregator_fn"] is not None
-        ):  # HRET's aggregators get what it reads
-            read = lambda sample, answer: str(extract_final_answer(answer.text)).strip()  # noqa: E731
-            options |= {"aggregator": settings["aggregator_fn"], "parser": read}
+        if settings["aggregator_fn"] is not None:
+            # HRET's aggregators get what HRET reads in an answer.
+            options["aggregator"] = settings["aggregator_fn"]
+            options["parser"] = _read_as_hret
         if not settings["use_default_parser"]:
             options["parser"] = lambda sample, answer: answer.text.strip()
         return _native("self-consistency", model, trigger, **options)

@@ -125,7 +125,7 @@ class Classes(dict[str, type[Any]]):
 
         return register_class
 
-    def own(self, name: str) -> Callable[[type[Any]], type[Any]]:
+    def register_own(self, name: str) -> Callable[[type[Any]], type[Any]]:
         """As `register`, for a class of this package, which keeps its name."""
 
         def register_class(cls: type[Any]) -> type[Any]:
@@ -134,7 +134,7 @@ class Classes(dict[str, type[Any]]):
 
         return register_class
 
-    def made(self, name: str, **arguments: Any) -> Any:
+    def make(self, name: str, **arguments: Any) -> Any:
         """An instance of the class of that name.
 
         Raises ValueError for an unknown one: published in HRET's words.

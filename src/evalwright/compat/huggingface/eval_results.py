@@ -45,8 +45,7 @@ def export_eval_results(
     task: str = "",
     metric: str = "",
 ) -> Path:
-    """Write `.eval_results/<name>.yaml` with one result into a model's repository, and return the
-    file.
+    """Write `.eval_results/<name>.yaml` with one result into a model's repository.
 
     Args:
         repository: the model's repository.
@@ -57,6 +56,9 @@ def export_eval_results(
         source: url, name and user of a place where the result can be looked up.
         notes: text before our own notes.
         task, metric: which number; default: the only task and its main metric.
+
+    Returns:
+        The file.
 
     Raises:
         RunError: the run has several tasks, or no value.

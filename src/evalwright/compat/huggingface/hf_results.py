@@ -1,10 +1,9 @@
-"""Exports a run as the structured results of leaderboard spaces on the Hub: a JSON file for each
-model.
+"""Exports a run as the structured results of leaderboard spaces on the Hub.
 
-The format is that of the hallucination leaderboard's files: `config`, `results`,
-`model_annotations`, `category_results` and `text_complexity_results`; rates in percent, numbers to
-three decimals. Unknown values are null: a model's precision, its revision, the numbers of a
-category without samples. Intervals and counts are under `evalwright`.
+There is a JSON file for each model, in the format of the hallucination leaderboard's files:
+`config`, `results`, `model_annotations`, `category_results` and `text_complexity_results`; rates in
+percent, numbers to three decimals. Unknown values are null: a model's precision, its revision, the
+numbers of a category without samples. Intervals and counts are under `evalwright`.
 """
 
 from __future__ import annotations
@@ -95,8 +94,10 @@ def export_hf_results(
             for slice_name, metrics in task_result.slices.get(category, {}).items()
         },
         "text_complexity_results": {
-            theirs: _rates(texts[ours], OF_A_PART) if ours in texts else None
-            for ours, theirs in COMPLEXITY.items()
+            hub_name_of_type: _rates(texts[text_type], OF_A_PART)
+            if text_type in texts
+            else None
+            for text_type, hub_name_of_type in COMPLEXITY.items()
         },
         "evalwright": {
             "version": __version__,
@@ -106,7 +107,7 @@ def export_hf_results(
             "started": run.data["started"],
             "rates": "percent",
             "metrics": {
-                _their_name(metric.label): _doubt(
+                _their_name(metric.label): _with_uncertainty(
                     metric,
                     as_published=run.is_as_published(task_result.name, metric.label),
                 )
@@ -209,9 +210,7 @@ def _annotated(annotations: Annotations, run: Run) -> dict[str, Any]:
 
 
 def _model_fact(run: Run, key: str, form: str) -> str | None:
-    """A fact about the model, if it has the right form: a branch is not a hash, "auto" not a
-    precision.
-    """
+    """A fact about the model; None if its form is wrong, such as a branch instead of a hash."""
     fact = str(run.data["model"].get(key, ""))
     return fact if re.fullmatch(form, fact) else None
 
@@ -220,7 +219,7 @@ def _rates(
     metrics: Sequence[MetricResult], names: Sequence[str] = OF_ALL
 ) -> dict[str, float | None]:
     numbers = {
-        _their_name(metric.label): _scaled(metric, metric.estimate.value)
+        _their_name(metric.label): _scale(metric, metric.estimate.value)
         for metric in metrics
     }
     return (
@@ -230,10 +229,10 @@ def _rates(
     )
 
 
-def _doubt(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:
+def _with_uncertainty(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:
     estimate = metric.estimate
     if as_published:
-        value = _scaled(metric, estimate.value)
+        value = _scale(metric, estimate.value)
         return {
             "value": value,
             "interval": [None, None],
@@ -242,7 +241,7 @@ def _doubt(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:
             "source": AS_PUBLISHED,
         }
     value, *interval = (
-        _scaled(metric, number)
+        _scale(metric, number)
         for number in (estimate.value, estimate.low, estimate.high)
     )
     counts = {
@@ -256,7 +255,7 @@ def _their_name(label: str) -> str:
     return NAMES.get(plain, plain.replace("-", "_"))
 
 
-def _scaled(metric: MetricResult, value: float) -> float | None:
+def _scale(metric: MetricResult, value: float) -> float | None:
     if not math.isfinite(value):
         return None
     return round(100 * value if metric.kind in BOUNDED else value, 3)

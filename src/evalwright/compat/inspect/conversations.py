@@ -29,7 +29,7 @@ _ROLES: Mapping[Any, Literal["system", "user", "assistant"]] = {
 }
 
 
-def content_of(message: Any) -> tuple[tuple[Part, ...], str, bool]:
+def read_content(message: Any) -> tuple[tuple[Part, ...], str, bool]:
     """A message's (parts, reasoning, whether something was replaced by text)."""
     content = mapping(message).get("content")
     parts: list[Part] = []
@@ -54,22 +54,20 @@ def content_of(message: Any) -> tuple[tuple[Part, ...], str, bool]:
     return tuple(parts), "\n\n".join(filter(None, thoughts)), changed
 
 
-def text_of(message: Any) -> str:
-    """A message's text without reasoning; images by hash, so that other images are another
-    question.
-    """
+def message_text(message: Any) -> str:
+    """A message's text without reasoning; images by hash, so that they tell questions apart."""
     return "".join(
         part if isinstance(part, str) else image_name(part)
-        for part in content_of(message)[0]
+        for part in read_content(message)[0]
     )
 
 
-def prompt_of(messages: Sequence[Any]) -> tuple[Prompt, bool]:
+def read_prompt(messages: Sequence[Any]) -> tuple[Prompt, bool]:
     """Convert messages to a prompt, and say whether they hold more than ours can."""
     turns = []
     lossy = False
     for message in map(mapping, messages):
-        parts, _, changed = content_of(message)
+        parts, _, changed = read_content(message)
         role = _ROLES.get(str(message.get("role")), "user")
         if message.get("role") == "tool":
             parts = (
@@ -96,7 +94,7 @@ def prompt_of(messages: Sequence[Any]) -> tuple[Prompt, bool]:
     return tuple(turns), lossy
 
 
-def slim(content: Any) -> Any:
+def shrink_messages(content: Any) -> Any:
     """Shrink messages for storage: images by hash, other bytes by type, internal keys dropped."""
     if isinstance(content, str):
         return (
@@ -112,14 +110,20 @@ def slim(content: Any) -> Any:
             if "function" in content
             else ("id", "internal", "signature")
         )
-        return {key: slim(child) for key, child in content.items() if key not in unused}
-    return [slim(child) for child in content] if isinstance(content, list) else content
+        return {
+            key: shrink_messages(child)
+            for key, child in content.items()
+            if key not in unused
+        }
+    return (
+        [shrink_messages(child) for child in content]
+        if isinstance(content, list)
+        else content
+    )
 
 
-def messages_from(prompt: Prompt) -> list[dict[str, Any]]:
-    """Convert our prompt to inspect_ai's messages; images, whose bytes no record holds, by name and
-    hash.
-    """
+def write_messages(prompt: Prompt) -> list[dict[str, Any]]:
+    """Convert our prompt to inspect_ai's messages; images become their name and hash."""
     turns = (Message("user", prompt),) if isinstance(prompt, str) else prompt
 
     def content(turn: Message) -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.compat.inspect.conversations import STOPS, messages_from
+from evalwright.compat.inspect.conversations import STOPS, write_messages
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
 from evalwright.compat.recording import file_name, mapping, replacing, writing
@@ -238,22 +238,22 @@ class _Export:
         """Our metrics, one entry for each scorer and reducer."""
         entries: dict[tuple[Any, ...], dict[str, Any]] = {}
         for metric in self.task["metrics"]:
-            theirs = self.known.get(metric["label"], {})
-            name = theirs.get("name", metric["scorer"])
-            scorer = theirs.get("scorer", metric["scorer"])
+            logged = self.known.get(metric["label"], {})
+            name = logged.get("name", metric["scorer"])
+            scorer = logged.get("scorer", metric["scorer"])
             score_entry = entries.setdefault(
-                (scorer, name, theirs.get("reducer")),
+                (scorer, name, logged.get("reducer")),
                 {
                     "name": name,
                     "scorer": scorer,
-                    "reducer": theirs.get("reducer"),
+                    "reducer": logged.get("reducer"),
                     "scored_samples": metric["n"],
                     "unscored_samples": metric["n_missing"],
                     "params": {},
                     "metrics": {},
                 },
             )
-            key = theirs.get("metric", metric["label"])
+            key = logged.get("metric", metric["label"])
             numbers = score_entry["metrics"]
             if metric["value"] is not None:
                 as_published = self.run.is_as_published(
@@ -269,7 +269,7 @@ class _Export:
                 }
                 error = (
                     None
-                    if as_published and not theirs
+                    if as_published and not logged
                     else metric.get("standard_error")
                 )
                 if error is not None:
@@ -288,7 +288,7 @@ class _Export:
         self.pictures = self.pictures or any(
             turn.images for turn in prompt if not isinstance(turn, str)
         )
-        messages = extras.get("messages") or messages_from(prompt or sample.input)
+        messages = extras.get("messages") or write_messages(prompt or sample.input)
         ours: dict[str, Any] = {
             "passages": [
                 {"id": passage.id, "text": passage.text} for passage in sample.passages
@@ -354,7 +354,7 @@ class _Export:
             "target": target,
             "messages": messages,
             "output": output,
-            "scores": _scores_of(record, extras, self.reduced),
+            "scores": _sample_scores(record, extras, self.reduced),
             "metadata": metadata,
             "store": {},
             "events": [],
@@ -373,7 +373,7 @@ class _Export:
         }
 
 
-def _scores_of(
+def _sample_scores(
     record: SampleRecord, extras: Mapping[str, Any], without: Collection[str]
 ) -> dict[str, Any]:
     values = mapping(extras.get("values"))
@@ -396,11 +396,11 @@ def _scores_of(
             "explanation": score.explanation or None,
             **extra,
         }
-    lost = {
+    failures = {
         name: (failure.kind, failure.message)
         for name, failure in record.score_failures.items()
     }
-    for name, (reason, message) in lost.items():
+    for name, (reason, message) in failures.items():
         if not any(name.startswith(f"{parent}.") for parent in values):
             recorded = mapping(score_extras.get(name))
             scores[name] = {

@@ -206,7 +206,7 @@ def find_logs(path: Path) -> tuple[list[Log], list[str]]:
     if not path.is_dir():
         return [read_log(path)], []
     logs: list[Log] = []
-    left = []
+    left_out = []
     for file in sorted(
         child
         for child in path.rglob("*")
@@ -217,19 +217,19 @@ def find_logs(path: Path) -> tuple[list[Log], list[str]]:
         except RunError as error:
             if file.suffix == ".eval":
                 raise
-            left.append(f"{file.name} ({printable(str(error))})")
+            left_out.append(f"{file.name} ({printable(str(error))})")
     last: dict[str, Log] = {}
     for log in sorted(logs, key=lambda log: str(log.spec.get("created", ""))):
         task_id = str(log.spec.get("task_id") or log.path)
         if task_id in last:
-            left.append(
+            left_out.append(
                 f"{last[task_id].path.name}, a try of the task that {log.path.name}"
                 " repeats."
             )
         last[task_id] = log
     if not last:
         raise RunError(f"'{path}' has no logs of inspect_ai. {ADVICE}")
-    return list(last.values()), left
+    return list(last.values()), left_out
 
 
 class _Archive:
@@ -257,24 +257,26 @@ class _Archive:
     def read(self, name: str) -> Any:
         """Parse a member's JSON. Raises RunError."""
         info = self._zip.NameToInfo[name]
-        most = min(MAX_PART_BYTES, self._left)
+        max_bytes = min(MAX_PART_BYTES, self._left)
         try:
-            with _opened(self._zip, info, str(self.path)) as file:
-                content = file.read(most + 1)
+            with _open_member(self._zip, info, str(self.path)) as file:
+                content = file.read(max_bytes + 1)
         except _UNREADABLE as error:
             raise RunError(
                 f"{self.where(name)} cannot be unpacked: {error}."
             ) from error
         self._left -= len(content)
-        if len(content) > most:
+        if len(content) > max_bytes:
             raise RunError(
-                f"{self.where(name)} unpacks to more than the {most >> 20:,} MB"
+                f"{self.where(name)} unpacks to more than the {max_bytes >> 20:,} MB"
                 " allowed."
             )
         return parse_json(content, self.where(name))
 
 
-def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[bytes]:
+def _open_member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str
+) -> IO[bytes]:
     """Open a member for reading. Python's own zipfile supports zstandard from 3.14 on."""
     if info.compress_type != _ZSTANDARD or hasattr(zipfile, "ZIP_ZSTANDARD"):
         return archive.open(info)
@@ -304,16 +306,16 @@ def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[b
 
 def _with_attachments(sample: LoggedSample, where: str) -> LoggedSample:
     """Resolve attachments: long texts and images that the log stores separately."""
-    left = MAX_PART_BYTES
+    remaining_bytes = MAX_PART_BYTES
 
     def put(value: Any) -> Any:
-        nonlocal left
+        nonlocal remaining_bytes
         if isinstance(value, str):
             if not value.startswith(_ATTACHED):
                 return value
             attachment = sample.attachments.get(value[len(_ATTACHED) :], value)
-            left -= len(attachment)
-            if left < 0:
+            remaining_bytes -= len(attachment)
+            if remaining_bytes < 0:
                 raise RunError(
                     f"{where}: its attachments are more than the {MAX_PART_BYTES >> 20:,} MB"
                     " allowed."

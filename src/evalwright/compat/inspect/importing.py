@@ -1,6 +1,4 @@
-"""Imports logs of inspect_ai: a run for each log, epochs as draws, metrics computed again and
-checked.
-"""
+"""Imports logs of inspect_ai as runs, with epochs as draws and metrics computed again."""
 
 from __future__ import annotations
 
@@ -13,13 +11,13 @@ from typing import Any, get_args
 
 from evalwright.compat.inspect.conversations import (
     STOPS,
-    content_of,
-    prompt_of,
-    slim,
-    text_of,
+    message_text,
+    read_content,
+    read_prompt,
+    shrink_messages,
 )
 from evalwright.compat.inspect.files import Log, LoggedSample, find_logs
-from evalwright.compat.inspect.scores import OURS, Worths, scores_of
+from evalwright.compat.inspect.scores import OURS, ScoreReader, scores_by_scorer
 from evalwright.compat.recording import (
     count_of,
     digest_of,
@@ -72,9 +70,9 @@ _PARTIES: tuple[tuple[str, Party], ...] = (
 
 def imports(path: Path, runs_folder: Path, name: str = "") -> ImportSummary:
     """Import every log at `path`, for the command line."""
-    runs, left = import_inspect(path, runs_folder, name)
+    runs, left_out = import_inspect(path, runs_folder, name)
     return summarise_import(
-        runs, _describe_run, ("format", "file", "status", "notes"), left
+        runs, _describe_run, ("format", "file", "status", "notes"), left_out
     )
 
 
@@ -95,9 +93,9 @@ def import_inspect(
 
     Raises RunError.
     """
-    logs, left = find_logs(path)
+    logs, left_out = find_logs(path)
     destination = ImportDestination(runs_folder, name, alone=len(logs) == 1)
-    return tuple(_Import(log).run(destination) for log in logs), left
+    return tuple(_Import(log).run(destination) for log in logs), left_out
 
 
 _NOTED_FACTS = {
@@ -123,7 +121,7 @@ class _Import:
         self.epochs = 1
         self.columns: dict[str, tuple[float, float]] = {}
         self.slices: list[str] = []
-        self.worths = Worths()
+        self.worths = ScoreReader()
         self.reduced: dict[tuple[str, str], dict[str, float]] = {}
         self.seen = dict.fromkeys(_NOTED_FACTS, 0)
         self._scan()
@@ -188,8 +186,8 @@ class _Import:
         if our_specs := self._own_metrics():
             return our_specs, {}, []
         specs = []
-        theirs = {}
-        left = []
+        logged_metrics = {}
+        not_recomputed = []
         reducers = {str(score.get("reducer") or "mean") for score in self.published}
         published_metrics = (
             (score, key)
@@ -228,20 +226,20 @@ class _Import:
                 and (reducer == "mean" or self._reduce(column, reducer))
             ):
                 low, high = self.columns[column]
-                inside = low >= 0 and high <= 1 and metric.endswith("accuracy")
+                is_share = low >= 0 and high <= 1 and metric.endswith("accuracy")
                 scorer_column = column if reducer == "mean" else f"{column}[{reducer}]"
                 specs.append(
-                    MetricSpec(label, "accuracy" if inside else "mean", scorer_column)
+                    MetricSpec(label, "accuracy" if is_share else "mean", scorer_column)
                 )
             else:
-                left += (
+                not_recomputed += (
                     []
                     if metric.rpartition("/")[2] in _OWN_INTERVALS
                     else [f"{label} {value}"]
                 )
                 continue
             reduced = {"reducer": score.get("reducer"), "metric": key, "value": value}
-            theirs[label] = {"name": name, "scorer": scorer, **reduced}
+            logged_metrics[label] = {"name": name, "scorer": scorer, **reduced}
         for column, (low, high) in self.columns.items() if not specs else ():
             kind = "accuracy" if low >= 0 and high <= 1 else "mean"
             specs.append(
@@ -249,7 +247,7 @@ class _Import:
                     kind if len(self.columns) == 1 else f"{column}.{kind}", kind, column
                 )
             )
-        return specs, theirs, left
+        return specs, logged_metrics, not_recomputed
 
     def _own_metrics(self) -> list[MetricSpec]:
         """The metrics of an exported run of ours."""
@@ -386,21 +384,24 @@ class _Import:
         chosen = mapping(choices[0]) if isinstance(choices, list) and choices else {}
         if messages and mapping(messages[-1]).get("role") == "assistant" and chosen:
             messages.pop()
-        prompt, lossy = prompt_of(
+        prompt, lossy = read_prompt(
             messages or (row.input if isinstance(row.input, list) else [])
         )
         if lossy or mapping(chosen.get("message")).get("tool_calls"):
-            extras |= {"messages": slim(row.messages), "output": slim(row.output)}
+            extras |= {
+                "messages": shrink_messages(row.messages),
+                "output": shrink_messages(row.output),
+            }
         question = row.input
         if isinstance(question, list):
-            extras["input"] = slim(question)
+            extras["input"] = shrink_messages(question)
             question = "\n\n".join(
-                text_of(message)
+                message_text(message)
                 for message in question
                 if mapping(message).get("role") == "user"
             )
         targets = tuple([row.target] if isinstance(row.target, str) else row.target)
-        scores, failures = self.worths.scored(row, extras)
+        scores, failures = self.worths.read_scores(row, extras)
         if row.epoch == 1:
             for (column, reducer), reduced_scores in self.reduced.items():
                 if str(row.id) in reduced_scores:
@@ -457,9 +458,16 @@ class _Import:
             metadata={**metadata, **({KEY: extras} if extras else {})},
             cluster=str(ours.get("cluster") or ""),
         )
-        lost = {} if failure else failures
+        score_failures = {} if failure else failures
         return SampleRecord(
-            self.task, index, row.epoch - 1, sample, answer, scores, failure, lost
+            self.task,
+            index,
+            row.epoch - 1,
+            sample,
+            answer,
+            scores,
+            failure,
+            score_failures,
         )
 
     def _answer(
@@ -469,20 +477,22 @@ class _Import:
         prompt: Any,
         ours: Mapping[str, Any],
     ) -> Answer:
-        parts, reasoning, _ = content_of(chosen.get("message"))
+        parts, reasoning, _ = read_content(chosen.get("message"))
         text = "".join(part for part in parts if isinstance(part, str))
         stop = str(chosen.get("stop_reason") or "")
         reason = str(ours.get("finish_reason") or STOPS.get(stop, stop))
-        used = _usage(
+        usage = _usage(
             row.model_usage.get(self.spec["model"]) or row.output.get("usage")
         )
         latency = number(row.output.get("time")) or 0.0
         model = str(row.output.get("model") or "")
         reason = LENGTH if row.limit and not text else reason
         response = Response(
-            text, reasoning, reason, usage=used, latency=latency, model=model
+            text, reasoning, reason, usage=usage, latency=latency, model=model
         )
-        letters = [mapping(score).get("answer") for score in scores_of(row).values()]
+        letters = [
+            mapping(score).get("answer") for score in scores_by_scorer(row).values()
+        ]
         first = next(
             (
                 letter
@@ -536,9 +546,11 @@ class _Import:
             for column, value in self.worths.odd.items()
         ]
         for metric in task_result.metrics:
-            there = self.theirs.get(metric.label, {}).get("value")
+            logged_value = self.theirs.get(metric.label, {}).get("value")
             recomputed = metric.estimate.value
-            if there is None or abs(there - recomputed) <= 1e-9 * max(1.0, abs(there)):
+            if logged_value is None or abs(logged_value - recomputed) <= 1e-9 * max(
+                1.0, abs(logged_value)
+            ):
                 continue
             why = (
                 "its samples do not give it; it may have been made from other scores,"
@@ -552,7 +564,7 @@ class _Import:
             elif math.isnan(recomputed):
                 why = "nothing was scored, which inspect_ai shows as 0"
             notes.append(
-                f"'{metric.label}' is {there:.6g} in the log and {recomputed:.6g} here:"
+                f"'{metric.label}' is {logged_value:.6g} in the log and {recomputed:.6g} here:"
                 f" {why}."
             )
         if self.left:
@@ -611,10 +623,10 @@ def _usage(usage: Any) -> Usage:
         "reasoning_tokens",
         "input_tokens_cache_read",
     )
-    read, written, thought, cached = (
+    read, output, thought, cached = (
         count_of(mapping(usage).get(name)) for name in names
     )
-    return Usage(read + cached, written, thought, cached)
+    return Usage(read + cached, output, thought, cached)
 
 
 def _between(began: str, ended: str) -> float:

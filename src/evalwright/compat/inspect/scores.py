@@ -24,13 +24,13 @@ WORDS = {
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
-def scores_of(sample: LoggedSample) -> Mapping[str, Any]:
+def scores_by_scorer(sample: LoggedSample) -> Mapping[str, Any]:
     """Scores by scorer; logs of version 1 have one score without a name."""
     return sample.scores or ({"score": sample.score} if sample.score else {})
 
 
 @dataclass(slots=True)
-class Worths:
+class ScoreReader:
     """Reads scores.
 
     A column is a scorer, or a component of one whose values are objects or lists: "scorer.part".
@@ -43,7 +43,7 @@ class Worths:
 
     def values(self, sample: LoggedSample) -> Iterator[tuple[str, Any]]:
         """Yield (column, value) of a sample's scores."""
-        for name, score in scores_of(sample).items():
+        for name, score in scores_by_scorer(sample).items():
             value = mapping(score).get("value")
             if isinstance(value, dict):
                 yield from (
@@ -71,21 +71,23 @@ class Worths:
             self.empty.add(column)
         return float(value) if isinstance(value, bool) else number(value)
 
-    def scored(
+    def read_scores(
         self, sample: LoggedSample, extras: dict[str, Any]
     ) -> tuple[dict[str, Score], dict[str, Failure]]:
         """Scores and failures by column; what a score cannot hold is added to `extras`."""
         scores: dict[str, Score] = {}
         failures: dict[str, Failure] = {}
-        theirs = {name: mapping(score) for name, score in scores_of(sample).items()}
-        _keep(theirs, extras)
+        logged_scores = {
+            name: mapping(score) for name, score in scores_by_scorer(sample).items()
+        }
+        _collect_extras(logged_scores, extras)
         for column, value in self.values(sample):
-            above = (
+            parent_scores = (
                 parent_score
-                for name, parent_score in theirs.items()
+                for name, parent_score in logged_scores.items()
                 if column.startswith(f"{name}.")
             )
-            score = theirs.get(column) or next(above, {})
+            score = logged_scores.get(column) or next(parent_scores, {})
             metadata = mapping(score.get("metadata"))
             our_fields = mapping(metadata.get(OURS))
             explanation = str(score.get("explanation") or "")
@@ -112,17 +114,19 @@ class Worths:
             reason = printable(
                 str(score.get("reason") or metadata.get("reason") or "no value")
             )
-            who: Any = "judge" if reason.startswith("grader") else "scorer"
+            party: Any = "judge" if reason.startswith("grader") else "scorer"
             failures[column] = Failure(
-                reason, who, explanation or "inspect_ai recorded no value."
+                reason, party, explanation or "inspect_ai recorded no value."
             )
         return scores, failures
 
 
-def _keep(theirs: Mapping[str, Mapping[str, Any]], extras: dict[str, Any]) -> None:
+def _collect_extras(
+    scores: Mapping[str, Mapping[str, Any]], extras: dict[str, Any]
+) -> None:
     values: dict[str, Any] = {}
     score_extras: dict[str, Any] = {}
-    for name, score in theirs.items():
+    for name, score in scores.items():
         value = score.get("value")
         if isinstance(value, (dict, list)) or (
             isinstance(value, str) and value not in WORDS

@@ -1,6 +1,7 @@
-"""What a model class written after lm-evaluation-harness's New Model Guide imports: change
-`lm_eval` to `evalwright.compat.lm_eval` in its imports, run it as `lm/<name>`. Modules have the
-names that they have there:
+"""What model classes written after lm-evaluation-harness's New Model Guide import.
+
+Change `lm_eval` to `evalwright.compat.lm_eval` in a class's imports and run it as `lm/<name>`.
+Modules have the same names as there:
 
     from evalwright.compat.lm_eval.api.model import LM
     from evalwright.compat.lm_eval.models.huggingface import HFLM

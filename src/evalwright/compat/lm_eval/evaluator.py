@@ -169,8 +169,9 @@ def _roots(settings: Settings) -> Iterator[Path]:
 
 
 def _qualified_names(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
-    """Prefix task names with the dialect; a folder that is not a task's name stands for its YAML
-    files.
+    """Prefix task names with the dialect.
+
+    A folder that is not a task's name stands for its YAML files.
     """
     if not all(isinstance(name, str) for name in names):
         raise ConfigurationError(
@@ -180,8 +181,8 @@ def _qualified_names(names: Sequence[str], roots: Sequence[Path]) -> Iterator[st
     for name in dict.fromkeys(names):
         if any(pattern != name and fnmatchcase(name, pattern) for pattern in names):
             continue  # a pattern has it, and it would be there twice
-        alone = len(names) == 1 and Path(name).is_dir()
-        folder = alone and all(task.name != name for task in task_names(roots))
+        only_folder = len(names) == 1 and Path(name).is_dir()
+        folder = only_folder and all(task.name != name for task in task_names(roots))
         yield f"{PREFIX}{name}/*.yaml" if folder else f"{PREFIX}{name}"
 
 
@@ -258,9 +259,7 @@ def _wandb_mode(arguments: dict[str, Any]) -> str | None:
 
 
 def _tracker_environment(settings: Settings) -> dict[str, str]:
-    """The environment variable that sets where Weights & Biases writes, which `TrackedRun` cannot
-    carry.
-    """
+    """The environment variable that sets the mode of Weights & Biases."""
     mode = _wandb_mode(dict(settings.get("wandb_args", {})))
     return {} if mode is None else {"WANDB_MODE": mode}
 
@@ -268,12 +267,12 @@ def _tracker_environment(settings: Settings) -> dict[str, str]:
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables for the duration of a block."""
-    before = {name: os.environ.get(name) for name in variables}
+    previous_values = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, previous in before.items():
+        for name, previous in previous_values.items():
             if previous is None:
                 os.environ.pop(name, None)
             else:
@@ -328,23 +327,21 @@ def run_evaluation(
 def _finished_run(
     evaluation: Evaluation, model: Model | None, progress: ProgressReporter | None
 ) -> Run:
+    from evalwright.evaluation.evaluating import evaluate_settings
     from evalwright.evaluation.objects import Objects
-    from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.evaluation.running import run_blocking
+    from evalwright.evaluation.settings import Settings
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 
     objects = Objects()
     if model is not None:
-        objects.model(model)
+        objects.name_model(model)
+    settings = Settings(evaluation.configuration, models=objects.models)
     callbacks = Callbacks(open_trackers(list(evaluation.track)))
     try:
-        run_options: dict[str, Any] = {
-            "progress": progress,
-            "objects": objects,
-            "callbacks": callbacks,
-        }
         runs: list[Run] = run_blocking(
-            lambda: evaluate_configuration(evaluation.configuration, **run_options)
+            lambda: evaluate_settings(settings, progress=progress, callbacks=callbacks)
         )
     except UnknownName as error:
         names = (name.removeprefix(PREFIX) for name in evaluation.configuration.tasks)
@@ -400,10 +397,9 @@ def _samples(name: str, files: Sequence[Path], config: Mapping[str, Any]) -> lis
 
 
 def _restore_types(line: dict[str, Any], generated: bool) -> dict[str, Any]:
-    """Convert a samples-file line to what `simple_evaluate` has in memory, where numbers are
-    numbers.
+    """Convert a line of a samples file to what `simple_evaluate` has in memory.
 
-    Targets of generation stay text.
+    There numbers are numbers, except that targets of generation stay text.
     """
     line["arguments"] = [
         tuple(arguments.values()) for arguments in line["arguments"].values()
@@ -450,8 +446,7 @@ def simple_evaluate(
     fewshot_random_seed: int | None = SEEDS[3],
     **settings: Any,
 ) -> dict[str, Any]:
-    """Evaluate a model on tasks, as `lm_eval.simple_evaluate` does, and return its dictionary of
-    results.
+    """Evaluate a model on tasks, as `lm_eval.simple_evaluate` does, and return its results.
 
     Settings that cannot be honoured raise an error that says why.
 
@@ -470,13 +465,13 @@ def simple_evaluate(
     manager = options.pop("task_manager", None)
     tracker = options.pop("evaluation_tracker", None)
     if tracker is not None or not (manager is None or isinstance(manager, TaskManager)):
-        name, instead = (
+        name, replacement = (
             ("task_manager", "include_path")
             if tracker is None
             else ("evaluation_tracker", "output_path")
         )
         raise ConfigurationError(
-            f"{name} is an object of lm_eval: give {instead} in its place."
+            f"{name} is an object of lm_eval: give {replacement} in its place."
         )
     for name in ("rewrite_requests_cache", "delete_requests_cache"):
         options.pop(name, None)  # prompts are not cached

@@ -1,5 +1,6 @@
-"""The helpers of `lm_eval.utils` that model classes import: token windows, argument strings,
-reordering, remote tokenizers.
+"""The helpers of `lm_eval.utils` that model classes import.
+
+They cover token windows, argument strings, reordering and remote tokenizers.
 """
 
 from __future__ import annotations
@@ -105,10 +106,10 @@ class Reorderer:
 
     def get_original(self, newarr: Sequence[Any]) -> list[Any]:
         """Results of the sorted elements, in the original order."""
-        return restored(self._order, newarr)
+        return restore_order(self._order, newarr)
 
 
-def restored(order: Sequence[int], responses: Iterable[Any]) -> list[Any]:
+def restore_order(order: Sequence[int], responses: Iterable[Any]) -> list[Any]:
     """Put responses back at the positions given by `order`.
 
     Raises ValueError if their number differs.
@@ -189,7 +190,7 @@ def make_table(
             error = metrics_by_name[name].get(f"{metric}_stderr,{pipeline}")
             arrow = {True: "↑", False: "↓"}.get(better.get(metric), "")
             shots = str(result_dict.get("n-shot", {}).get(name, ""))
-            ends = ("", "") if error is None else ("±", error)
+            error_cells = ("", "") if error is None else ("±", error)
             rows.append(
                 (
                     *first,
@@ -198,7 +199,7 @@ def make_table(
                     metric,
                     arrow,
                     metrics_by_name[name][key],
-                    *ends,
+                    *error_cells,
                 )
             )
             first = ["", ""]
@@ -280,9 +281,7 @@ def call_json(
 
 
 def ssl_context(verify: bool | str) -> ssl.SSLContext:
-    """Create an SSL context that trusts the system's authorities, those of a file, or (False)
-    anything.
-    """
+    """Create an SSL context that trusts the system's authorities, those of a file, or anyone."""
     context = ssl.create_default_context(
         cafile=verify if isinstance(verify, str) else None
     )
@@ -293,8 +292,9 @@ def ssl_context(verify: bool | str) -> ssl.SSLContext:
 
 
 class RemoteTokenizer:
-    """The tokenizer of a server such as vLLM's, through `/tokenizer_info`, `/tokenize` and
-    `/detokenize`.
+    """The tokenizer of a server such as vLLM's.
+
+    It uses the endpoints `/tokenizer_info`, `/tokenize` and `/detokenize`.
     """
 
     def __init__(

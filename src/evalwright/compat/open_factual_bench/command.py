@@ -77,7 +77,7 @@ def _describe_run(run: Run) -> list[str]:
     lines.append(f"  Correct: {', '.join(counts)}")
     for difference in imported["differences"]:
         reference = (
-            f" (reference '{_short(difference['reference'])}')"
+            f" (reference '{_shorten(difference['reference'])}')"
             if difference["reference"]
             else ""
         )
@@ -86,15 +86,15 @@ def _describe_run(run: Run) -> list[str]:
             for key in ("recorded", "published", "corrected")
             if difference[key]
         )
-        why = f": {printable(difference['why'])}" if difference["why"] else ""
+        reason = f": {printable(difference['why'])}" if difference["why"] else ""
         lines.append(
-            f"  Differs: {difference['task_id']} '{_short(difference['response'])}'{reference}:"
-            f" {verdicts}{why}"
+            f"  Differs: {difference['task_id']} '{_shorten(difference['response'])}'{reference}:"
+            f" {verdicts}{reason}"
         )
     return lines
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = printable(" ".join(text.split())[:200])
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 

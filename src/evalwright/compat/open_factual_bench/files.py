@@ -44,7 +44,7 @@ _COUNTS = (
 )
 
 
-def _name(value: Any) -> str:
+def _clean_name(value: Any) -> str:
     return printable(value.strip()) if isinstance(value, str) else ""
 
 
@@ -63,7 +63,7 @@ def _filled(value: Any) -> str:
     return str(value)
 
 
-Name = Annotated[str, BeforeValidator(_name)]
+Name = Annotated[str, BeforeValidator(_clean_name)]
 Filled = Annotated[str, BeforeValidator(_filled)]
 Id = Annotated[str, AfterValidator(printable), BeforeValidator(_filled)]
 
@@ -117,8 +117,9 @@ class RecordedRun:
 
 
 def find_files(path: Path) -> list[Path]:
-    """Find the run files at a path, a file or a folder, sorted by name. Raises RunError if there
-    are none.
+    """Find the run files at a path, a file or a folder, sorted by name.
+
+    Raises RunError if there are none.
     """
     if path.is_file():
         return [path]
@@ -163,7 +164,7 @@ def read_run(path: Path) -> RecordedRun:
     summary = mapping(document.get("summary"))
     rows = enumerate(document["results"], 1)
     run_results = tuple(
-        Result.of(_flat(row), f"{path}, row {position} of `results`")
+        Result.of(_flatten(row), f"{path}, row {position} of `results`")
         for position, row in rows
     )
     if not run_results:
@@ -175,9 +176,9 @@ def read_run(path: Path) -> RecordedRun:
         seen.add(row.id)
     return RecordedRun(
         path,
-        _name(document.get("run_id")) or path.stem,
-        _name(settings.get("model_id")) or "unknown model",
-        _name(settings.get("hardware")),
+        _clean_name(document.get("run_id")) or path.stem,
+        _clean_name(settings.get("model_id")) or "unknown model",
+        _clean_name(settings.get("hardware")),
         {
             key: settings[key]
             for key in _FACTS
@@ -192,7 +193,7 @@ def read_run(path: Path) -> RecordedRun:
     )
 
 
-def _flat(row: Any) -> Any:
+def _flatten(row: Any) -> Any:
     """Merge a row's `metadata` into the row."""
     nested = mapping(row).get("metadata")
     if not isinstance(nested, dict):
@@ -205,17 +206,17 @@ def _flat(row: Any) -> Any:
 
 
 def read_questions(path: Path) -> dict[str, Question]:
-    """Read the questions by id, from the benchmark's Python file (never run), JSON, JSON Lines or
-    CSV.
+    """Read the questions by id, from the benchmark's Python file, JSON, JSON Lines or CSV.
 
-    Raises RunError if there are none, or one lacks an id, a question or a reference answer.
+    The Python file is never run. Raises RunError if there are no questions, or one lacks an id, a
+    question or a reference answer.
     """
     rows = list(_question_rows(path))
     if not rows:
         raise RunError(f"{path} has no question of open-factual-bench.")
     questions: dict[str, Question] = {}
     for where, row in rows:
-        question = Question.of(_flat(row), where)
+        question = Question.of(_flatten(row), where)
         if question.id in questions:
             raise RunError(f"{where}: the task '{question.id}' occurs twice.")
         questions[question.id] = question
@@ -256,7 +257,7 @@ def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             f"{path} cannot be parsed as Python: {printable(str(error))}."
         ) from error
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or _called(node.func) != "Task":
+        if not isinstance(node, ast.Call) or _callee_name(node.func) != "Task":
             continue
         where = f"{path}, line {node.lineno}"
         row: dict[str, Any] = {}
@@ -272,7 +273,7 @@ def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield where, row
 
 
-def _called(node: ast.expr) -> str:
+def _callee_name(node: ast.expr) -> str:
     if isinstance(node, ast.Name):
         return node.id
     return node.attr if isinstance(node, ast.Attribute) else ""

@@ -220,7 +220,7 @@ def _imported(
         "settings": dict(recorded.settings),
         "published": dict(recorded.summary),
         "counts": {
-            column: _count(rows, column)
+            column: _count_correct(rows, column)
             for column in ("recorded", "published", "corrected")
         },
         "differences": differences(list(rows)),
@@ -228,7 +228,7 @@ def _imported(
     }
 
 
-def _count(rows: Sequence[Judged], column: str) -> dict[str, int] | None:
+def _count_correct(rows: Sequence[Judged], column: str) -> dict[str, int] | None:
     verdicts = [
         verdict for row in rows if not row.stress and (verdict := getattr(row, column))
     ]
@@ -249,7 +249,7 @@ def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[
         )
     elif unknown:
         notes.append(f"not among the questions: {_list_ids(unknown)}")
-    recorded_count = _count(rows, "recorded") or {"correct": 0, "graded": 0}
+    recorded_count = _count_correct(rows, "recorded") or {"correct": 0, "graded": 0}
     summary = tuple(recorded.summary.get(key) for key in ("correct", "auto_graded"))
     if None not in summary and summary != tuple(recorded_count.values()):
         rows_say = f"{recorded_count['correct']} of {recorded_count['graded']}"
@@ -257,10 +257,10 @@ def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[
             f"its summary says {summary[0]} of {summary[1]}, but its rows say"
             f" {rows_say}"
         )
-    if far := runaway(recorded):
+    if runaway_ids := runaway(recorded):
         notes.append(
             "took the time of a full-length reply but kept a few tokens, so what was"
-            f" kept may answer a question that the model made up itself: {_list_ids(far)}"
+            f" kept may answer a question that the model made up itself: {_list_ids(runaway_ids)}"
         )
     return notes
 

@@ -1,6 +1,4 @@
-"""Scores each row of a recorded run: as recorded, by the benchmark's arithmetic, and by our
-scorers.
-"""
+"""Scores each row of a recorded run in three ways: as recorded, published and corrected."""
 
 from __future__ import annotations
 
@@ -69,12 +67,12 @@ class Judged:
     @property
     def sample(self) -> Sample:
         """The question as a sample; without the questions, only its id."""
-        return _sample_of(self.result, self.question)
+        return _build_sample(self.result, self.question)
 
     @property
     def answer(self) -> Answer:
         """The part of the response that the benchmark kept."""
-        return _answer_of(self.result)
+        return _build_answer(self.result)
 
     @property
     def group(self) -> str:
@@ -84,7 +82,7 @@ class Judged:
         )
 
 
-def _sample_of(row: Result, question: Question | None) -> Sample:
+def _build_sample(row: Result, question: Question | None) -> Sample:
     """The sample of a row.
 
     A sub-domain replaces its domain, as in the benchmark's own tables.
@@ -95,11 +93,11 @@ def _sample_of(row: Result, question: Question | None) -> Sample:
         row.id,
         question.question,
         (question.reference,),
-        metadata=metadata_of(question),
+        metadata=question_metadata(question),
     )
 
 
-def metadata_of(question: Question) -> dict[str, Any]:
+def question_metadata(question: Question) -> dict[str, Any]:
     """A question's metadata."""
     metadata: dict[str, Any] = {
         "domain": question.sub_domain or question.domain,
@@ -113,7 +111,7 @@ def metadata_of(question: Question) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if value}
 
 
-def _answer_of(row: Result) -> Answer:
+def _build_answer(row: Result) -> Answer:
     response = Response(
         row.response, usage=Usage(output_tokens=row.tokens), latency=row.latency
     )
@@ -123,8 +121,9 @@ def _answer_of(row: Result) -> Answer:
 def judge_rows(
     run: RecordedRun, questions: Mapping[str, Question] | None, scoring: str
 ) -> list[Judged]:
-    """Judge every row of a run. scoring: which verdict becomes the score, "published" or
-    "corrected".
+    """Judge every row of a run.
+
+    scoring: which verdict becomes the score, "published" or "corrected".
     """
     judged = []
     for row in run.results:
@@ -156,7 +155,7 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
     if not is_graded(question.reference):
         why = "its reference is not a short answer"
         return Judged(row, question, False, recorded, published, "", None, why)
-    ours = _scored(bind(SHORT_ANSWER), row, question)
+    ours = _apply_scorer(bind(SHORT_ANSWER), row, question)
     score = ours
     if scoring == "published":
         score = Score(float(bool(right)), published, "by its own arithmetic")
@@ -168,7 +167,7 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
 def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judged:
     published = published_label(row.response)
     ours = (
-        _scored(bind(STRESS, {"judge": "never"}), row, question)
+        _apply_scorer(bind(STRESS, {"judge": "never"}), row, question)
         if question is not None
         else None
     )
@@ -190,9 +189,9 @@ def _failure(message: str) -> Failure:
     return Failure("not scored", "scorer", message)
 
 
-def _scored(scorer: Scorer, row: Result, question: Question) -> Score:
+def _apply_scorer(scorer: Scorer, row: Result, question: Question) -> Score:
     """Score a row by rules alone, without a model."""
-    arguments = _sample_of(row, question), _answer_of(row)
+    arguments = _build_sample(row, question), _build_answer(row)
     outcome: Any = (
         scorer.function(*arguments, _no_model)
         if scorer.asks
@@ -232,12 +231,12 @@ def differences(rows: list[Judged]) -> list[dict[str, str]]:
             reference = (
                 row.question.reference if row.question and not row.stress else ""
             )
-            about = {
+            row_facts = {
                 "task_id": row.result.id,
                 "response": row.result.response,
                 "reference": reference,
             }
-            differing.append({**about, **words, "why": row.why})
+            differing.append({**row_facts, **words, "why": row.why})
     return differing
 
 

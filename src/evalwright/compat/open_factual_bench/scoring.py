@@ -72,9 +72,11 @@ def published_correct(answer: str, reference: str) -> bool | None:
     """
     if not is_graded(reference):
         return None
-    folded_answer = _folded(answer)
-    folded_reference = _folded(reference)
-    return folded_reference in folded_answer or _close(folded_answer, folded_reference)
+    folded_answer = _fold(answer)
+    folded_reference = _fold(reference)
+    return folded_reference in folded_answer or _equal_numbers(
+        folded_answer, folded_reference
+    )
 
 
 def published_label(answer: str) -> str:
@@ -93,7 +95,7 @@ def published_label(answer: str) -> str:
     )
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     folded = " ".join(unicodedata.normalize("NFKD", text).lower().split())
     folded = folded.replace("`", "").rstrip(".,;:!?")
     article = _ARTICLE.match(folded)
@@ -103,7 +105,7 @@ def _folded(text: str) -> str:
     )
 
 
-def _close(answer: str, reference: str) -> bool:
+def _equal_numbers(answer: str, reference: str) -> bool:
     try:
         return (
             abs(float(answer.replace(",", "")) - float(reference.replace(",", "")))

@@ -1,5 +1,4 @@
-"""Writes the benchmark's questions as task files, so that new runs can be compared with imported
-ones.
+"""Writes the benchmark's questions as task files, to compare new runs with imported ones.
 
 Tasks, ids, questions and references have the same names as in imported runs, so samples are paired;
 the prompt is ours.
@@ -12,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evalwright.compat.open_factual_bench.files import Question
-from evalwright.compat.open_factual_bench.rows import STRESS_TYPE, metadata_of
+from evalwright.compat.open_factual_bench.rows import STRESS_TYPE, question_metadata
 from evalwright.compat.open_factual_bench.scoring import is_graded
 from evalwright.tasks.files import write_file
 
@@ -81,7 +80,7 @@ def write_tasks(
             "Questions with a false premise; the right answer says so.",
         ),
     )
-    for name, (rows, scorer, metric, about) in zip(names, kinds, strict=True):
+    for name, (rows, scorer, metric, description) in zip(names, kinds, strict=True):
         if not rows:
             continue
         keys = [key for key in _KEYS if key != "premise" or scorer == "stress"]
@@ -100,11 +99,11 @@ def write_tasks(
                 "id": question.id,
                 "question": question.question,
                 "reference": question.reference,
-                **metadata_of(question),
+                **question_metadata(question),
             }
             lines += json.dumps(row, ensure_ascii=False) + "\n"
         write_file(folder / f"{name}.jsonl", lines)
         write_file(
             folder / f"{name}.yaml",
-            _FILE.format(about=about, metadata=metadata, **facts),
+            _FILE.format(about=description, metadata=metadata, **facts),
         )

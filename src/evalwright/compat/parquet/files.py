@@ -1,8 +1,8 @@
-"""A run as two Parquet files: samples, with `run.json` in the file's metadata, and scores as a long
-table.
+"""A run as two Parquet files, of samples and of scores.
 
-What people look for has columns of its own; one more column holds each sample's record as JSON,
-from which an import restores it.
+The samples' file holds `run.json` in its metadata; the scores are a long table. What people look
+for has columns of its own; one more column holds each sample's record as JSON, from which an import
+restores it.
 """
 
 from __future__ import annotations
@@ -137,11 +137,13 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
                     try:
                         writer.add(position, record_from(upgrade_row(dict(record))))
                     except (KeyError, TypeError, ValueError, AttributeError) as error:
-                        why = (
+                        problem = (
                             f"is not a record of a sample ({type(error).__name__}:"
                             f" {error})"
                         )
-                        raise RunError(f"{path}, row {position + 1} {why}.") from error
+                        raise RunError(
+                            f"{path}, row {position + 1} {problem}."
+                        ) from error
                 _check(Run(path, upgrade_run(dict(run_record))), path)
                 writer.finish({**run_record, "id": folder.name})
     except (OSError, pa.ArrowException) as error:
@@ -161,9 +163,9 @@ def _check(run: Run, path: Path) -> None:
             run.data["started"],
         )
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        why = f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}"
         raise RunError(
-            f"{path} has a run whose parts cannot be read ({why})."
+            f"{path} has a run whose parts cannot be read ({problem})."
         ) from error
     if fault := impossible_figure(run.data):
         raise RunError(f"{path} has a run with a figure that cannot be: {fault}.")
@@ -201,12 +203,12 @@ def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:
             "index": record.index,
             "draw": record.draw,
             "outcome": record.outcome,
-            "input": _fit(sample.input),
-            "target": _fit(sample.target),
-            "answer": _fit(answer.text) if answer else None,
-            "reasoning": _fit(answer.reasoning) if answer else None,
+            "input": _valid_utf8(sample.input),
+            "target": _valid_utf8(sample.target),
+            "answer": _valid_utf8(answer.text) if answer else None,
+            "reasoning": _valid_utf8(answer.reasoning) if answer else None,
             "failure": (
-                _fit(f"{record.failure.kind}: {record.failure.message}")
+                _valid_utf8(f"{record.failure.kind}: {record.failure.message}")
                 if record.failure
                 else None
             ),
@@ -215,7 +217,7 @@ def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:
             "latency": sum(response.latency for response in answer.responses)
             if answer
             else None,
-            "metadata": _fit(to_json(dict(sample.metadata))),
+            "metadata": _valid_utf8(to_json(dict(sample.metadata))),
             _RECORD_COLUMN: _escaped(record_row(record)),
         }
 
@@ -227,9 +229,9 @@ def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
             parts = to_json(dict(score.parts)) if score.parts else None
             texts = {
                 "label": score.label or None,
-                "explanation": _fit(score.explanation) or None,
+                "explanation": _valid_utf8(score.explanation) or None,
             }
-            texts["unsure"] = _fit(score.unsure) or None
+            texts["unsure"] = _valid_utf8(score.unsure) or None
             yield {
                 **base,
                 "scorer": name,
@@ -241,11 +243,11 @@ def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
             yield {
                 **base,
                 "scorer": name,
-                "failure": _fit(f"{failure.kind}: {failure.message}"),
+                "failure": _valid_utf8(f"{failure.kind}: {failure.message}"),
             }
 
 
-def _fit(text: str) -> str:
+def _valid_utf8(text: str) -> str:
     """Replace half surrogate pairs, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 

@@ -269,13 +269,15 @@ def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
         "--trust": (
             options.trust
             and not runs_python
-            and "the loaders and metrics of these tasks are known here, and no Python of their folder runs"
+            and "the loaders and metrics of these tasks are known here, and no Python of"
+            " their folder runs"
         ),
         "-D skip_tasks": (
             skip is not None
             and not sets
             and not of_group
-            and "it is what sets and groups leave out, and no set is named, and no group of these tasks"
+            and "it is what sets and groups leave out, and no set is named, and no group"
+            " of these tasks"
         ),
         f"-D skip_tasks={','.join(skip or ())}": (
             skip
@@ -519,7 +521,7 @@ class Turns:
                 raise RequestFailed(Failure("bad row", "task", str(error))) from None
             prompt = base_text(messages) if self._task.base else tuple(messages)
             try:
-                answer = await self._asked(prompt, sample, ask, draw)
+                answer = await self._ask_turn(prompt, sample, ask, draw)
             except RequestFailed as error:
                 if not self._task.published or error.failure.kind != EmptyReply.kind:
                     raise
@@ -533,7 +535,7 @@ class Turns:
             if len(replies) == len(row["prompts"]) or answer.outcome != ANSWERED:
                 return replace(answer, responses=responses)
 
-    async def _asked(
+    async def _ask_turn(
         self, prompt: Prompt, sample: Sample, ask: Ask, draw: int
     ) -> Answer:
         task = self._task

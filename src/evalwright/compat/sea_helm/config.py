@@ -233,7 +233,8 @@ def _settings(**kinds: Any) -> Any:
         name: (kind, None if type(None) in get_args(kind) else ...)
         for name, kind in kinds.items()
     }
-    return create_model("Settings", __config__=ConfigDict(strict=True), **fields)  # type: ignore[call-overload]
+    strict = ConfigDict(strict=True)
+    return create_model("Settings", __config__=strict, **fields)  # type: ignore[call-overload]
 
 
 _TEMPLATE = ("preamble", "task_template", "answer_template", "answer_tag")
@@ -425,7 +426,11 @@ def _read_files(root: Path, paths: Sequence[str]) -> dict[str, Any]:
     tasks = plain(_resolved(all_tasks, files))
     check(TASKS, tasks, {name: shown_path(Path(path)) for name, path in files.items()})
     for name, task in tasks.items():
-        if wrong := [one for one in (name, *task["languages"]) if not is_name(one)]:
+        if wrong := [
+            language_or_name
+            for language_or_name in (name, *task["languages"])
+            if not is_name(language_or_name)
+        ]:
             raise TaskError(
                 f"{shown_path(Path(files[name]))}: {wrong[0][:200]!r} is no name of a task"
                 " or a language."

@@ -325,9 +325,9 @@ def _specs(
         True,
     )
     rows = {
-        one.index: one.sample.metadata["row"]
-        for one in records
-        if "row" in one.sample.metadata
+        record.index: record.sample.metadata["row"]
+        for record in records
+        if "row" in record.sample.metadata
     }
     return scoring_of(sea, list(rows.values()))[1]
 
@@ -395,7 +395,7 @@ def _line(record: SampleRecord, config: Mapping[str, Any]) -> dict[str, Any]:
     }
     if responses:
         line |= {
-            key: [getattr(one, ours) or None for one in responses]
+            key: [getattr(response, ours) or None for response in responses]
             for key, ours in REPLY.items()
         }
         line["responses"] = [response.text for response in responses]

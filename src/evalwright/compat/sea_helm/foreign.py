@@ -141,14 +141,14 @@ def check_trusted(task: SeaTask, named: Class, known_classes: Iterable[Class]) -
 
 
 def foreign_rows(
-    task: SeaTask, examples: int, known: Iterable[Class]
+    task: SeaTask, examples: int, known_classes: Iterable[Class]
 ) -> list[dict[str, Any]]:
     """The rows that a class of the folder loads, or its examples. known: as of `check_trusted`.
 
     Raises TaskError.
     """
     named = task.loaded_by or ("", "")
-    check_trusted(task, named, known)
+    check_trusted(task, named, known_classes)
     what = f"The task '{task.name}' is loaded by its own class {named[1]}, which fails"
     rows = _call_class(task, what, "rows", named, examples)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

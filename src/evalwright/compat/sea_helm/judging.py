@@ -239,7 +239,8 @@ class Judged(Scoring):
             )
         reference = ""
         if criterion.get("include_reference"):
-            reference = f"\n{self.filled(self.prompts['reference_prompt'], {'reference': row['label']})}\n"
+            template = self.prompts["reference_prompt"]
+            reference = f"\n{self.filled(template, {'reference': row['label']})}\n"
         return {
             "prompt": user_turns[0],
             "transcript": before,
@@ -363,7 +364,7 @@ class Judged(Scoring):
 
     def pooled(self, column: Column) -> list[list[float]]:
         """The numbers of each item that are pooled."""
-        return [[value] for value in self.each(column, self.task.metric)]
+        return [[value] for value in self.part_values(column, self.task.metric)]
 
 
 class Criteria(Judged):

@@ -163,7 +163,7 @@ class Labels(Scoring):
 
     def more(self, column: Column) -> Numbers:
         gold, predicted = (
-            [int(place) for place in self.each(column, name)]
+            [int(place) for place in self.part_values(column, name)]
             for name in ("gold", "predicted")
         )
         kinds = ("balanced-accuracy", "macro-f1", "null-weighted-f1")
@@ -177,7 +177,7 @@ class Labels(Scoring):
             for name, value in zip(self.entry["names"], figures, strict=False)
         }
         for of, names in self.by.items():
-            codes = [int(code) for code in self.each(column, of)]
+            codes = [int(code) for code in self.part_values(column, of)]
             for what, kind in _BY_GROUP.items():
                 values = label_scores(gold, predicted, kind, codes)
                 numbers |= {
@@ -221,10 +221,11 @@ class Phenomena(Labels):
         self.names = (*self.entry.get("names", ()), *by)
 
     def more(self, column: Column) -> Numbers:
-        hits = self.each(column, self.part)
-        found = self.groups(column, self.over)
+        hits = self.part_values(column, self.part)
+        rows_by_group = self.groups(column, self.over)
         right = {
-            _KIND + name: [hits[place] for place in own] for name, own in found.items()
+            _KIND + name: [hits[place] for place in group_rows]
+            for name, group_rows in rows_by_group.items()
         }
         if self.entry.get("counted"):
             sums = {
@@ -239,7 +240,7 @@ class Phenomena(Labels):
             name: 100 * mean(hits_of_group) for name, hits_of_group in right.items()
         }
         accuracy = mean(shares.values())
-        labels = len(set(self.each(column, "gold")))
+        labels = len(set(self.part_values(column, "gold")))
         worth = 100 * normalised(accuracy, 100 / labels, 100)
         return {**shares, "accuracy": accuracy, "normalized_accuracy": worth}
 
@@ -253,7 +254,9 @@ class LogProbabilities(Scoring):
     def prepare(self) -> None:
         before = [""] if self.entry.get("whole") else []
         before += [f"{_KIND}{name}." for names in self.by.values() for name in names]
-        self.names = tuple(one + name for one in before for name in _OF_PROBABILITIES)
+        self.names = tuple(
+            prefix + name for prefix in before for name in _OF_PROBABILITIES
+        )
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         values = answer.log_likelihoods
@@ -287,16 +290,17 @@ class LogProbabilities(Scoring):
         return Score(worth, "", "", {self.part: worth, "logprob": gold, **groups})
 
     def more(self, column: Column) -> Numbers:
-        shares = self.each(column, self.part)
+        shares = self.part_values(column, self.part)
         logs = (
-            self.each(column, "logprob")
+            self.part_values(column, "logprob")
             if "logprob" in column.parts
             else [math.nan] * len(shares)
         )
         places = {"": list(range(len(shares)))} if self.entry.get("whole") else {}
         for key in self.by:
             places |= {
-                f"{_KIND}{name}.": own for name, own in self.groups(column, key).items()
+                f"{_KIND}{name}.": group_rows
+                for name, group_rows in self.groups(column, key).items()
             }
         numbers_by_name: Numbers = {}
         for before, rows in places.items():
@@ -433,7 +437,7 @@ class ByLanguage(English):
 
     def more(self, column: Column) -> Numbers:
         right, passed, speaking = (
-            self.each(column, name) for name in self.entry["means"]
+            self.part_values(column, name) for name in self.entry["means"]
         )
         if not sum(speaking) or not sum(right):
             raise SeaHelmRaised("KeyError: True, as no answer counts")

@@ -238,9 +238,9 @@ def options_of(settings: Mapping[str, Any]) -> Options:
     for key in ("task_root", "trust", "skip_tasks"):
         if isinstance(value := values.get(key), str | Path):
             values[key] = [
-                one
-                for one in str(value).split("," if key == "skip_tasks" else "\0")
-                if one
+                piece
+                for piece in str(value).split("," if key == "skip_tasks" else "\0")
+                if piece
             ]
     if isinstance(generation := values.get("generation"), Mapping):
         check_known(

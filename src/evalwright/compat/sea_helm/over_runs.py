@@ -138,11 +138,11 @@ def _check_rows(runs: Sequence[NumberedRun], data: Results) -> None:
     """
     for language, competencies in data.items():
         for tasks in competencies.values():
-            for task, own in tasks.items():
+            for task, task_data in tasks.items():
                 having = [run for run in runs if (task, language) in set(_pairs(run))]
                 counts = {
                     f"run_{run.number}": n
-                    for run, n in zip(having, own["length"], strict=True)
+                    for run, n in zip(having, task_data["length"], strict=True)
                     if n
                 }
                 if len(set(counts.values())) > 1:
@@ -320,7 +320,7 @@ def _bootstrapped(
             there["scores"]
         )
     names = sorted(set(labels))
-    found = []
+    recalls = []
     if len(names) == 1:  # chance is 1, so the notebook divides by 0
         return [math.nan] * times, len(runs) == len(there["scores"])
     gold = [names.index(label) for label in labels]
@@ -331,8 +331,8 @@ def _bootstrapped(
             for gold_index, hit in zip(gold, row, strict=True)
         ]
         (recall,) = label_scores(gold, predicted, "balanced-accuracy")
-        found.append(normalised(recall, 1 / len(names), 1) * 100)
-    return found, len(runs) == len(there["scores"])
+        recalls.append(normalised(recall, 1 / len(names), 1) * 100)
+    return recalls, len(runs) == len(there["scores"])
 
 
 def _means(lists: Sequence[Sequence[float]]) -> list[float]:

@@ -72,9 +72,9 @@ def answer_of(row: Mapping[str, Any]) -> Answer | Failure:
         }
         responses.append(Response(**reply, usage=Usage(**usage)))
     likelihoods = tuple(
-        float(one)
-        for one in entries(row, "cumulative_logprobs")
-        if number(one) is not None
+        float(likelihood)
+        for likelihood in entries(row, "cumulative_logprobs")
+        if number(likelihood) is not None
     )
     last = separate_reasoning(responses[-1])
     return Answer(

@@ -32,10 +32,12 @@ PARTS = ("configs", "results", "inferences")
 _RUN = re.compile(r"run_(\d{1,6})")
 _STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?")
 _ADDED = frozenset({
-    "cleaned_responses", "conversations", "cumulative_logprobs", "custom_ids", "error_reports", "errors", "final_judgement",
-    "final_scores", "finish_reasons", "function_calls", "individual_scores", "lang_normalized_result", "linguistic_phenomenon", "logprobs",
-    "metric_errors", "overall_score", "reasoning_contents", "response_tokens", "responses", "result", "score", "stop_reasons",
-    "subcategory", "token_usages", "tokenized_prompts", "tool_calls",
+    "cleaned_responses", "conversations", "cumulative_logprobs", "custom_ids",
+    "error_reports", "errors", "final_judgement", "final_scores", "finish_reasons",
+    "function_calls", "individual_scores", "lang_normalized_result",
+    "linguistic_phenomenon", "logprobs", "metric_errors", "overall_score",
+    "reasoning_contents", "response_tokens", "responses", "result", "score",
+    "stop_reasons", "subcategory", "token_usages", "tokenized_prompts", "tool_calls",
 })  # fmt: skip
 """Columns that SEA-HELM puts beside those of a row."""
 _LONGEST_NAME = 100

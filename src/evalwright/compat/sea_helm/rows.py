@@ -511,7 +511,9 @@ def _table(task: SeaTask, loader: Loader, key: str, count: int = 0) -> Table:
     table = Table(task, _fetched(task, loader, named, examples), keep, first)
     if examples and loader.chosen:
         table.order = [
-            one for one in loader.chosen.get(facts["part"], ()) if one < len(table)
+            row_index
+            for row_index in loader.chosen.get(facts["part"], ())
+            if row_index < len(table)
         ]
     elif loader.kinds:
         kinds = [raw.get("prompt_type") for raw in table]

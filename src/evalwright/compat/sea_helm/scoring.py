@@ -45,7 +45,7 @@ from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.scorers.label import behind_tag
-from evalwright.scorers.text.mathematics import library_says
+from evalwright.scorers.text.formulas import compare_with_math_verify
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
@@ -100,7 +100,7 @@ def plain(text: str) -> str:
 
 def math_verified(label: str, text: str) -> int:
     """Whether math-verify reads both as the same: 1 or 0. Run in the process with limits."""
-    return int(library_says(text.strip(), label)[2])
+    return int(compare_with_math_verify(text.strip(), label)[2])
 
 
 DIALECT = SCORER = "sea-helm"
@@ -132,7 +132,7 @@ def scoring_of(task: SeaTask, rows: Rows) -> Made:
         raise NotScoredHere(f"The task '{task.name}' {entry['refused']}")
     family: type[Scoring] = resolve_name(f"{__package__}.{entry['family']}")
     try:
-        return family(task, rows, entry).made()
+        return family(task, rows, entry).scorers_and_metrics()
     except (
         LookupError,
         TypeError,
@@ -281,7 +281,7 @@ class Scoring:
         return row
 
     @staticmethod
-    def each(column: Column, name: str) -> list[float]:
+    def part_values(column: Column, name: str) -> list[float]:
         """A part of the scores."""
         return [float(value) for value in column.parts[name]]
 
@@ -308,7 +308,7 @@ class Scoring:
         ]
         return [self.metric(self.task.metric, "accuracy"), *others]
 
-    def made(self) -> Made:
+    def scorers_and_metrics(self) -> Made:
         """The scorer and the metrics."""
         published = self.task.published
         options = self.options | (
@@ -326,12 +326,12 @@ class Scoring:
     def score(self, sample: Sample, answer: Answer) -> Scored:
         """The scorer."""
         if not self.task.published:
-            found = self.corrected(sample, answer)
-            if isinstance(found, Score):
+            scored = self.corrected(sample, answer)
+            if isinstance(scored, Score):
                 return replace(
-                    found, parts={self.task.metric: found.value, **found.parts}
+                    scored, parts={self.task.metric: scored.value, **scored.parts}
                 )
-            return found
+            return scored
         return self.published(self.row_of(sample), self.text(answer))
 
     def text(self, answer: Answer) -> str:
@@ -344,7 +344,7 @@ class Scoring:
             return answer.responses[0].text
         return written_in_two(answer.responses, self.task.answer_tag)
 
-    def said(self, answer: Answer) -> str:
+    def extract_answer(self, answer: Answer) -> str:
         """What a response gives as its answer; of two phases the second begins behind the tag."""
         if self.task.base and len(answer.responses) > 1:
             return answer.text.strip()
@@ -373,7 +373,7 @@ class Scoring:
     def groups(self, column: Column, key: str) -> dict[str, list[int]]:
         """The places of a column's items by group."""
         places_by_group: dict[str, list[int]] = {}
-        for place, code in enumerate(self.each(column, key)):
+        for place, code in enumerate(self.part_values(column, key)):
             places_by_group.setdefault(self.by[key][int(code)], []).append(place)
         return places_by_group
 
@@ -384,7 +384,9 @@ class Scoring:
         n = len(column.values)
         lost = column.n_missing
         try:
-            return as_published(self._found(column).get(name, math.nan), n, lost)
+            return as_published(
+                self._published_numbers(column).get(name, math.nan), n, lost
+            )
         except SeaHelmRaised as error:
             zero = name == self.task.metric and self.options["scoring"] == "published"
             reason = (
@@ -393,7 +395,7 @@ class Scoring:
             )
             return as_published(0.0 if zero else math.nan, 0, n + lost, reason)
 
-    def _found(self, column: Column) -> Numbers:
+    def _published_numbers(self, column: Column) -> Numbers:
         raised = self.raised(column)
         if raised or not len(column.values):
             raise SeaHelmRaised(
@@ -418,12 +420,15 @@ class Scoring:
 
     def _numbers(self, column: Column) -> Numbers:
         numbers = {
-            name: factor * mean(self.each(column, of))
+            name: factor * mean(self.part_values(column, of))
             for name, (factor, of) in self.means.items()
         }
         return (
             numbers
-            | {name: sum(self.each(column, of)) for name, of in self.sums.items()}
+            | {
+                name: sum(self.part_values(column, of))
+                for name, of in self.sums.items()
+            }
             | self.more(column)
         )
 

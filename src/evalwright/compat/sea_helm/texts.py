@@ -103,7 +103,7 @@ class Answers(Scoring):
         return Score(f1, "", extracted, parts)
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        extracted = self.said(answer)
+        extracted = self.extract_answer(answer)
         language = self.task.language
         scored = self._f1(sample, replace(answer, text=extracted))
         answer_tokens = words(extracted, language)
@@ -196,7 +196,7 @@ class Summaries(_WithChrf):
         return replace(scored, value=100 * f1, parts={**parts, **scored.parts})
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        extracted = self.said(answer)
+        extracted = self.extract_answer(answer)
         scored = self._scorer(sample, replace(answer, text=extracted))
         assert isinstance(scored, Score)
         return replace(
@@ -249,7 +249,7 @@ class Translations(_WithChrf):
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         import numpy as np
 
-        extracted = self.said(answer)
+        extracted = self.extract_answer(answer)
         counts = self.counts(extracted, sample.targets)
         return Score(
             float(SCORES[_CHRF](np.array(list(counts.values())))) / 100,
@@ -274,7 +274,7 @@ class Translations(_WithChrf):
                 value=worth,
                 parts={self.part: worth, "errors": errors, **scored.parts},
             )
-        extracted = self.said(answer)
+        extracted = self.extract_answer(answer)
         errors = (
             min(
                 [
@@ -326,7 +326,9 @@ class Lines(Scoring):
         return Score(right, "", extracted, {self.part: right})
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
-        lines = (line.strip(_WRAPPED) for line in self.said(answer).splitlines())
+        lines = (
+            line.strip(_WRAPPED) for line in self.extract_answer(answer).splitlines()
+        )
         first = next(filter(None, lines), "")
         right = any(
             first.split() == target.strip(_WRAPPED).split() for target in sample.targets
@@ -353,7 +355,9 @@ class Mathematics(Scoring):
 
     def corrected(self, sample: Sample, answer: Answer) -> Scored:
         scored = self._final(sample, answer)
-        return replace(scored, parts={}) if isinstance(scored, Score) else scored  # type: ignore[return-value]
+        if isinstance(scored, Score):
+            return replace(scored, parts={})
+        return scored  # type: ignore[return-value]
 
 
 class Procedures(Scoring):
@@ -366,7 +370,7 @@ class Procedures(Scoring):
             right, partly, extracted = procedure.worth(
                 self.entry["kind"], row["label"], text, published=True
             )
-        except procedure.Raised as error:
+        except procedure.PublishedFailure as error:
             raise SeaHelmRaised(str(error)) from None
         parts = {
             self.part: partly,
@@ -383,7 +387,7 @@ class Procedures(Scoring):
     def more(self, column: Column) -> Numbers:
         if (
             self.entry["kind"] == "route"
-            and len(set(self.each(column, "extracted"))) == 2
+            and len(set(self.part_values(column, "extracted"))) == 2
         ):
             raise SeaHelmRaised(
                 "AttributeError: 'float' object has no attribute 'strip'"
@@ -427,8 +431,8 @@ class Foreign(Scoring):
         )
         self.task = replace(self.task, published=True)  # there is no other arithmetic
 
-    def made(self) -> Made:
-        scorers_made, (first, *others) = super().made()
+    def scorers_and_metrics(self) -> Made:
+        scorers_made, (first, *others) = super().scorers_and_metrics()
         # The class decides what a reply without an answer is worth, as it decides on all others.
         scorers = [replace(scorer, own_faults=True) for scorer in scorers_made]
         return scorers, [

@@ -14,8 +14,8 @@ from evalwright.reports.documents.run import run_document
 from evalwright.reports.text import shorten
 from evalwright.runs.reader import Run
 
-SHOWN = 600
-"""Letters of a question or an answer among the examples."""
+SHOWN_CHARS = 600
+"""The longest question or answer among the examples."""
 MOST_SUBSETS = 60
 
 
@@ -182,11 +182,11 @@ def _ratio(ratio: float) -> str:
 
 def _example_text(example: Item) -> str:
     question, answer = (
-        shorten(text, SHOWN) for text in (example.question, example.answer)
+        shorten(text, SHOWN_CHARS) for text in (example.question, example.answer)
     )
     score = numbers.NOTHING if example.score is None else f"{example.score:g}"
     return (
-        f"Question: {question}\nTarget: {shorten(example.target, SHOWN)}\nAnswer:"
+        f"Question: {question}\nTarget: {shorten(example.target, SHOWN_CHARS)}\nAnswer:"
         f" {answer}\nScore: {score}"
     )
 

@@ -40,7 +40,7 @@ LEAST_SLICES none.
 LEAST_SLICES = 5
 
 PROVISIONAL_MARK = " *"
-"""Behind the rank of a model of which more than 5% of the answers are missing; a note says so."""
+"""Follows the rank of a model that lacks more than 5% of the answers; a note explains it."""
 
 FAULT_TITLES: Mapping[str, str] = {
     CUT: "Cut",
@@ -51,7 +51,7 @@ FAULT_TITLES: Mapping[str, str] = {
     UNFINISHED: "Unfinished",
     TOOL_CALL: "Tool call",
 }
-"""Columns of what models did in place of an answer; one that no model has is not shown."""
+"""Titles of columns that count faults of the models; columns without any fault are left out."""
 
 
 def board_document(
@@ -80,9 +80,9 @@ def board_document(
         if _simultaneous(board) or note != SIMULTANEOUS_NOTE
     ]
     blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
-    pages = {row.place: link for row, link in zip(board.rows, links, strict=False)}
+    pages = {row.run_index: link for row, link in zip(board.rows, links, strict=False)}
     for unit_board in board.more:
-        board_links = [pages[row.place] for row in unit_board.rows] if links else []
+        board_links = [pages[row.run_index] for row in unit_board.rows] if links else []
         own_notes = [note for note in unit_board.notes if note not in board.notes]
         blocks += [
             doc.Heading(unit_board.tasks[0].metric),
@@ -99,7 +99,7 @@ def board_document(
         blocks += _tasks(board, page_runs)
         blocks.append(doc.Heading("Model by model"))
         blocks += _folds(board, by_id, links, _slices_each(page_runs))
-    return doc.Document(title, blocks, _lede(board))
+    return doc.Document(title, blocks, _summary_line(board))
 
 
 def readme_document(
@@ -159,7 +159,7 @@ def score_note(column: ScoreColumn) -> str:
     return ", ".join(phrase for phrase in (column.measure or metric, less) if phrase)
 
 
-def _lede(board: Board) -> str:
+def _summary_line(board: Board) -> str:
     dates = sorted({row.date for row in board.rows})
     date_range = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     models = numbers.counted(len(board.rows), "model")
@@ -342,19 +342,20 @@ def _task(
     return (
         doc.Cell(task.name, name=True),
         str(records[0].get("description", "")),
-        ", ".join(_every(records, "version")),
+        ", ".join(_distinct_texts(records, "version")),
         task.metric,
         " to ".join(
             dict.fromkeys((numbers.count(samples[0]), numbers.count(samples[-1])))
         ),
-        ", ".join(_every(records, "draws")),
+        ", ".join(_distinct_texts(records, "draws")),
         ", ".join(
-            content_hash[:12] for content_hash in _every(records, "content_hash")
+            content_hash[:12]
+            for content_hash in _distinct_texts(records, "content_hash")
         ),
     )
 
 
-def _every(records: Sequence[Mapping[str, Any]], field: str) -> list[str]:
+def _distinct_texts(records: Sequence[Mapping[str, Any]], field: str) -> list[str]:
     return sorted({str(record.get(field, "")) for record in records})
 
 

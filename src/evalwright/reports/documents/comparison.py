@@ -18,7 +18,7 @@ from evalwright.runs.slices import SliceComparison
 from evalwright.statistics import Estimate, MacroDifference
 
 PROVISIONAL = "provisional"
-"""What stands beside a difference that rests on too few of the answers."""
+"""The note on a difference that rests on too few of the answers."""
 
 MOST_FLIPS = 5
 """Flipped items shown per task and direction; the JSON form has more."""
@@ -112,12 +112,12 @@ def gate_blocks(gate: Gate) -> list[doc.Block]:
     return [doc.Heading("Gate"), doc.Table(columns, rows, "Gate"), conclusion]
 
 
-def visible(least: float, bounded: bool) -> str:
+def detectable_text(least: float, bounded: bool) -> str:
     """The smallest difference that would be detected, or "none"."""
     return "none" if bounded and least >= 1.0 else _mean(least, bounded)
 
 
-def less(comparison: TaskComparison | PairTable) -> str:
+def direction_note(comparison: TaskComparison | PairTable) -> str:
     """The remark beside the name of a metric of which lower is better."""
     return ", lower is better" if comparison.lower_is_better else ""
 
@@ -170,15 +170,11 @@ def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
                 comparison.difference, comparison, bounded=metric_comparison.bounded
             )
             text = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(comparison.p_value)}"
-            text += (
-                comparison.test.replace("none", ", no test", 1)
-                if comparison.test.startswith("none")
-                else ""
-            )
-            yield doc.Note(
-                f"{task.task}, also {metric_comparison.metric}{less(metric_comparison)}: {text}.",
-                "quiet",
-            )
+            if comparison.test.startswith("none"):
+                text += comparison.test.replace("none", ", no test", 1)
+            metric = f"{metric_comparison.metric}{direction_note(metric_comparison)}"
+            yield doc.Note(f"{task.task}, also {metric}: {text}.", "quiet")
+
             new_warnings = [
                 warning
                 for warning in metric_comparison.warnings
@@ -206,7 +202,7 @@ def _mean_row(
         numbers.gap(mean_difference.difference, mean_difference),
         numbers.p_value(mean_difference.p_value),
         test,
-        visible(mean_difference.smallest_visible_difference, True),
+        detectable_text(mean_difference.smallest_visible_difference, True),
         "",
         numbers.items(mean_difference.n, mean_difference.n_missing),
     )
@@ -221,7 +217,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
         else ""
     )
     if paired:
-        detectable = visible(paired.smallest_visible_difference, task.bounded)
+        detectable = detectable_text(paired.smallest_visible_difference, task.bounded)
         n_items = numbers.items(paired.n, paired.n_missing, paired.n_clusters)
     else:
         assert task.unpaired is not None
@@ -234,7 +230,7 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
     )
     difference = numbers.gap(comparison.difference, comparison, bounded=task.bounded)
     return (
-        f"{task.task} ({task.metric}{less(task)})",
+        f"{task.task} ({task.metric}{direction_note(task)})",
         *(_mean(mean, task.bounded) for mean in (comparison.mean_a, comparison.mean_b)),
         doc.Cell(
             difference,
@@ -307,7 +303,7 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
                 ),
                 numbers.p_value(paired.p_value),
                 numbers.p_value(subset.p_adjusted),
-                visible(paired.smallest_visible_difference, task.bounded),
+                detectable_text(paired.smallest_visible_difference, task.bounded),
                 numbers.items(paired.n, paired.n_missing, paired.n_clusters),
             )
         )
@@ -376,14 +372,14 @@ def several_document(
     ]:
         name = table.task or "Over all tasks"
         blocks += [
-            doc.Heading(f"{name} ({table.metric}{less(table)})"),
+            doc.Heading(f"{name} ({table.metric}{direction_note(table)})"),
             _runs(comparison, table),
             _pairs([table]),
-            _how([table]),
+            _correction_note([table]),
         ]
     for table in comparison.others:
         blocks += [
-            doc.Heading(f"{table.task}, also {table.metric}{less(table)}"),
+            doc.Heading(f"{table.task}, also {table.metric}{direction_note(table)}"),
             _runs(comparison, table),
         ]
     blocks += [doc.Note(warning, "warn") for warning in comparison.warnings]
@@ -394,20 +390,20 @@ def several_document(
             blocks += [
                 doc.Heading(f"{task.task} by slice"),
                 _pairs(tables),
-                _how(tables),
+                _correction_note(tables),
             ]
     if comparison.differences:
         blocks.append(
             doc.Heading(f"Other differences from {comparison.runs[base or 0]}")
         )
-        blocks += _differing(comparison)
+        blocks += _settings_notes(comparison)
     blocks += [doc.Note(caveat, "warn") for caveat in comparison.caveats]
     blocks.append(doc.Conclusion(comparison.conclusion))
     blocks += [block for gate in gates for block in gate_blocks(gate)]
     return doc.Document(f"Comparison of {count}, {against}, paired by item", blocks)
 
 
-def _differing(comparison: SeveralComparison) -> Iterator[doc.Note]:
+def _settings_notes(comparison: SeveralComparison) -> Iterator[doc.Note]:
     """A line for each difference in the settings, with the runs that have it."""
     runs_by_difference: dict[str, list[str]] = {}
     for run, lines in comparison.differences.items():
@@ -421,7 +417,7 @@ def _differing(comparison: SeveralComparison) -> Iterator[doc.Note]:
         )
 
 
-def _how(tables: Sequence[PairTable]) -> doc.Note:
+def _correction_note(tables: Sequence[PairTable]) -> doc.Note:
     """How intervals and p-values were adjusted."""
     text = f"Intervals of differences and adjusted p: {tables[0].correction}."
     if len(tables[0].pairs) > 1 and not tables[0].slice:
@@ -507,7 +503,7 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
                         note=PROVISIONAL if pair.provisional else "",
                     ),
                     numbers.p_value(pair.p_adjusted),
-                    visible(pair.visible, table.bounded),
+                    detectable_text(pair.visible, table.bounded),
                     (
                         numbers.items(pair.n, pair.n_missing)
                         if pair.n or pair.verdict == "not compared"

@@ -22,10 +22,10 @@ from evalwright.statistics import Estimate, JudgeCorrection, LengthProbe, SwapPr
 
 Cells = tuple[str, ...]
 
-_MOST_APART = 20
-"""Answers shown on which a judge and people differ."""
-_FEW = 30
-"""Labels under which an interval is more a warning than a result."""
+_MOST_DISAGREEMENTS = 20
+"""How many answers are shown on which a judge and people differ."""
+_FEW_LABELS = 30
+"""With fewer labels, an interval is more a warning than a result."""
 
 
 def calibration_document(calibration: JudgeCalibration) -> doc.Document:
@@ -52,7 +52,7 @@ def calibration_document(calibration: JudgeCalibration) -> doc.Document:
         *_corrections(calibration, _interval),
         (
             "judge minus people",
-            _signed(calibration.excess),
+            _gap_text(calibration.excess),
             n_judged_labels,
             calibration.excess.method,
         ),
@@ -63,7 +63,7 @@ def calibration_document(calibration: JudgeCalibration) -> doc.Document:
             _scores("Estimate", "Score (0–100)", rows),
             *_agreement(calibration.faults.get("agreement")),
             *_faults(calibration),
-            *_listed(_notes(calibration)),
+            *_note_blocks(_notes(calibration)),
             doc.Conclusion(" ".join(_conclusion(calibration))),
         ],
         facts,
@@ -87,7 +87,7 @@ def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
             f"{answer.judge:g}",
             f"{answer.people:.3g}",
         )
-        for answer in chosen_labels.apart[:_MOST_APART]
+        for answer in chosen_labels.apart[:_MOST_DISAGREEMENTS]
     ]
     blocks: list[doc.Block] = (
         [doc.Table(columns, rows, "Where they differ")] if rows else []
@@ -124,10 +124,10 @@ def difference_document(judge_difference: JudgeDifference) -> doc.Document:
             numbers.count(judge.n),
             judge.test,
         ),
-        *_corrections(judge_difference, _signed),
+        *_corrections(judge_difference, _gap_text),
         (
             "judge favours A",
-            _signed(judge_difference.favour),
+            _gap_text(judge_difference.favour),
             numbers.count(judge_difference.labelled),
             judge_difference.favour.method,
         ),
@@ -137,13 +137,13 @@ def difference_document(judge_difference: JudgeDifference) -> doc.Document:
         [
             doc.Facts([("A", judge_difference.a), ("B", judge_difference.b)]),
             _scores("A minus B", "Points", rows),
-            *_listed(_difference_notes(judge_difference)),
+            *_note_blocks(_difference_notes(judge_difference)),
             doc.Conclusion(_difference_conclusion(judge_difference)),
         ],
     )
 
 
-def _listed(notes: Iterator[str]) -> list[doc.Block]:
+def _note_blocks(notes: Iterator[str]) -> list[doc.Block]:
     texts = list(notes)
     return [doc.Notes(texts)] if texts else []
 
@@ -192,7 +192,7 @@ def _interval(estimate: Any) -> str:
     return f"{score} [{low}, {high}]"
 
 
-def _signed(estimate: Excess | JudgeCorrection) -> str:
+def _gap_text(estimate: Excess | JudgeCorrection) -> str:
     return numbers.gap(estimate.value, estimate)
 
 
@@ -280,12 +280,12 @@ def _acquiescence(acquiescence: Any) -> Iterator[Cells]:
     yield (
         "yes where people say no",
         numbers.score(acquiescence.false_yes, "points"),
-        _of(acquiescence.false_yes),
+        _sample_size(acquiescence.false_yes),
     )
     yield (
         "no where people say yes",
         numbers.score(acquiescence.false_no, "points"),
-        _of(acquiescence.false_no),
+        _sample_size(acquiescence.false_no),
     )
     gap = numbers.gap(acquiescence.excess.difference, acquiescence.excess)
     yield (
@@ -319,7 +319,7 @@ def position_rows(probe: SwapProbe) -> Iterator[Cells]:
     yield (
         "same verdict in both orders",
         numbers.score(probe.consistency, "points"),
-        _of(probe.consistency),
+        _sample_size(probe.consistency),
     )
     unbiased = f"50 without position bias (p {numbers.p_value(probe.p_value)})"
     yield (
@@ -329,7 +329,7 @@ def position_rows(probe: SwapProbe) -> Iterator[Cells]:
     )
 
 
-def _of(estimate: Estimate) -> str:
+def _sample_size(estimate: Estimate) -> str:
     return f"of {numbers.items(estimate.n, 0, estimate.n_clusters)}"
 
 
@@ -358,7 +358,7 @@ _FAULTS: Mapping[str, Callable[[Any], Iterator[Cells] | list[Cells]]] = {
         "repeats",
         lambda repeats: numbers.score(repeats.flip_rate, "points"),
         lambda repeats: (
-            f"{_of(repeats.flip_rate)} judged again; identical requests may have been"
+            f"{_sample_size(repeats.flip_rate)} judged again; identical requests may have been"
             " answered from the store"
         ),
     ),
@@ -398,18 +398,18 @@ def _conclusion(calibration: JudgeCalibration) -> Iterator[str]:
         side = "higher" if excess.value > 0 else "lower"
         yield (
             f"On the same answers the judge scores {numbers.points(abs(excess.value))}"
-            f" points {side} than people do ({_signed(excess)}): do not quote its own"
+            f" points {side} than people do ({_gap_text(excess)}): do not quote its own"
             f" score of {numbers.points(corrected.judge_mean)}."
         )
     else:
         yield (
-            f"No bias of the judge was detected (judge minus people {_signed(excess)}),"
+            f"No bias of the judge was detected (judge minus people {_gap_text(excess)}),"
             " which does not prove that it has none."
         )
-    yield _worth(calibration)
+    yield _gain_sentence(calibration)
 
 
-def _worth(calibration: JudgeCalibration) -> str:
+def _gain_sentence(calibration: JudgeCalibration) -> str:
     if math.isnan(calibration.narrower):
         return "There are too few labels for an interval."
     than = (
@@ -440,7 +440,7 @@ def _notes(calibration: JudgeCalibration) -> Iterator[str]:
             counts.without_verdict, "labelled answer has", "labelled answers have"
         )
         yield f"{answers} no verdict and are left out of every number."
-    if counts.labelled < _FEW:
+    if counts.labelled < _FEW_LABELS:
         yield (
             f"{counted(counts.labelled, 'label is', 'labels are')} few: treat the"
             " interval as a warning and label more."
@@ -489,13 +489,13 @@ def _difference_conclusion(judge_difference: JudgeDifference) -> str:
     ):
         side = "higher" if corrected.value > 0 else "lower"
         first = (
-            f"By people's standards {a} scores {side} than {b}, by {_signed(corrected)}"
+            f"By people's standards {a} scores {side} than {b}, by {_gap_text(corrected)}"
             f" points ({facts})."
         )
     else:
         first = (
             f"By people's standards no significant difference between {a} and {b} was"
-            f" found ({a} minus {b} {_signed(corrected)} points, {facts}); differences"
+            f" found ({a} minus {b} {_gap_text(corrected)} points, {facts}); differences"
             " inside this interval cannot be ruled out."
         )
     return f"{first} The judge alone says {alone}."
@@ -509,7 +509,7 @@ def _difference_notes(judge_difference: JudgeDifference) -> Iterator[str]:
             " people skipped the hard ones, the correction is wrong by an unknown"
             " amount."
         )
-    if judge_difference.labelled < _FEW:
+    if judge_difference.labelled < _FEW_LABELS:
         labelled_items = counted(
             judge_difference.labelled, "labelled item is", "labelled items are"
         )

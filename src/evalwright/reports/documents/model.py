@@ -22,9 +22,9 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 
 MOST_OUTCOMES = 20
-"""Labels of one scorer; with more they are no classes."""
-LONGEST = 700
-"""Characters of a text on a page."""
+"""With more labels, a scorer's labels are not classes and are not counted."""
+LONGEST_TEXT_CHARS = 700
+"""The longest text on a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,11 @@ def _example(task: str, metric: MetricResult, row: Mapping[str, Any]) -> Example
     input_title = "Source" if metric.kind == HALLUCINATION else "Input"
 
     def clip(text: str) -> str:
-        return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()} …"
+        return (
+            text
+            if len(text) <= LONGEST_TEXT_CHARS
+            else f"{text[:LONGEST_TEXT_CHARS].rstrip()} …"
+        )
 
     return Example(
         task=task,

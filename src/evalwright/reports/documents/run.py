@@ -17,7 +17,7 @@ from evalwright.reports.columns import (
     HALLUCINATION,
     HALLUCINATION_COLUMNS,
     find_metric,
-    normal,
+    normalise_label,
 )
 from evalwright.reports.endings import (
     FailureNote,
@@ -39,7 +39,7 @@ all.
 """
 
 MOST_SCORES = 4
-"""Scores of a run in a list of runs."""
+"""How many scores of a run a list of runs shows."""
 
 
 CHECKED_BY = "`evalwright runs check` compares them with the samples."
@@ -442,10 +442,10 @@ def _slices(
         )
 
 
-FEW = 5
-"""Items under which a slice is not shown by itself: its number would say nothing."""
+FEW_ITEMS = 5
+"""Slices with fewer items are put together: their numbers would say nothing."""
 _MEANS = {"accuracy", "answer-rate", "exact-match", "hallucination-rate", "mean"}
-"""Metrics of which that of several slices is the mean over their items."""
+"""Metrics that are means over items, so that slices can be pooled."""
 
 
 def merged_slices(
@@ -459,7 +459,7 @@ def merged_slices(
         slice_value
         for slice_value, metrics in by_value.items()
         if max(metric.estimate.n + metric.estimate.n_missing for metric in metrics)
-        < FEW
+        < FEW_ITEMS
     ]
     if len(small_slices) < 2:
         return dict(by_value)
@@ -472,7 +472,7 @@ def merged_slices(
     for slice_value in small_slices:
         for metric in by_value[slice_value]:
             groups.setdefault(metric.label, []).append(metric)
-    name = f"{len(small_slices)} values with under {FEW} items each"
+    name = f"{len(small_slices)} values with under {FEW_ITEMS} items each"
     return {
         **large,
         name: [
@@ -531,7 +531,7 @@ def _title(metric: MetricResult) -> str:
         (
             column
             for column in HALLUCINATION_COLUMNS
-            if column.label == normal(metric.label)
+            if column.label == normalise_label(metric.label)
         ),
         None,
     )
@@ -546,10 +546,12 @@ def _failures(run: Run) -> Iterator[doc.Block]:
             else "left out of the scores"
         )
         yield doc.Heading(f"Missing answers ({treatment})")
-    yield from advice(notes)
+    yield from failure_advice(notes)
 
 
-def advice(notes: Sequence[FailureNote], tone: doc.Tone = "") -> Iterator[doc.Note]:
+def failure_advice(
+    notes: Sequence[FailureNote], tone: doc.Tone = ""
+) -> Iterator[doc.Note]:
     """What to do about each kind of failure, with its first message."""
     for note in notes:
         yield doc.Note(

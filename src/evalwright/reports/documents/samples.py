@@ -123,7 +123,7 @@ def _short_facts(match: Found, against: Run | None, *, show_task: bool) -> doc.F
         facts.append(("Task", match.row["task"]))
     facts.append(("Result", _score_text(match)))
     if against:
-        facts.append(("Other run", _number(match.other)))
+        facts.append(("Other run", _number(match.other_score)))
     facts.append(("Answer", _short_answer(match.row)))
     facts.append(("Expected", _short_target(match.row)))
     return doc.Facts(facts)
@@ -149,7 +149,7 @@ def _samples_table(
             cells.append(doc.Cell(str(row["task"]), name=True))
         cells.append(doc.Cell(_score_text(match), "bad" if has_failed else ""))
         if against:
-            cells.append(_number(match.other))
+            cells.append(_number(match.other_score))
         cells += [_short_answer(row), _short_target(row)]
         rows.append(cells)
     return doc.Table(doc.columns(*titles), rows, "Samples")
@@ -241,7 +241,9 @@ def _full_facts(match: Found, against: Run | None) -> list[tuple[str, str]]:
         ("Score", _number(match.score)),
     ]
     if against is not None:
-        facts.append((f"Score of {shorten(against.name, 40)}", _number(match.other)))
+        facts.append(
+            (f"Score of {shorten(against.name, 40)}", _number(match.other_score))
+        )
 
     usages = [response.get("usage") for response in row.get("responses", ())]
     usages = [usage for usage in usages if usage]

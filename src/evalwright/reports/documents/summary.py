@@ -20,7 +20,7 @@ from evalwright.reports.documents.board import (
     coverage,
 )
 from evalwright.reports.documents.run import (
-    advice,
+    failure_advice,
     judge_sentence,
     metrics_table,
     missing_cell,
@@ -41,7 +41,7 @@ from evalwright.runs.results import GroupResult, MetricResult, faults_in_words, 
 _MOST_ROWS = 16
 _MOST_KINDS = 3
 _MOST_COLUMNS = 4
-"""Runs that stand side by side; more are in the board alone."""
+"""How many runs are shown side by side; more are only on the board."""
 
 
 def run_summary(run: Run) -> doc.Document:
@@ -81,7 +81,10 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
     blocks += [doc.Note(text) for text in stopped]
     blocks.append(
         doc.Facts(
-            [(run.label, f"{run.folder}: {_sent(run)}") for run in runs[:_MOST_ROWS]]
+            [
+                (run.label, f"{run.folder}: {_requests_text(run)}")
+                for run in runs[:_MOST_ROWS]
+            ]
         )
     )
     if len(runs) > _MOST_ROWS:
@@ -152,7 +155,7 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
 
 def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
     """Commands that show more of `run`, and of all runs that were made with it."""
-    name = _typed(run)
+    name = _run_argument(run)
     compared_runs = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
     yield "Details", f"evalwright runs show {name} --details"
     yield (
@@ -162,17 +165,17 @@ def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, st
     if len(compared_runs) == 2:
         yield (
             "Compare",
-            f"evalwright compare {' '.join(map(_typed, compared_runs))} --flips 5",
+            f"evalwright compare {' '.join(map(_run_argument, compared_runs))} --flips 5",
         )
-    yield "Browser", f"evalwright view {' '.join(map(_typed, compared_runs))}"
+    yield "Browser", f"evalwright view {' '.join(map(_run_argument, compared_runs))}"
 
 
-def _typed(run: Run) -> str:
+def _run_argument(run: Run) -> str:
     """The run's name or folder, quoted for a shell."""
     return quote(run.name if run.folder.parent == Path("runs") else str(run.folder))
 
 
-def _sent(run: Run) -> str:
+def _requests_text(run: Run) -> str:
     return next(
         text.replace(" sent", " requests sent", 1)
         for name, text in usage_facts(run.data["usage"])
@@ -229,7 +232,7 @@ def _scores(run: Run) -> Iterator[doc.Block]:
         if group.metrics and (group.name in distinct_names or not group.average)
     ]
     if cut := len(tasks) + len(shown_groups) > _MOST_ROWS:
-        shown_groups = _from_the_top(shown_groups)
+        shown_groups = _outermost_first(shown_groups)
     missing_tasks = list(
         dict.fromkeys(name for group in shown_groups for name in group.missing)
     )
@@ -265,7 +268,7 @@ def _scores(run: Run) -> Iterator[doc.Block]:
             yield doc.Note(f"{name}: {few_clusters}", "warn")
 
 
-def _from_the_top(groups: Sequence[GroupResult]) -> list[GroupResult]:
+def _outermost_first(groups: Sequence[GroupResult]) -> list[GroupResult]:
     """Groups with the outermost first, because a screen shows only the first ones."""
     depths: dict[str, int] = {}
     level = {node.name: node for node in trees_of(groups)}
@@ -350,7 +353,7 @@ def _counts(run: Run) -> Iterator[doc.Block]:
     if run.n_unsure:
         yield doc.Note(f"{_unsure_sentence(run)}")
     notes = failure_notes(run)
-    yield from advice(notes[:_MOST_KINDS], "warn")
+    yield from failure_advice(notes[:_MOST_KINDS], "warn")
     if len(notes) > _MOST_KINDS:
         n_more = len(notes) - _MOST_KINDS
         yield doc.Note(
@@ -366,8 +369,10 @@ def _unsure_sentence(run: Run) -> str:
         f"{numbers.count(run.n_unsure)} of {numbers.counted(n_samples, 'sample')}"
     )
     verb = numbers.plural(run.n_unsure, "is", "are")
-    look = f"evalwright runs samples {_typed(run)} --unsure"
-    ask = f", or ask a judge: evalwright score {_typed(run)} --judge provider/name"
+    look = f"evalwright runs samples {_run_argument(run)} --unsure"
+    ask = (
+        f", or ask a judge: evalwright score {_run_argument(run)} --judge provider/name"
+    )
     return (
         f"{n_unsure_text} {verb} unsure: a careful reader might argue. Look:"
         f" {look}{'' if run.data.get('roles') else ask}"

@@ -11,8 +11,8 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.text import shorten
 
-MOST = 20
-"""Samples named of each sort; the JSON form has all."""
+MOST_NAMED = 20
+"""How many samples each list names; the JSON output has all."""
 
 
 def task_diff_document(diff: TaskDiff) -> doc.Document:
@@ -37,11 +37,11 @@ def _blocks(diff: TaskDiff) -> Iterator[doc.Block]:
         if names:
             yield doc.Heading(f"{title}: {numbers.count(len(names))}")
             remaining = (
-                f" and {numbers.count(len(names) - MOST)} more"
-                if len(names) > MOST
+                f" and {numbers.count(len(names) - MOST_NAMED)} more"
+                if len(names) > MOST_NAMED
                 else ""
             )
-            yield doc.Note(", ".join(names[:MOST]) + remaining)
+            yield doc.Note(", ".join(names[:MOST_NAMED]) + remaining)
     if diff.changed:
         yield doc.Heading(f"Changed: {numbers.count(len(diff.changed))}")
         rows = [
@@ -51,13 +51,13 @@ def _blocks(diff: TaskDiff) -> Iterator[doc.Block]:
                 _as_json(change.before[aspect]),
                 _as_json(change.after[aspect]),
             )
-            for change in diff.changed[:MOST]
+            for change in diff.changed[:MOST_NAMED]
             for aspect in change.what
         ]
         columns = doc.columns("Sample*", "What", "A~", "B~")
         yield doc.Table(columns, rows, "Changed samples")
-        if len(diff.changed) > MOST:
-            yield doc.Note(f"The first {MOST}; --json has all.", "quiet")
+        if len(diff.changed) > MOST_NAMED:
+            yield doc.Note(f"The first {MOST_NAMED}; --json has all.", "quiet")
     if diff.settings:
         yield doc.Heading("The task itself")
         setting_rows = [

@@ -42,7 +42,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 
 MOST_PAIRED = 8
-"""Runs of which a file holds every pair."""
+"""Up to this number of runs, a page holds the comparison of every pair."""
 
 
 def catalog(
@@ -216,7 +216,7 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
             id(unit_board): next(
                 other_row
                 for other_row in unit_board.rows
-                if other_row.place == row.place
+                if other_row.run_index == row.run_index
             )
             for unit_board in boards
         }
@@ -235,7 +235,7 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
             }
         rows.append(
             {
-                "run": runs[row.place][0],
+                "run": runs[row.run_index][0],
                 "ranks": row.ranks,
                 "overall": overall,
                 "cells": [_metric(metric) if metric else None for metric in metrics],

@@ -36,16 +36,16 @@ from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE, Growing, growing
 from evalwright.tasks.files import failing_as
 
-STEP = 0.2
-"""Seconds of reading after which others get a turn."""
-PAUSE = 0.25
-"""Seconds between two looks at files that did not change."""
-SHARE = 20
-"""Numbers of a run that is still made are computed again after this many times what it took."""
+READ_SECONDS = 0.2
+"""How long one run is read before the next gets its turn."""
+PAUSE_SECONDS = 0.25
+"""How long to wait if no file has changed."""
+RECOMPUTE_FACTOR = 20
+"""Metrics of a growing run are recomputed after this many times the time they took."""
 STOPPED = "The process that wrote it ended; run the same command again to resume."
-_BLOCK = 1 << 20
-LONGEST_LINE = 1 << 28
-"""Bytes without a line break after which a growing file is not followed any more."""
+_READ_BYTES = 1 << 20
+LONGEST_LINE_BYTES = 1 << 28
+"""A growing file with a longer line is not followed any more."""
 
 Line = tuple[bytes, dict[str, Any]]
 
@@ -61,15 +61,15 @@ class FollowedRun:
         self.trouble = ""
         """Why the records cannot be read to their end."""
         self.run: Run | None = None
-        self._mark: object = None
+        self._file_mark: object = None
         self._about: Growing | None = None
-        self._known: dict[str, Any] = {}
+        self._run_entry: dict[str, Any] = {}
         self._numbers = Numbers({})
         self._file: IO[bytes] | None = None
         self._images: tuple[Run, KeptImages] | None = None
-        self._begin(None)
+        self._restart(None)
 
-    def _begin(self, file: IO[bytes] | None) -> None:
+    def _restart(self, file: IO[bytes] | None) -> None:
         """Start reading at the first record of another file."""
         if self._file is not None:
             self._file.close()
@@ -105,7 +105,7 @@ class FollowedRun:
     def look(self) -> bool:
         """Look for new records and read for a moment; return whether anything changed."""
         state = self.state
-        changed = self._find()
+        changed = self._find_records()
         if not self.complete and not self.trouble:
             changed |= self._read()
         if self._about is not None and self._numbers.due(
@@ -115,7 +115,7 @@ class FollowedRun:
             changed = True
         return changed or self.state != state
 
-    def _find(self) -> bool:
+    def _find_records(self) -> bool:
         """Find the file that has the records now; return whether it is another one."""
         growing_run = growing(self.folder)
         record = self.folder / RUN_FILE
@@ -124,15 +124,15 @@ class FollowedRun:
             with contextlib.suppress(OSError):
                 file_stat = growing_run.records.stat()
                 mark = (growing_run.records, file_stat.st_ino)
-                if mark == self._mark:
+                if mark == self._file_mark:
                     self._about = growing_run
                     return False
                 file = ordinary(growing_run.records).open("rb", buffering=0)
                 with self.lock:
                     self.run = None
                     self._about = growing_run
-                    self._mark = mark
-                    self._begin(file)
+                    self._file_mark = mark
+                    self._restart(file)
                     self._numbers = Numbers(growing_run.about)
                 return True
             return False
@@ -145,9 +145,9 @@ class FollowedRun:
                     file_stat.st_mtime_ns,
                     file_stat.st_size,
                 )
-                if mark == self._mark:
+                if mark == self._file_mark:
                     return False
-                self._mark = mark
+                self._file_mark = mark
                 run = open_run(self.folder)
                 run_facts = run_info(self.key, run, 0)
                 file = ordinary(run.samples_file).open("rb", buffering=0)
@@ -157,8 +157,8 @@ class FollowedRun:
             with self.lock:
                 self.run = run
                 self._about = None
-                self._known = run_facts
-                self._begin(file)
+                self._run_entry = run_facts
+                self._restart(file)
                 self._lines = run.lines()
             return True
         if (
@@ -169,9 +169,9 @@ class FollowedRun:
 
     def _read(self) -> bool:
         """Read records for a moment; return whether there were any."""
-        until = time.monotonic() + STEP
+        until = time.monotonic() + READ_SECONDS
         size = self.samples.size
-        lines = self._lines if self._lines is not None else self._grown()
+        lines = self._lines if self._lines is not None else self._new_lines()
         try:
             while time.monotonic() < until:
                 line_and_row = next(lines, None)
@@ -195,11 +195,11 @@ class FollowedRun:
             return True
         return self.samples.size > size or self.complete
 
-    def _grown(self) -> Iterator[Line]:
+    def _new_lines(self) -> Iterator[Line]:
         """Yield complete lines that were not read before. Raises RunError."""
         start = self._ends[-1] if self._ends else 0
         unfinished = b""
-        while block := self._bytes(start + len(unfinished), _BLOCK):
+        while block := self._bytes(start + len(unfinished), _READ_BYTES):
             *lines, unfinished = (unfinished + block).split(b"\n")
             for line in lines:
                 start += len(line) + 1
@@ -207,9 +207,9 @@ class FollowedRun:
                     line + b"\n",
                     row_of(line, f"{self.folder.name}, record {len(self._ends) + 1:,}"),
                 )
-            if len(unfinished) > LONGEST_LINE:
+            if len(unfinished) > LONGEST_LINE_BYTES:
                 raise RunError(
-                    f"A record of '{self.folder.name}' has more than {LONGEST_LINE:,}"
+                    f"A record of '{self.folder.name}' has more than {LONGEST_LINE_BYTES:,}"
                     " bytes."
                 )
 
@@ -246,9 +246,9 @@ class FollowedRun:
             if self.run is not None:
                 expected = self.run.data["samples"].get("records")
                 info = {
-                    **self._known,
+                    **self._run_entry,
                     "records": size,
-                    "facts": [*self._known["facts"]],
+                    "facts": [*self._run_entry["facts"]],
                 }
                 info["expected"] = expected if isinstance(expected, int) else size
             else:
@@ -405,7 +405,9 @@ class Numbers:
             for name, tally in self._tallies.items()
             if len(tally.indices)
         ]
-        self._next = time.monotonic() + max(1.0, SHARE * (time.monotonic() - began))
+        self._next = time.monotonic() + max(
+            1.0, RECOMPUTE_FACTOR * (time.monotonic() - began)
+        )
 
 
 def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
@@ -430,7 +432,7 @@ class Follower:
     ) -> None:
         self.title = title
         self._say = say
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self.runs = {
             str(number): FollowedRun(str(number), folder)
             for number, folder in enumerate(folders)
@@ -438,8 +440,8 @@ class Follower:
         self.version = 0
         self._board: dict[str, Any] | None = None
         self._board_of: object = ()
-        self._made: dict[tuple[str, ...], bytes] = {}
-        self._making = threading.Lock()
+        self._computed_parts: dict[tuple[str, ...], bytes] = {}
+        self._compute_lock = threading.Lock()
         self._stopped = threading.Event()
         self._ranked = threading.Event()
         self._ranking = threading.Thread()
@@ -471,7 +473,7 @@ class Follower:
                     Exception
                 ) as error:  # one run's files must not end the following of the others
                     followed.trouble = f"{type(error).__name__}: {error}"
-                self._tell(followed)
+                self._report_warnings(followed)
             finished = [
                 (key, followed.run)
                 for key, followed in self.runs.items()
@@ -488,16 +490,16 @@ class Follower:
             self._ranked.clear()
             self.version += changed
             if not changed:
-                self._stopped.wait(PAUSE)
+                self._stopped.wait(PAUSE_SECONDS)
 
-    def _tell(self, followed: FollowedRun) -> None:
+    def _report_warnings(self, followed: FollowedRun) -> None:
         """Report a run's warnings, each once."""
         if self._say is None:
             return
         for warning in (*followed.warnings, followed.trouble):
             sentence = f"Warning: {followed.folder.resolve().name}: {warning}"
-            if warning and sentence not in self._said:
-                self._said.add(sentence)
+            if warning and sentence not in self._reported:
+                self._reported.add(sentence)
                 self._say(sentence)
 
     def _rank(self, runs: Sequence[tuple[str, Run]]) -> None:
@@ -552,20 +554,20 @@ class Follower:
                 followed.run is None or followed.trouble for followed in runs
             ) or self._stopped.wait(0.05):
                 return None
-        with self._making:
+        with self._compute_lock:
             name = (part_type, *keys, *(followed.stamp for followed in runs))
             run_parts = [
                 (followed.key, followed.run, followed.samples)
                 for followed in runs
                 if followed.run is not None
             ]
-            if name not in self._made and len(run_parts) == len(runs):
+            if name not in self._computed_parts and len(run_parts) == len(runs):
                 try:
-                    self._made[name] = (
+                    self._computed_parts[name] = (
                         json_part(plots_of(run_parts[0][1]))
                         if part_type == "plots"
                         else comparison_part(run_parts[0], run_parts[1])
                     )
                 except EvalwrightError:
                     return None
-            return self._made.get(name)
+            return self._computed_parts.get(name)

@@ -42,12 +42,12 @@ from evalwright.tasks.files import failing_as, place_of, read_file, write_bytes
 
 Source = Literal["embedded", "fetched", "live"]
 Progress = Callable[[str], None]
-"""Told a few words on how far the work is."""
+"""Receives a few words on how far the work is."""
 
 TYPE = "application/x-evalwright"
 _PROGRESS_EVERY = 2000
 WARNING = "Warning"
-"""The name of a fact that says what is wrong with a run."""
+"""The name of facts that say what is wrong with a run."""
 PAGE = "index.html"
 _PARTS_PREFIX = "evalwright-"
 _GENERATOR_MARK = b'<meta name="generator" content="evalwright">'
@@ -66,7 +66,7 @@ _ORDER = {
 }
 
 
-def head_of(title: str, source: Source, root: str = "") -> str:
+def page_head(title: str, source: Source, root: str = "") -> str:
     """The page up to its parts. root: the folder of the parts, relative to the page."""
     script, style = _assets()
     return (
@@ -74,7 +74,7 @@ def head_of(title: str, source: Source, root: str = "") -> str:
         '<html lang="en">\n'
         "<head>\n"
         '<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy_of(source)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{page_policy(source)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="generator" content="evalwright">\n'
@@ -95,7 +95,7 @@ def head_of(title: str, source: Source, root: str = "") -> str:
 END = f'<script type="{TYPE}" id="end"></script>\n</body>\n</html>\n'
 
 
-def policy_of(source: Source) -> str:
+def page_policy(source: Source) -> str:
     """The Content-Security-Policy of the page."""
     script, style = map(source_hash, _assets())
     connect = "'none'" if source == "embedded" else "'self'"
@@ -254,7 +254,7 @@ def write_page(
             run_warnings = pack(runs, put, title, progress, with_images=with_images)
             progress("writing the file")
             page_file.write(
-                head_of(title, "embedded").encode("utf-8", "backslashreplace")
+                page_head(title, "embedded").encode("utf-8", "backslashreplace")
             )
             for key in sorted(places, key=_part_order):
                 start, length = places[key]
@@ -336,7 +336,7 @@ def write_site(
         temporary.replace(folder / root)
         write_bytes(
             page,
-            (head_of(title, "fetched", f"{root}/") + END).encode(
+            (page_head(title, "fetched", f"{root}/") + END).encode(
                 "utf-8", "backslashreplace"
             ),
         )

@@ -20,21 +20,21 @@ from evalwright.core.requests import prompt_from
 from evalwright.runs.scores import hashed
 from evalwright.runs.writer import to_json
 
-CHUNK = 4096
-"""Rows of one part of columns or previews."""
+CHUNK_ROWS = 4096
+"""How many rows a part of columns or previews has."""
 BLOCK_ROWS = 256
 BLOCK_BYTES = 4 << 20
-"""A block of samples has no more rows than that, and ends once it has so many bytes."""
-LONGEST_LINE = 32 << 20
-"""Bytes of a record that are shown; of a longer one its texts are cut."""
-LONGEST_TEXT = 1 << 20
-"""Characters of a text of such a record."""
+"""A block of samples ends after this many rows or bytes."""
+LONGEST_LINE_BYTES = 32 << 20
+"""Texts in a longer record are cut."""
+LONGEST_TEXT_CHARS = 1 << 20
+"""How much of a text such a record keeps."""
 WIDEST_PREVIEW = (90, 70)
 """Columns of a terminal that the beginnings of a question and of an answer take; signs of Chinese
 take two.
 """
 MOST_NAMES = 200
-"""Values of a category. A metadata key with more is no column."""
+"""A metadata key with more values does not become a column."""
 MOST_COLUMNS = 60
 
 MALFORMED = (
@@ -45,29 +45,29 @@ MALFORMED = (
     IndexError,
     RecursionError,
 )
-"""What reading a record raises that has another form than ours."""
+"""Errors of reading a malformed record."""
 
-LONGEST_ID = 400
+LONGEST_ID_CHARS = 400
 """Characters of an id in the index and in addresses: a browser takes half a minute to open one of a
 million.
 """
 
 Put = Callable[[str, bytes], None]
-"""Takes a part: its key, and its bytes packed."""
+"""Receives a part: its key and its packed bytes."""
 
 NAN = math.nan
-_LEVEL = 6
+_COMPRESSION_LEVEL = 6
 
 
-def packed(content: bytes) -> bytes:
+def pack_part(content: bytes) -> bytes:
     """Compress a part as it is stored and sent."""
-    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
+    compressor = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, -15)
     return compressor.compress(content) + compressor.flush()
 
 
 def json_part(document: Any) -> bytes:
     """A part that is only JSON, packed."""
-    return packed(json_line(document))
+    return pack_part(json_line(document))
 
 
 def json_line(document: Any) -> bytes:
@@ -94,14 +94,14 @@ def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
             numbers.byteswap()
         content = numbers.tobytes()
         pieces += [content, b"\0" * (-len(content) % 8)]
-    return packed(b"".join(pieces))
+    return pack_part(b"".join(pieces))
 
 
 def short_id(name: str) -> str:
     """An id as the page shows it: one longer than LONGEST_ID is cut and gets a digest."""
-    if len(name) <= LONGEST_ID:
+    if len(name) <= LONGEST_ID_CHARS:
         return name
-    return f"{name[: LONGEST_ID - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
+    return f"{name[: LONGEST_ID_CHARS - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
 
 
 class Column:
@@ -124,7 +124,7 @@ class Column:
         """Whether any row has a value."""
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether the column is worth showing: it has values, and not too many names."""
         return self.used and not (
             self.limited and self.names is not None and len(self.names) > MOST_NAMES
@@ -157,7 +157,7 @@ class Column:
         return {"name": self.name, "title": self.title, "kind": column_type, **names}
 
 
-_FIXED = (
+_FIXED_COLUMNS = (
     ("task", "Task", True),
     ("outcome", "Outcome", True),
     ("label", "Label", True),
@@ -174,7 +174,7 @@ _FIXED = (
     ("length", "Answer characters", False),
     ("date", "Date", False),
 )
-"""Columns that every run may have: name, title, whether it is a category."""
+"""Columns that any run may have: name, title, and whether it is a category."""
 _DATES = ("created_at", "known_since", "date")
 
 
@@ -210,7 +210,7 @@ class Samples:
                 category=is_category,
                 limited=name not in ("task", "scorer"),
             )
-            for name, title, is_category in _FIXED
+            for name, title, is_category in _FIXED_COLUMNS
         }
         self.keys = array("q")
         """The hashed id of each row, and below the code of its task and its repeat: by them two
@@ -250,13 +250,13 @@ class Samples:
         rows = self.size - self.starts[-1]
         if rows == BLOCK_ROWS or self._block_size >= BLOCK_BYTES:
             self._end_block()
-        if self.size % CHUNK == 0:
+        if self.size % CHUNK_ROWS == 0:
             self._end_chunk()
 
     @property
     def chunks(self) -> int:
         """The number of full chunks."""
-        return self.size // CHUNK
+        return self.size // CHUNK_ROWS
 
     def finish(self) -> None:
         """Write what is left, and the index."""
@@ -271,8 +271,8 @@ class Samples:
         return {
             "generation": generation,
             "size": self.size,
-            "chunk": CHUNK,
-            "columns": [column.head() for column in self._shown()],
+            "chunk": CHUNK_ROWS,
+            "columns": [column.head() for column in self._shown_columns()],
             "blocks": list(self.starts),
         }
 
@@ -292,7 +292,7 @@ class Samples:
             [[text for text, _ in self._previews], [text for _, text in self._previews]]
         )
 
-    def _shown(self) -> list[Column]:
+    def _shown_columns(self) -> list[Column]:
         several_scorers = len(self._scorer_names) > 1
         single = {
             f"{prefix}.{name}"
@@ -302,7 +302,7 @@ class Samples:
         return [
             column
             for column in self.columns.values()
-            if column.shown and (several_scorers or column.name not in single)
+            if column.is_shown and (several_scorers or column.name not in single)
         ]
 
     def _end_block(self) -> None:
@@ -314,7 +314,7 @@ class Samples:
         self._block_size = 0
 
     def _end_chunk(self) -> None:
-        number = (self.size - 1) // CHUNK
+        number = (self.size - 1) // CHUNK_ROWS
         self._put(f"run/{self.key}/columns/{number}", self.columns_part())
         self._put(f"run/{self.key}/previews/{number}", self.previews_part())
         self._ids = []
@@ -374,8 +374,8 @@ class Samples:
         texts = _question(row), str(row.get("answer", ""))
         self._previews.append(
             (
-                _beginning(texts[0], WIDEST_PREVIEW[0]),
-                _beginning(texts[1], WIDEST_PREVIEW[1]),
+                _preview_text(texts[0], WIDEST_PREVIEW[0]),
+                _preview_text(texts[1], WIDEST_PREVIEW[1]),
             )
         )
 
@@ -429,7 +429,7 @@ class Samples:
         return name in self.columns
 
 
-_FIXED_NAMES = frozenset(name for name, _, _ in _FIXED)
+_FIXED_NAMES = frozenset(name for name, _, _ in _FIXED_COLUMNS)
 
 
 def seconds_of(row: Mapping[str, Any]) -> float:
@@ -491,7 +491,7 @@ def _question(row: Mapping[str, Any]) -> str:
     return prompt[-1].text if prompt else ""
 
 
-def _beginning(text: str, width: int) -> str:
+def _preview_text(text: str, width: int) -> str:
     words = " ".join(text[: 4 * width].split())[:width]
     wide = 0 if words.isascii() else sum(sign >= "\u2e80" for sign in words)
     return words[: width - wide * width // (2 * len(words))] if wide else words
@@ -500,8 +500,8 @@ def _beginning(text: str, width: int) -> str:
 # -- records ---------------------------------------------------------------------------
 
 _MARK = "\x01"
-_SHORTEST = 32
-"""Characters of a text from which on it is worth naming instead of repeating."""
+_SHORTEST_BASE_CHARS = 32
+"""Shorter texts are repeated, because a reference would not save space."""
 _BASES = "0123456789"
 
 
@@ -513,7 +513,7 @@ def block_line(line: bytes, row: Mapping[str, Any]) -> tuple[int, bytes]:
         row: The record.
     """
     return _script(row), json_line(
-        compact(_cut(row) if len(line) > LONGEST_LINE else row)
+        compact(_cut(row) if len(line) > LONGEST_LINE_BYTES else row)
     )
 
 
@@ -523,7 +523,7 @@ def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
     Records of one script are stored together, which saves a sixth.
     """
     order = sorted(range(len(entries)), key=lambda row_index: entries[row_index][0])
-    return packed(
+    return pack_part(
         b"\n".join([json_line(order), *(entries[row_index][1] for row_index in order)])
     )
 
@@ -539,7 +539,7 @@ def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
         (
             (text, _BASES[number])
             for number, text in enumerate(texts_of(row))
-            if len(text) >= _SHORTEST
+            if len(text) >= _SHORTEST_BASE_CHARS
         ),
         key=lambda pair: -len(pair[0]),
     )
@@ -613,11 +613,10 @@ def _script(row: Mapping[str, Any]) -> int:
 
 
 def _cut(content: Any) -> Any:
-    if isinstance(content, str) and len(content) > LONGEST_TEXT:
-        return (
-            f"{content[:LONGEST_TEXT]} ... [{len(content) - LONGEST_TEXT:,} more characters"
-            " in samples.jsonl]"
-        )
+    if isinstance(content, str) and len(content) > LONGEST_TEXT_CHARS:
+        n_cut = len(content) - LONGEST_TEXT_CHARS
+        beginning = content[:LONGEST_TEXT_CHARS]
+        return f"{beginning} ... [{n_cut:,} more characters in samples.jsonl]"
     if isinstance(content, Mapping):
         return {key: _cut(child) for key, child in content.items()}
     return [_cut(child) for child in content] if isinstance(content, list) else content

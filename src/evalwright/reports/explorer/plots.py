@@ -23,7 +23,7 @@ from evalwright.statistics import Estimate, calibration_error, mean_interval
 
 MOST_BINS = 10
 LEAST_IN_BIN = 10
-"""Samples; fewer bins are made rather than smaller ones."""
+"""The least number of samples in a bin; there are fewer bins rather than smaller ones."""
 
 Array = NDArray[np.float64]
 

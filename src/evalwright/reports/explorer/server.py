@@ -18,13 +18,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.explorer.following import Follower
-from evalwright.reports.explorer.page import END, head_of, policy_of
+from evalwright.reports.explorer.page import END, page_head, page_policy
 
 ADDRESS = "127.0.0.1"
 MOST_CONNECTIONS = 64
-"""Connections that are answered at a time, a thread each; a browser has six for a page."""
-_PATIENCE = 1.0
-"""Seconds after which a further one is refused."""
+"""How many connections are answered at a time, a thread each; a browser uses six."""
+_CONNECT_SECONDS = 1.0
+"""How long a further connection waits before it is refused."""
 
 
 class Server(ThreadingHTTPServer):
@@ -45,10 +45,10 @@ class Server(ThreadingHTTPServer):
         self.follower = follower
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self.token = secrets.token_urlsafe(16)
-        self.page = (head_of(follower.title, "live", "part/") + END).encode(
+        self.page = (page_head(follower.title, "live", "part/") + END).encode(
             "utf-8", "backslashreplace"
         )
-        self.policy = policy_of("live") + "; frame-ancestors 'none'"
+        self.policy = page_policy("live") + "; frame-ancestors 'none'"
         try:
             super().__init__((ADDRESS, port), Handler)
         except (OSError, OverflowError) as error:
@@ -69,7 +69,7 @@ class Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a new thread, if there are not too many."""
-        if self._room.acquire(timeout=_PATIENCE):
+        if self._room.acquire(timeout=_CONNECT_SECONDS):
             try:
                 super().process_request(request, client_address)
             except BaseException:

@@ -89,7 +89,7 @@ def check_samples(task: Task, records: list[SampleRecord], wanted: list[dict[str
         answer = records[index].answer
         assert answer is not None
         doc = work.opened.rows[index]
-        taken = pipeline(work.came(answer), doc)
+        taken = pipeline(work.responses_by_request(answer), doc)
         assert same(json.loads(json.dumps(taken)), expected["filtered_resps"])
         worth = work.opened.scoring(doc, taken)
         assert list(worth) == expected["metrics"]

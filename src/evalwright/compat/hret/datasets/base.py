@@ -87,7 +87,7 @@ register_dataset = DATASET_REGISTRY.register
 
 def load_datasets(name: str, split: str = "test", **kwargs: Any) -> Any:
     """An instance of the dataset of that name. Raises ValueError for an unknown one."""
-    return DATASET_REGISTRY.made(name, split=split, **kwargs)
+    return DATASET_REGISTRY.make(name, split=split, **kwargs)
 
 
 def hub_rows(name: str, subset: str | None, split: str, options: Given) -> Any:

@@ -182,7 +182,7 @@ class HubDataset(BaseDataset):
             reference = "" if place is None else options[place]
         if not self.published and reference not in options:
             return []
-        return [self._made(row, subset, reference, options)]
+        return [self._make_sample(row, subset, reference, options)]
 
     def _texts(self, row: Given, number: int, subset: str | None) -> Rows:
         """The options are texts: of one column, or of the columns A to E.
@@ -207,14 +207,14 @@ class HubDataset(BaseDataset):
                 reference = "" if right is None else options[right]
         if self.published:
             return [
-                self._made(
+                self._make_sample(
                     row, subset, reference, options, **{self.table["shown"]: listing}
                 )
             ]
         if right is None:
             return []
         listing = _lettered(LETTERS, options)
-        sample = self._made(
+        sample = self._make_sample(
             row, subset, options[right], options, **{self.table["shown"]: listing}
         )
         if not self.own_template:
@@ -235,7 +235,7 @@ class HubDataset(BaseDataset):
         reference = (
             self.table.get("none", "None") if answer is None else str(answer).strip()
         )
-        sample = self._made(row, subset, reference)
+        sample = self._make_sample(row, subset, reference)
         return [
             (
                 sample | {"input": sample["input"].strip()}
@@ -291,7 +291,7 @@ class HubDataset(BaseDataset):
             }
         return [sample, swapped]
 
-    def _made(
+    def _make_sample(
         self,
         row: Given,
         subset: str | None,
@@ -391,20 +391,21 @@ class ClickDataset(HubDataset):
         rows = super()._rows(subset)
         if self.published or self.subset is None:
             return rows
-        wanted = [self.subset] if isinstance(self.subset, str) else self.subset
-        kept = [
+        wanted_ids = [self.subset] if isinstance(self.subset, str) else self.subset
+        matching_rows = [
             row
             for row in rows
             if any(
-                wanted_id.lower() in str(row.get("id")).lower() for wanted_id in wanted
+                wanted_id.lower() in str(row.get("id")).lower()
+                for wanted_id in wanted_ids
             )
         ]
-        if not kept:
+        if not matching_rows:
             raise ValueError(
-                f"No row of CLIcK has an id with {' or '.join(map(repr, wanted))}; ids"
+                f"No row of CLIcK has an id with {' or '.join(map(repr, wanted_ids))}; ids"
                 " are such as 'KIIP_hist_0'."
             )
-        return kept
+        return matching_rows
 
 
 HRM8KDataset = _make_dataset_class("hrm8k")

@@ -77,7 +77,7 @@ class BaseEvaluator:
 def get_evaluator(name: str, **kwargs: Any) -> Any:
     """An instance of the evaluator of that name. Raises ValueError for an unknown one."""
     registered_name = name if name in EVALUATION_REGISTRY else ALIASES.get(name, name)
-    return EVALUATION_REGISTRY.made(registered_name, **kwargs)
+    return EVALUATION_REGISTRY.make(registered_name, **kwargs)
 
 
 register_evaluator = EVALUATION_REGISTRY.register
@@ -145,22 +145,22 @@ class BuiltIn(BaseEvaluator):
         return {"metrics": self.evaluate_predictions(data), "samples": data}
 
 
-@EVALUATION_REGISTRY.own("string_match")
+@EVALUATION_REGISTRY.register_own("string_match")
 class StringMatchEvaluator(BuiltIn):
     """The answer is the reference."""
 
 
-@EVALUATION_REGISTRY.own("partial_match")
+@EVALUATION_REGISTRY.register_own("partial_match")
 class PartialMatchEvaluator(BuiltIn):
     """The answer contains the reference."""
 
 
-@EVALUATION_REGISTRY.own("math_match")
+@EVALUATION_REGISTRY.register_own("math_match")
 class MathMatchEvaluator(BuiltIn):
     """The answer equals the reference in value."""
 
 
-@EVALUATION_REGISTRY.own("log_likelihood")
+@EVALUATION_REGISTRY.register_own("log_likelihood")
 class LogProbEvaluator(BuiltIn):
     """The most probable option is the reference."""
 

@@ -78,7 +78,7 @@ _PARSERS: Mapping[JudgeType, ResponseParser] = {
 }
 
 
-@EVALUATION_REGISTRY.own("llm_judge")
+@EVALUATION_REGISTRY.register_own("llm_judge")
 class LLMJudgeEvaluator(BuiltIn):
     """Asks the judge of `model`. prompt_templates, parsers: of the types of judgement."""
 

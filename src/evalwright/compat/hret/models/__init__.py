@@ -170,7 +170,7 @@ class _Judge(NativeModel, BaseJudge):
         return self._answered(inputs, **kwargs)
 
 
-@MODEL_REGISTRY.own("huggingface")
+@MODEL_REGISTRY.register_own("huggingface")
 class HuggingFaceModel(_Generator):
     """A model of transformers, from the hub or a folder."""
 
@@ -204,7 +204,7 @@ class HuggingFaceModel(_Generator):
         return float(self._ask_all(score_one, [{}])[0][0])
 
 
-@MODEL_REGISTRY.own("huggingface_judge")
+@MODEL_REGISTRY.register_own("huggingface_judge")
 class HuggingFaceJudge(_Judge):
     """A judge of transformers, asked for feedback and a number from 1 to 5."""
 
@@ -224,7 +224,7 @@ def _verdict(response: Response) -> Response:
     return replace(response, values=(float(match[1]),)) if match else response
 
 
-@MODEL_REGISTRY.own("huggingface_reward")
+@MODEL_REGISTRY.register_own("huggingface_reward")
 class HuggingFaceReward(NativeModel, BaseRewardModel):
     """The mean log-likelihood of a reply's tokens under a language model."""
 
@@ -249,7 +249,7 @@ class HuggingFaceReward(NativeModel, BaseRewardModel):
         return self._ask_all(reward_one, inputs)
 
 
-@MODEL_REGISTRY.own("openai")
+@MODEL_REGISTRY.register_own("openai")
 class OpenAIModel(_Generator):
     """Any server that speaks OpenAI's chat or completions interface.
 
@@ -292,7 +292,7 @@ class OpenAIModel(_Generator):
         )
 
 
-@MODEL_REGISTRY.own("openai_judge")
+@MODEL_REGISTRY.register_own("openai_judge")
 class OpenAIJudge(_Judge):
     """A judge behind OpenAI's chat interface."""
 
@@ -312,7 +312,7 @@ class OpenAIJudge(_Judge):
         )
 
 
-@MODEL_REGISTRY.own("litellm")
+@MODEL_REGISTRY.register_own("litellm")
 class LiteLLMBackend(_Generator):
     """Any provider of the library litellm."""
 
@@ -327,7 +327,7 @@ class LiteLLMBackend(_Generator):
         )
 
 
-@MODEL_REGISTRY.own("litellm_judge")
+@MODEL_REGISTRY.register_own("litellm_judge")
 class LiteLLMJudge(_Judge):
     """A judge by way of the library litellm."""
 
@@ -336,7 +336,7 @@ class LiteLLMJudge(_Judge):
         return _by_litellm(self.params)
 
 
-@MODEL_REGISTRY.own("vllm")
+@MODEL_REGISTRY.register_own("vllm")
 class VLLMModel(_Generator):
     """A vLLM server on this machine (start it with `vllm serve`); the engine's own settings are the
     server's.

@@ -81,4 +81,4 @@ class BaseRewardModel:
 
 
 register_model = MODEL_REGISTRY.register
-load_model = MODEL_REGISTRY.made
+load_model = MODEL_REGISTRY.make

@@ -37,7 +37,7 @@ class BaseScalingMethod:
 
 
 register_scaling_method = SCALING_REGISTRY.register
-load_scaling_method = SCALING_REGISTRY.made
+load_scaling_method = SCALING_REGISTRY.make
 
 
 class BuiltInMethod(BaseScalingMethod):
@@ -67,7 +67,7 @@ class BuiltInMethod(BaseScalingMethod):
         return data
 
 
-@SCALING_REGISTRY.own("self_consistency")
+@SCALING_REGISTRY.register_own("self_consistency")
 class SelfConsistencyScalingMethod(BuiltInMethod):
     """n_paths replies, and what most of them say."""
 
@@ -75,11 +75,11 @@ class SelfConsistencyScalingMethod(BuiltInMethod):
         return most_common(candidates)
 
 
-@SCALING_REGISTRY.own("best_of_n")
+@SCALING_REGISTRY.register_own("best_of_n")
 class BestOfN(BuiltInMethod):
     """n replies, and the best."""
 
 
-@SCALING_REGISTRY.own("beam_search")
+@SCALING_REGISTRY.register_own("beam_search")
 class BeamSearch(BuiltInMethod):
     """The most probable of beam_size beams."""

@@ -182,9 +182,7 @@ def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, 
                 "lexical_diversity_ttr": (
                     f"{words.type_token_ratio if words.words else 0.0:.4f}"
                 ),
-                "mean_length": (
-                    f"{sum(len(one.answer) for one in side_items) / (len(side_items) or 1):.1f}"
-                ),
+                "mean_length": (f"{_mean_answer_length(side_items):.1f}"),
             }
             for (name, side_items), words in zip(
                 sides, analysis.vocabulary, strict=True
@@ -200,6 +198,11 @@ def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, 
             for example in example_items
         },
     }
+
+
+def _mean_answer_length(items: Sequence[Item]) -> float:
+    """In characters; 0 of nothing."""
+    return sum(len(item.answer) for item in items) / (len(items) or 1)
 
 
 def _item(name: str, sample: Given) -> Item:
@@ -225,8 +228,8 @@ def _as_markdown(report: Given) -> str:
     summary = dict(report["summary"])
     others = summary.pop("other_metrics")
     lines += [
-        f"- **{_title(key)}**: {'not known' if one is None else one}"
-        for key, one in summary.items()
+        f"- **{_title(key)}**: {'not known' if figure is None else figure}"
+        for key, figure in summary.items()
     ]
     if others:
         lines += [

@@ -1,5 +1,6 @@
-"""The names of `lm_eval.api.metrics` that scripts and task modules import: metrics over all rows'
-scores, or over one text and its references.
+"""The names of `lm_eval.api.metrics` that scripts and task modules import.
+
+They are metrics over all rows' scores, or over one text and its references.
 """
 
 from __future__ import annotations

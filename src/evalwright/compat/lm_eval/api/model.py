@@ -1,8 +1,8 @@
-"""The model interface of lm-evaluation-harness's New Model Guide: three methods over lists of
-`Instance`.
+"""The model interface of lm-evaluation-harness's New Model Guide.
 
-A class written after that guide derives from `LM` (or `TemplateLM`) here instead of there, and runs
-as `lm/<name>`; `models.adapter` makes it a model of ours.
+It has three methods over lists of `Instance`. A class written after that guide derives from `LM`
+(or `TemplateLM`) here instead of there, and runs as `lm/<name>`; `models.adapter` makes it a model
+of ours.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
         self.cache_hook: Any = CacheHook(None)
 
     def loglikelihood(self, requests: list[Instance]) -> Iterable[tuple[float, bool]]:
-        """Return (log-probability of the continuation, whether greedy decoding gives it) for each
-        request.
-        """
+        """Return (log-probability of the continuation, whether it is greedy) for each request."""
         raise NotImplementedError
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> Iterable[float]:
@@ -151,9 +149,9 @@ def _content_hash(value: Any) -> dict[str, str]:
     if isinstance(value, bytes | bytearray):
         return {"__bytes_sha256__": hashlib.sha256(value).hexdigest()}
     if type(value).__module__.startswith("PIL."):
-        written = BytesIO()
-        value.save(written, format="PNG")
-        return {"__pil_image_sha256__": hashlib.sha256(written.getvalue()).hexdigest()}
+        buffer = BytesIO()
+        value.save(buffer, format="PNG")
+        return {"__pil_image_sha256__": hashlib.sha256(buffer.getvalue()).hexdigest()}
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
@@ -194,9 +192,9 @@ class _ResultStore:
 
     def __setitem__(self, key: str, result: Any) -> None:
         with self._lock, self._file:
-            written = json.dumps(result, default=float)
+            text = json.dumps(result, default=float)
             self._file.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?)", (key, written)
+                "INSERT OR REPLACE INTO results VALUES (?, ?)", (key, text)
             )
 
     def __len__(self) -> int:

@@ -1,6 +1,4 @@
-"""Model classes by name: registered ones, and those of this package under lm-evaluation-harness's
-names.
-"""
+"""Model classes by name: registered ones, and this package's under lm_eval's names."""
 
 from __future__ import annotations
 

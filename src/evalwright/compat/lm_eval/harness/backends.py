@@ -112,31 +112,31 @@ def _transformers_backend(remaining: dict[str, Any]) -> Backend | None:
     native: dict[str, Any] = {}
     notes: list[str] = []
     size = remaining.pop("batch_size", None)
-    most = remaining.pop("max_batch_size", None)
+    max_batch_size = remaining.pop("max_batch_size", None)
     if str(size).startswith("auto"):
-        native["batch_size"] = most or "auto"
-        with_most = f", with at most {most} rows." if most else "."
+        native["batch_size"] = max_batch_size or "auto"
+        with_most = f", with at most {max_batch_size} rows." if max_batch_size else "."
         notes.append(f"batch_size=auto goes by free memory{with_most}")
     elif size is not None:
         native["batch_size"] = int(size)
-    elif most is not None:
+    elif max_batch_size is not None:
         notes.append(
             "max_batch_size is for batch_size=auto alone, and has no effect here."
         )
     for key in _MULTI_PROCESS_ARGUMENTS:
         if remaining.pop(key, None) not in (None, False, 0, 1):
-            instead = (
+            alternative = (
                 "one process computes here. parallelize=True spreads the layers over"
                 f" all devices; {_SERVE}"
             )
             raise ConfigurationError(
-                f"--model_args {key}=... of --model hf is not supported: {instead}."
+                f"--model_args {key}=... of --model hf is not supported: {alternative}."
             )
     native |= _placement(remaining, notes)
     if bits := [n for n in (8, 4) if remaining.pop(f"load_in_{n}bit", False)]:
         native["quantization"] = f"bitsandbytes-{bits[0]}bit"
-    if (begins := remaining.pop("add_bos_token", None)) is not None:
-        native["add_bos" if begins else "add_special_tokens"] = bool(begins)
+    if (add_bos := remaining.pop("add_bos_token", None)) is not None:
+        native["add_bos" if add_bos else "add_special_tokens"] = bool(add_bos)
     if remaining.get("revision") == "main":
         remaining.pop("revision")  # the default; a folder has none
     _move_arguments(remaining, TABLES["same"], native)
@@ -148,9 +148,9 @@ def _transformers_backend(remaining: dict[str, Any]) -> Backend | None:
     if (
         device.startswith("cuda:")
         and device[5:].isdecimal()
-        and int(device[5:]) >= (here := _devices())
+        and int(device[5:]) >= (n_devices := _devices())
     ):
-        fallback = "another GPU" if here else "the CPU"
+        fallback = "another GPU" if n_devices else "the CPU"
         notes.append(
             f"{device} is not here: the model runs on {fallback}, as it does there."
         )
@@ -181,9 +181,9 @@ def _vllm_backend(remaining: dict[str, Any]) -> Backend | None:
     copies = remaining.pop("data_parallel_size", None)
     if copies not in (None, 1):
         native["replicas"] = int(copies)
-    begins = remaining.pop("add_bos_token", None)
-    if begins is not None:
-        native["add_bos" if begins else "add_special_tokens"] = bool(begins)
+    add_bos = remaining.pop("add_bos_token", None)
+    if add_bos is not None:
+        native["add_bos" if add_bos else "add_special_tokens"] = bool(add_bos)
     if remaining.get("revision") == "main":
         remaining.pop("revision")
     _move_arguments(remaining, TABLES["vllm"], native)

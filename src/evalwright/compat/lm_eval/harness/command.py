@@ -97,8 +97,8 @@ def run(ctx: click.Context) -> int:
     if verbosity := settings.get("verbosity"):
         logging.getLogger("evalwright").setLevel(str(verbosity).upper())
     for note in evaluation.notes:
-        _say(note)
-    _say(f"As our own command: {as_command(evaluation)}")
+        _print_note(note)
+    _print_note(f"As our own command: {as_command(evaluation)}")
     if settings.get("output_path"):
         check_file(_output_location(settings)[0] / "model" / "results.json")
     if settings.get("check_integrity") and _run_native_command(
@@ -130,7 +130,7 @@ def run(ctx: click.Context) -> int:
     )
     if settings.get("output_path"):
         for file in _write_results(finished, results_json, settings):
-            _say(f"Written: {file}")
+            _print_note(f"Written: {file}")
     if settings.get("show_config"):
         click.echo(json.dumps(results_json, indent=2, ensure_ascii=False))
     for name in ("results", "groups"):
@@ -138,8 +138,8 @@ def run(ctx: click.Context) -> int:
             click.echo(make_table(results_json, name))
     for ended in failure_notes(finished):
         first = f" First: {shorten(ended.example, 300)}" if ended.example else ""
-        _say(f"{ended.count} × {ended.kind}: {ended.advice}{first}")
-    _say(f"The run: {finished.folder}")
+        _print_note(f"{ended.count} × {ended.kind}: {ended.advice}{first}")
+    _print_note(f"The run: {finished.folder}")
     return 1 if finished.n_missing else 0
 
 
@@ -172,14 +172,14 @@ def as_command(evaluation: Evaluation) -> str:
     for name, value in configuration.dialect.items():
         if name not in ("scoring", "task_root", "trust"):
             words += ["-D", quote(f"{name}={_as_word(value)}")]
-    for flag, value, left in (
+    for flag, value, default in (
         ("--limit", configuration.limit, None),
         ("--num-fewshot", configuration.num_fewshot, None),
         ("--seed", configuration.seed, 0),
         ("--format", configuration.format, "auto"),
         ("--home", configuration.home, None),
     ):
-        if value != left:
+        if value != default:
             words += [flag, quote(str(value))]
     return " ".join(words)
 
@@ -188,7 +188,7 @@ def _as_word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     click.echo(inert(text), err=True)
 
 
@@ -197,21 +197,21 @@ def _run_native_command(
     action: str,
     tasks: Sequence[str],
     evaluation: Evaluation,
-    *more: str,
+    *options: str,
 ) -> Any:
     """Run `evalwright tasks ACTION` on some tasks."""
     scoring = evaluation.configuration.dialect["scoring"]
     named = evaluation.configuration.dialect.get("named_folders")
-    beside = ["-D", f"named_folders={_as_word(named)}"] if named else []
+    folder_options = ["-D", f"named_folders={_as_word(named)}"] if named else []
     words = [
         "tasks",
         action,
         *tasks,
         *_folders(evaluation),
-        *beside,
+        *folder_options,
         "--scoring",
         scoring,
-        *more,
+        *options,
     ]
     return ctx.find_root().command.main(
         args=words, prog_name="evalwright", standalone_mode=False

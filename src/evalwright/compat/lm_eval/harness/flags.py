@@ -96,7 +96,7 @@ def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
     """
     if obsolete := renamed_flags(arguments):
         raise ConfigurationError(" ".join(obsolete))
-    flags = vars(parser().parse_args([_underscored(word) for word in arguments]))
+    flags = vars(parser().parse_args([_with_underscores(word) for word in arguments]))
     file_settings = read_config(flags["config"]) if "config" in flags else {}
     settings = normalise_settings({**file_settings, **flags})
     if "include_path" in flags:
@@ -104,7 +104,7 @@ def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
-def _underscored(word: str) -> str:
+def _with_underscores(word: str) -> str:
     """Write a flag with underscores, as lm_eval does."""
     name, equals, value = word.partition("=")
     return (
@@ -172,7 +172,11 @@ def normalise_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _normalise_value(name: str, value: Any) -> Any:
     kind = KINDS.get(name)
-    reader = {"seed": _seeds, "samples": _rows, "limit": _limit}.get(name)
+    reader = {
+        "seed": _parse_seeds,
+        "samples": _parse_samples,
+        "limit": _parse_limit,
+    }.get(name)
     if reader is not None:
         return reader(value)
     if kind == "mapping":
@@ -183,14 +187,14 @@ def _normalise_value(name: str, value: Any) -> Any:
             for text in ([value] if isinstance(value, str) else value)
             for listed_name in split_names(text)
         ]
-    takes = ""
+    expected = ""
     if name == "fewshot_as_multiturn":
         if str(value).lower() in (*_TRUE, *_FALSE):
             return str(value).lower() in _TRUE
-        takes = "true or false"
+        expected = "true or false"
     elif name in ("batch_size", "max_batch_size"):
         if not is_size(value, auto=name == "batch_size"):
-            takes = (
+            expected = (
                 "a whole number of at least"
                 f" 1{', auto or auto:N' if name == 'batch_size' else ''}"
             )
@@ -199,11 +203,13 @@ def _normalise_value(name: str, value: Any) -> Any:
         and kind in ("text", "integer")
         and isinstance(value, Mapping | list)
     ):
-        takes = "one value"
+        expected = "one value"
     elif name == "cache_requests" and isinstance(value, str) and value not in _CACHING:
-        takes = f"{', '.join(_CACHING)} or nothing"
-    if takes:
-        raise ConfigurationError(f"--{name} takes {takes}, not {quoted(str(value))}.")
+        expected = f"{', '.join(_CACHING)} or nothing"
+    if expected:
+        raise ConfigurationError(
+            f"--{name} takes {expected}, not {quoted(str(value))}."
+        )
     return value
 
 
@@ -213,9 +219,7 @@ def names_a_file(model: Any) -> bool:
 
 
 def is_size(value: Any, *, auto: bool = True) -> bool:
-    """Whether a value is a batch size: a whole number of at least 1, or, if allowed, "auto" or
-    "auto:N".
-    """
+    """Whether a value is a batch size: a number above 0, or, with `auto`, "auto" or "auto:N"."""
     head, colon, number = str(value).partition(":")
     if auto and head == "auto" and not colon:
         return True
@@ -270,7 +274,7 @@ def parse_mapping(name: str, value: Any) -> dict[str, Any]:
             content = json.loads(texts[0])
         return dict(content)
     mapping: dict[str, Any] = {}
-    for pair in (pair for text in texts for pair in _top_level(text)):
+    for pair in (pair for text in texts for pair in _split_top_level(text)):
         key, equals, content = pair.partition("=")
         if not equals or not key.strip():
             raise ConfigurationError(f"--{name} takes key=value, not {quoted(pair)}.")
@@ -283,7 +287,7 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
-def _top_level(text: str) -> list[str]:
+def _split_top_level(text: str) -> list[str]:
     """Split at commas that are outside brackets and quotes."""
     segments = [""]
     depth = 0
@@ -320,7 +324,7 @@ def _parse_scalar(text: str) -> Any:
         return text
 
 
-def _limit(value: Any) -> float:
+def _parse_limit(value: Any) -> float:
     try:
         limit = value if isinstance(value, int) else float(value)
         int(limit)
@@ -329,7 +333,7 @@ def _limit(value: Any) -> float:
         raise ConfigurationError(f"--limit takes a number, not {value!r}.") from None
 
 
-def _seeds(value: Any) -> tuple[int | None, ...]:
+def _parse_seeds(value: Any) -> tuple[int | None, ...]:
     seeds = value.split(",") if isinstance(value, str) else value
     try:
         seed_list = list(seeds) if isinstance(seeds, list | tuple) else [seeds]
@@ -349,7 +353,7 @@ def _seeds(value: Any) -> tuple[int | None, ...]:
     raise ConfigurationError(f"--seed takes {expected}, not {value!r}.")
 
 
-def _rows(value: Any) -> dict[str, list[int]]:
+def _parse_samples(value: Any) -> dict[str, list[int]]:
     """Parse --samples: row numbers by task. Raises ConfigurationError."""
     if isinstance(value, str):
         text = value
@@ -367,13 +371,13 @@ def _rows(value: Any) -> dict[str, list[int]]:
             raise ConfigurationError(
                 f"--samples {quoted(text)} is not valid JSON: {error}."
             ) from error
-    good = isinstance(value, Mapping) and all(
+    is_valid = isinstance(value, Mapping) and all(
         isinstance(rows, list)
         and rows
         and all(type(row) is int and row >= 0 for row in rows)
         for rows in value.values()
     )
-    if good and value:
+    if is_valid and value:
         return {str(task): list(rows) for task, rows in value.items()}
     example = "'{\"arc_easy\": [0, 1, 2]}'"
     raise ConfigurationError(
@@ -398,7 +402,7 @@ def renamed_flags(arguments: Sequence[str]) -> list[str]:
         word[2:].replace("-", "_") for word in words if word.startswith("--")
     )
     sentences = [
-        _sentence(f"--{name}", _OLD["flags"][name])
+        _rename_hint(f"--{name}", _OLD["flags"][name])
         for name in names
         if name in _OLD["flags"]
     ]
@@ -413,7 +417,7 @@ def renamed_flags(arguments: Sequence[str]) -> list[str]:
 def renamed_model(name: str) -> str:
     """Return a sentence for an obsolete model class, "" if it never existed."""
     return (
-        _sentence(f"--model {name}", f"--model {MODELS[name]}")
+        _rename_hint(f"--model {name}", f"--model {MODELS[name]}")
         if name in MODELS
         else ""
     )
@@ -423,11 +427,11 @@ def renamed_values(settings: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each obsolete model argument or task list. settings: normalised."""
     model = str(settings.get("model", "hf"))
     lists = _OLD["lists"]
-    ours = MODELS.get(model, model) in ("hf", "hf-auto", "huggingface")
+    is_transformers = MODELS.get(model, model) in ("hf", "hf-auto", "huggingface")
     sentences = [
-        _sentence(f"{key} in --model_args", instead)
-        for key, instead in _OLD["arguments"].items()
-        if ours and key in settings.get("model_args", {})
+        _rename_hint(f"{key} in --model_args", replacement)
+        for key, replacement in _OLD["arguments"].items()
+        if is_transformers and key in settings.get("model_args", {})
     ]
     named = [
         name
@@ -435,7 +439,7 @@ def renamed_values(settings: Mapping[str, Any]) -> list[str]:
         if isinstance(name, str) and name in lists
     ]
     sentences += [
-        _sentence(f"--tasks {name}", f"`evalwright lm-eval ls {lists[name]}`")
+        _rename_hint(f"--tasks {name}", f"`evalwright lm-eval ls {lists[name]}`")
         for name in named
     ]
     return (
@@ -450,9 +454,9 @@ def renamed_tasks(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         for old, new in _OLD["tasks"].items():
             if match := re.fullmatch(old, name):
-                yield _sentence(f"'{name}'", f"--tasks {match.expand(new)}")
+                yield _rename_hint(f"'{name}'", f"--tasks {match.expand(new)}")
                 break
 
 
-def _sentence(old: str, new: str) -> str:
+def _rename_hint(old: str, new: str) -> str:
     return f"{old} is of an older lm_eval: in its place write {new}."

@@ -62,12 +62,12 @@ def meant(
         arguments: everything that was typed after the command.
         native: the command's own options, and whether each takes a value.
     """
-    name = _name(option)
+    name = _flag_name(option)
     if name not in KINDS or option in native:
         return None
     explanation = f"{option.partition('=')[0]} is an option of lm_eval."
     options = list(_split_options(arguments, native))
-    typed = {_name(flag): values for flag, values in options if flag}
+    typed = {_flag_name(flag): values for flag, values in options if flag}
     named = []
     for flag, values in options:
         if not flag:
@@ -76,45 +76,46 @@ def meant(
     if (
         command == ("run",)
         and "/" not in model
-        and all(_name(flag) in KINDS for flag in typed)
+        and all(_flag_name(flag) in KINDS for flag in typed)
     ):
-        before = ["--tasks", ",".join(named)] if named else []
+        task_option = ["--tasks", ",".join(named)] if named else []
         words = []
         for flag, values in options:
             if flag:
                 words += [flag, *values]
-        return f"{explanation} Write: {join(['evalwright', 'lm-eval', 'run', *before, *words])}"
+        command_line = join(["evalwright", "lm-eval", "run", *task_option, *words])
+        return f"{explanation} Write: {command_line}"
     tasks = [task for text in typed.get("tasks", ()) for task in split_names(text)]
     foreign = bool(tasks) or any(word.startswith("lm-eval:") for word in named)
     words = [
         task if ":" in task or task.endswith("yaml") else f"lm-eval:{task}"
         for task in tasks
     ]
-    left: list[str] = []
-    lost: list[str] = []
+    ignored: list[str] = []
+    unsupported: list[str] = []
     for flag, values in options:
-        key = _name(flag)
+        key = _flag_name(flag)
         if not flag or flag in native:
             words += [flag, *values] if flag else values
         elif key in _NOT_NEEDED:
-            left.append(f"{flag} ({_NOT_NEEDED[key]})")
+            ignored.append(f"{flag} ({_NOT_NEEDED[key]})")
         elif (replacement := _native_words(key, values, foreign)) is not None and {
             *replacement[:1]
         } <= native.keys():
             words += replacement
         elif key != "tasks":
-            lost.append(flag)
-    if lost:
+            unsupported.append(flag)
+    if unsupported:
         return (
             f"{explanation} `evalwright {' '.join(command)}` has nothing like"
-            f" {', '.join(lost)}; `evalwright lm-eval --help` shows what takes it."
+            f" {', '.join(unsupported)}; `evalwright lm-eval --help` shows what takes it."
         )
-    needless = f" Not needed: {', '.join(left)}." if left else ""
+    needless = f" Not needed: {', '.join(ignored)}." if ignored else ""
     command_line = join(["evalwright", *command, *words])
     return f"{explanation} Write: {command_line}{needless and '.'}{needless}"
 
 
-def _name(option: str) -> str:
+def _flag_name(option: str) -> str:
     return option.partition("=")[0].removeprefix("--").replace("-", "_")
 
 
@@ -122,9 +123,9 @@ def _split_options(
     arguments: Sequence[str], native: Mapping[str, bool]
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield (option, its values) in order; positional arguments have the option ""."""
-    left = list(arguments)
-    while left:
-        word = left.pop(0)
+    remaining = list(arguments)
+    while remaining:
+        word = remaining.pop(0)
         if not word.startswith("-") or word == "-":
             yield "", [word]
             continue
@@ -132,10 +133,17 @@ def _split_options(
         if equals:
             yield option, [value]
             continue
-        kind = KINDS.get(_name(option), "flag")
+        kind = KINDS.get(_flag_name(option), "flag")
         takes_pairs = kind == "mapping" and option not in native
-        takes = native[option] if option in native else not kind.startswith("flag")
-        values = [left.pop(0)] if takes and left else []
-        while takes_pairs and left and "=" in left[0] and not left[0].startswith("-"):
-            values.append(left.pop(0))
+        takes_value = (
+            native[option] if option in native else not kind.startswith("flag")
+        )
+        values = [remaining.pop(0)] if takes_value and remaining else []
+        while (
+            takes_pairs
+            and remaining
+            and "=" in remaining[0]
+            and not remaining[0].startswith("-")
+        ):
+            values.append(remaining.pop(0))
         yield option, values

@@ -1,5 +1,4 @@
-"""`lm/<name>` and `lm_eval/<backend>`: model classes of lm-evaluation-harness as local models of
-ours.
+"""Model classes of lm-evaluation-harness as our local models `lm/<name>` and `lm_eval/<backend>`.
 
 All waiting requests of one kind go to the class in one call, and each result is checked. A method
 that is missing, or only raises NotImplementedError, is an ability that the model lacks, known
@@ -26,10 +25,10 @@ from evalwright.compat.lm_eval.api.model import argument_string
 from evalwright.compat.lm_eval.models.classes import (
     METHODS,
     SPEED_ONLY_ARGUMENTS,
-    abilities_of,
     check_arguments,
     check_sources,
-    content_of,
+    find_abilities,
+    identify_content,
     is_transformers,
     own_method,
 )
@@ -70,12 +69,11 @@ ENTRY_POINTS = "evalwright.lm"
 
 
 class LMAdapter(LocalModel):
-    """Runs a model class as a model of ours. The class is instantiated in `load`, in the worker
-    thread.
+    """Runs a model class as a model of ours.
 
-    Generation settings of an lm-evaluation-harness task reach the class unchanged, and its text is
-    not cut: there, too, the class decides where to stop. In all other requests a text ends before
-    the first stop string.
+    The class is instantiated in `load`, in the worker thread. Generation settings of an
+    lm-evaluation-harness task reach it unchanged, and its text is not cut: there, too, the class
+    decides where to stop. In all other requests a text ends before the first stop string.
 
     Args:
         model_class: the class.
@@ -108,7 +106,7 @@ class LMAdapter(LocalModel):
         self._release = release
         self._lm: Any = None
         self._loaded_facts: dict[str, Any] = {}
-        self.abilities = abilities_of(model_class, chat)
+        self.abilities = find_abilities(model_class, chat)
         if not self.abilities - {"chat"}:
             raise ConfigurationError(
                 f"The model class {model_class.__name__} has no abilities: it defines none of"
@@ -134,7 +132,7 @@ class LMAdapter(LocalModel):
     def _content(self) -> dict[str, Any]:
         """Identify weights, tokenizer and code by content; empty if that is not possible."""
         content = (
-            content_of(self._arguments)
+            identify_content(self._arguments)
             if self._release and is_transformers(self._class)
             else None
         )
@@ -185,7 +183,7 @@ class LMAdapter(LocalModel):
             raise
         except Exception as error:
             raise ModelError(
-                f"The model '{self.name}' cannot be created: {_words(error)}"
+                f"The model '{self.name}' cannot be created: {_error_text(error)}"
             ) from error
         if self._content_identity and self._content() != self._content_identity:
             self.unload()
@@ -194,7 +192,7 @@ class LMAdapter(LocalModel):
                 " the same command again."
             )
         self._loaded_facts = {
-            **(_template_of(self._lm) if "chat" in self.abilities else {}),
+            **(_describe_template(self._lm) if "chat" in self.abilities else {}),
             **_describe_weights(self._lm),
         }
 
@@ -270,7 +268,7 @@ class LMAdapter(LocalModel):
             responses = getattr(self._lm, method)(instances)
             for (index, request), response in zip(
                 answerable,
-                self._checked(method, len(answerable), responses),
+                self._check_results(method, len(answerable), responses),
                 strict=True,
             ):
                 answered += 1
@@ -286,7 +284,9 @@ class LMAdapter(LocalModel):
             for index, _ in answerable[answered:]:
                 yield index, failure
 
-    def _checked(self, method: str, n_requests: int, responses: Any) -> Iterator[Any]:
+    def _check_results(
+        self, method: str, n_requests: int, responses: Any
+    ) -> Iterator[Any]:
         """Yield as many results as requests. Raises ModelError if the number differs."""
         if isinstance(responses, str | bytes | Mapping) or not isinstance(
             responses, Iterable
@@ -316,9 +316,11 @@ class LMAdapter(LocalModel):
     def _failure(self, method: str, error: Exception) -> Failure:
         if isinstance(error, NotImplementedError):
             lacks = f"'{self.name}' does not implement `{method}` for this request"
-            error = ModelError(f"{lacks}: {_words(error)}")
+            error = ModelError(f"{lacks}: {_error_text(error)}")
         elif not isinstance(error, RequestError):
-            error = ModelError(f"`{method}` of '{self.name}' failed: {_words(error)}")
+            error = ModelError(
+                f"`{method}` of '{self.name}' failed: {_error_text(error)}"
+            )
         return error.as_failure()
 
     def _arguments_of(self, request: Any) -> tuple[Any, ...]:
@@ -385,12 +387,12 @@ class LMAdapter(LocalModel):
                 method,
                 f"must give a natural log-probability, at most 0, not {_shorten(number_like)}",
             )
-        scored = self._count(request)
+        scored = self._count_scored_tokens(request)
         return Response(
             log_likelihood=min(number, 0.0), is_greedy=greedy, tokens_scored=scored
         )
 
-    def _count(self, request: Any) -> int | None:
+    def _count_scored_tokens(self, request: Any) -> int | None:
         """The number of tokens scored, if the class has a tokenizer."""
         encode = getattr(self._lm, "tok_encode", None)
         if not callable(encode):
@@ -405,7 +407,7 @@ class LMAdapter(LocalModel):
         return None
 
 
-def _template_of(lm: Any) -> dict[str, Any]:
+def _describe_template(lm: Any) -> dict[str, Any]:
     """The source of a class's chat template and its special tokens; empty if unknown."""
     with suppress(Exception):  # the class's own code
         source = lm.chat_template(True)
@@ -505,20 +507,20 @@ def lm_eval_model(
     """
     try:
         release = version("lm_eval")
-        theirs = import_module("lm_eval.api.registry")
+        package_registry = import_module("lm_eval.api.registry")
     except (ImportError, PackageNotFoundError):
         raise ConfigurationError(
             f"The model 'lm_eval/{name}' needs the package lm_eval, which is not"
             " installed. Install it with: pip install lm_eval"
         ) from None
     try:
-        model_class = theirs.get_model(name)
+        model_class = package_registry.get_model(name)
     except (KeyError, ValueError):
-        known_names = sorted(map(str, theirs.model_registry.keys()))
+        known_names = sorted(map(str, package_registry.model_registry.keys()))
         raise UnknownName("backend of lm_eval", name, known_names) from None
     except ImportError as error:
         raise ConfigurationError(
-            f"The backend '{name}' of lm_eval cannot be imported: {_words(error)}"
+            f"The backend '{name}' of lm_eval cannot be imported: {_error_text(error)}"
         ) from None
     return LMAdapter(
         f"lm_eval/{name}",
@@ -554,7 +556,7 @@ def _settings(request: Generate) -> dict[str, Any]:
     }
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text = (str(error).strip().splitlines() or [""])[0].rstrip(".")
     return f"{type(error).__name__}: {text}." if text else f"{type(error).__name__}."
 

@@ -51,9 +51,9 @@ def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
     """Insert PIL images before the text of a conversation's last message."""
     blocks: list[dict[str, Any]] = []
     for image in imgs:
-        written = BytesIO()
-        image.save(written, format=fmt)
-        encoded = base64.b64encode(written.getvalue()).decode()
+        buffer = BytesIO()
+        image.save(buffer, format=fmt)
+        encoded = base64.b64encode(buffer.getvalue()).decode()
         address = {
             "url": f"data:image/{fmt.lower()};base64,{encoded}",
             "detail": "auto",
@@ -285,9 +285,7 @@ class TemplateAPI(TemplateLM):
         truncation: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Tokenise one text or several. Special tokens are added only on request or with
-        `add_bos_token`.
-        """
+        """Tokenise one text or several; special tokens only on request or with `add_bos_token`."""
         if self.tokenizer_backend is None:
             return [string]
         single = isinstance(string, str)
@@ -388,11 +386,11 @@ class TemplateAPI(TemplateLM):
         scoring_inputs = (
             {} if generate else {"tokens": list(messages), "ctxlens": ctxlens}
         )
-        return self._parsed(
+        return self._parse_reply(
             outputs, generate, cache_keys or [None] * len(messages), **scoring_inputs
         )
 
-    def _parsed(
+    def _parse_reply(
         self, outputs: Any, generate: bool, keys: Sequence[Any], **scoring_inputs: Any
     ) -> list[Any]:
         """Parse the server's reply and tell the cache of results with a key.
@@ -490,7 +488,7 @@ class TemplateAPI(TemplateLM):
                 ]
             return [task.result() for task in tasks]
 
-    def _all(
+    def _run_batches(
         self, requests: Sequence[Any], keys: Sequence[Any], **options: Any
     ) -> list[Any]:
         """Run `get_batched_requests` outside any event loop and flatten its results."""
@@ -506,9 +504,7 @@ class TemplateAPI(TemplateLM):
     def batch_loglikelihood_requests(
         self, chunks: Iterable[list[LogLikelihoodInputs]]
     ) -> tuple[list[list[int]], list[int], list[Any]]:
-        """Tokens, context lengths and cache keys of requests; too long ones are cut at their
-        beginning.
-        """
+        """Tokens, context lengths and cache keys; the beginning of long requests is cut."""
         inputs = []
         lengths = []
         keys = []
@@ -516,15 +512,15 @@ class TemplateAPI(TemplateLM):
             for key, context, continuation in chunk:
                 context = context or [self.prefix_token_id or 0]  # of white space alone
                 tokens = context + continuation
-                lost = max(0, len(tokens) - self.max_length)
-                if lost:
+                excess = max(0, len(tokens) - self.max_length)
+                if excess:
                     eval_logger.warning(
                         "%d tokens of a context are cut to fit %d.",
-                        lost,
+                        excess,
                         self.max_length,
                     )
-                inputs.append(tokens[lost:])
-                lengths.append(len(context) - lost)
+                inputs.append(tokens[excess:])
+                lengths.append(len(context) - excess)
                 keys.append(key)
         return inputs, lengths, keys
 
@@ -548,11 +544,13 @@ class TemplateAPI(TemplateLM):
         ):
             inputs, lengths, keys = self.batch_loglikelihood_requests([chunk])
             if self._concurrent > 1:
-                responses += self._all(inputs, keys, generate=False, ctxlens=lengths)
+                responses += self._run_batches(
+                    inputs, keys, generate=False, ctxlens=lengths
+                )
                 continue
             outputs = self._call(messages=inputs, generate=False)
             listed = [outputs] if isinstance(outputs, dict) else outputs
-            responses += self._parsed(
+            responses += self._parse_reply(
                 listed, False, keys, tokens=inputs, ctxlens=lengths
             )
         return order.get_original(responses)
@@ -586,19 +584,21 @@ class TemplateAPI(TemplateLM):
         ):
             contexts, (settings, *_), encoded = zip(*chunk, strict=True)
             keys = [(context, settings) for context in contexts]
-            sent: Sequence[Any] = contexts
+            messages: Sequence[Any] = contexts
             if self.tokenized_requests:
                 room = self.max_length - settings.get(
                     "max_gen_toks", self._max_gen_toks
                 )
-                sent = [tokens[-room:] for tokens in encoded]
+                messages = [tokens[-room:] for tokens in encoded]
             if self._concurrent > 1:
-                responses += self._all(sent, keys, generate=True, gen_kwargs=settings)
+                responses += self._run_batches(
+                    messages, keys, generate=True, gen_kwargs=settings
+                )
                 continue
             outputs = self._call(
-                messages=sent, generate=True, gen_kwargs=copy.deepcopy(settings)
+                messages=messages, generate=True, gen_kwargs=copy.deepcopy(settings)
             )
-            responses += self._parsed(outputs, True, keys, contexts=contexts)
+            responses += self._parse_reply(outputs, True, keys, contexts=contexts)
         return order.get_original(responses)
 
     def loglikelihood_rolling(

@@ -1,5 +1,4 @@
-"""Inspects model classes without instantiating them: abilities, arguments, and what identifies
-them.
+"""Inspects model classes without instantiating them.
 
 A class may load anything from anywhere, so its source does not identify its answers. The
 transformers backend loads what its arguments name; those folders and repositories are identified by
@@ -53,10 +52,8 @@ def is_transformers(model_class: type) -> bool:
     )
 
 
-def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Identify what the transformers backend's arguments name, by content or commit; None if
-    unknown.
-    """
+def identify_content(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Identify what the transformers backend loads, by content or commit; None if unknown."""
     if arguments.get("trust_remote_code"):
         return None
     revision = arguments.get("revision") or "main"
@@ -106,9 +103,9 @@ def check_sources(arguments: Mapping[str, Any]) -> None:
             continue
         needed = _SOURCES[name]
         if name == "pretrained":
-            inside = arguments.get("subfolder") or ""
+            subfolder = arguments.get("subfolder") or ""
             needed = str(
-                PurePosixPath(str(inside), str(arguments.get("gguf_file") or needed))
+                PurePosixPath(str(subfolder), str(arguments.get("gguf_file") or needed))
             )
         folder = Path(source).expanduser()
         if folder.exists() or source.startswith((".", "/", "~")):
@@ -140,9 +137,9 @@ METHODS: dict[type, tuple[OutputType, Ability]] = {
 _VARIADIC_KINDS = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
-def abilities_of(model_class: type, chat: bool | None = None) -> frozenset[Ability]:
+def find_abilities(model_class: type, chat: bool | None = None) -> frozenset[Ability]:
     """The abilities of a class: methods that do more than raise NotImplementedError."""
-    able: set[Ability] = {
+    abilities: set[Ability] = {
         ability
         for method, ability in METHODS.values()
         if _is_implemented(model_class, method)
@@ -151,10 +148,10 @@ def abilities_of(model_class: type, chat: bool | None = None) -> frozenset[Abili
         model_class, "loglikelihood"
     ) in INTERFACES and not _is_implemented(model_class, "_loglikelihood_tokens"):
         # A TemplateLM scores in the method that its `loglikelihood` calls.
-        able -= {"log-likelihood"}
+        abilities -= {"log-likelihood"}
     if _is_implemented(model_class, "apply_chat_template") if chat is None else chat:
-        able.add("chat")
-    return frozenset(able)
+        abilities.add("chat")
+    return frozenset(abilities)
 
 
 def _is_implemented(model_class: type, name: str) -> bool:

@@ -65,9 +65,7 @@ class HFLM(TransformersLoader):
         left_truncate_len: int | None = None,
         **kwargs: Any,
     ) -> list[int]:
-        """Tokenise a text, with the tokenizer's special tokens unless it begins with the prefix
-        token.
-        """
+        """Tokenise a text, with special tokens unless it begins with the prefix token."""
         encoding_options = _add_special_kwargs(add_special_tokens, self.add_bos_token)
         if add_special_tokens is None and self.prefix_token_id is not None:
             prefix = self.tokenizer.decode(self.prefix_token_id)
@@ -83,15 +81,13 @@ class HFLM(TransformersLoader):
         left_truncate_len: int | None = None,
         truncation: bool | None = False,
     ) -> tuple[Any, Any]:
-        """Tokenise texts as rows (token ids, attention mask); the longest are cut at their
-        beginning.
-        """
-        how: dict[str, bool] = {}
+        """Tokenise texts as rows (token ids, attention mask), cut at the beginning if too long."""
+        encoding_options: dict[str, bool] = {}
         if self.backend == "causal":
-            how = _add_special_kwargs(None, self.add_bos_token)
+            encoding_options = _add_special_kwargs(None, self.add_bos_token)
             if has_bos_prefix(strings[0], getattr(self.tokenizer, "bos_token", None)):
-                how = {"add_special_tokens": False}
-        before = self.tokenizer.padding_side
+                encoding_options = {"add_special_tokens": False}
+        padding_side_before = self.tokenizer.padding_side
         self.tokenizer.padding_side = padding_side
         try:
             encoded = self.tokenizer(
@@ -99,10 +95,10 @@ class HFLM(TransformersLoader):
                 truncation=truncation,
                 padding="longest",
                 return_tensors="pt",
-                **how,
+                **encoding_options,
             )
         finally:
-            self.tokenizer.padding_side = before
+            self.tokenizer.padding_side = padding_side_before
         kept_columns = slice(-left_truncate_len if left_truncate_len else None, None)
         if encoded["input_ids"].shape[1] > (
             left_truncate_len or encoded["input_ids"].shape[1]
@@ -124,33 +120,31 @@ class HFLM(TransformersLoader):
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
     ) -> Any:
         """Render a conversation, without system messages if the template rejects them."""
-        how = {
+        template_options = {
             "tokenize": False,
             "add_generation_prompt": add_generation_prompt,
             "continue_final_message": not add_generation_prompt,
             **self.chat_template_args,
         }
         try:
-            return self.tokenizer.apply_chat_template(chat_history, **how)
+            return self.tokenizer.apply_chat_template(chat_history, **template_options)
         except TemplateError:
             eval_logger.warning(
                 "The chat template failed; it is tried without system messages."
             )
             without_system = [turn for turn in chat_history if turn["role"] != "system"]
-            return self.tokenizer.apply_chat_template(without_system, **how)
+            return self.tokenizer.apply_chat_template(
+                without_system, **template_options
+            )
 
     # The model
 
     def _autocast(self) -> Any:
-        wished = self.mixed_precision_dtype
-        return torch.autocast(
-            self.device.type, dtype=wished, enabled=wished is not None
-        )
+        dtype = self.mixed_precision_dtype
+        return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
 
     def _model_call(self, inps: Any, attn_mask: Any = None, labels: Any = None) -> Any:
-        """Compute logits [rows, tokens, vocabulary] of token ids; of `labels` for an
-        encoder-decoder.
-        """
+        """Compute logits [rows, tokens, vocabulary], of `labels` for an encoder-decoder."""
         with torch.no_grad(), self._autocast():
             if attn_mask is None and labels is None:
                 return self.model(inps).logits
@@ -230,9 +224,7 @@ class HFLM(TransformersLoader):
         return size
 
     def _batch_scheduler(self, pos: int, n_reordered_requests: Sequence[Tokens]) -> int:
-        """The batch size at a position, detected again for each of `batch_schedule` parts of the
-        requests.
-        """
+        """The batch size at a position, detected anew for each of `batch_schedule` sections."""
         schedule_index = pos // max(
             int(len(n_reordered_requests) / self.batch_schedule), 1
         )
@@ -315,15 +307,15 @@ class HFLM(TransformersLoader):
         for chunk in order.get_batched(
             (override_bs or 0) if auto else self.batch_size, schedule
         ):
-            inputs, lengths, labels = self._rows(chunk)
+            inputs, lengths, labels = self._build_inputs(chunk)
             longest = max(lengths)
             extra_inputs: dict[str, Any] = {}
             if not causal:
                 masks = [torch.ones_like(row) for row in inputs]
-                most = max(len(row) for row in labels)
+                longest_label = max(len(row) for row in labels)
                 extra_inputs = {
                     "attn_mask": pad_and_concat(longest, masks),
-                    "labels": pad_and_concat(most, labels),
+                    "labels": pad_and_concat(longest_label, labels),
                 }
             logits = self._model_call(pad_and_concat(longest, inputs), **extra_inputs)
             for (strings, context, continuation), row, length in zip(
@@ -358,7 +350,9 @@ class HFLM(TransformersLoader):
                         )
         return order.get_original(responses)
 
-    def _rows(self, chunk: Sequence[Tokens]) -> tuple[list[Any], list[int], list[Any]]:
+    def _build_inputs(
+        self, chunk: Sequence[Tokens]
+    ) -> tuple[list[Any], list[int], list[Any]]:
         """Build inputs, their lengths and, for an encoder-decoder, labels."""
         inputs = []
         labels = []
@@ -396,12 +390,14 @@ class HFLM(TransformersLoader):
             contexts, (gen_kwargs, *_) = zip(*chunk, strict=True)
             settings = normalize_gen_kwargs(gen_kwargs, self.max_gen_toks)
             until = handle_stop_sequences(settings.pop("until"), eos=ending)
-            most = settings.pop("max_gen_toks")
+            max_new_tokens = settings.pop("max_gen_toks")
             room = (
-                self.max_length - most if self.backend == "causal" else self.max_length
+                self.max_length - max_new_tokens
+                if self.backend == "causal"
+                else self.max_length
             )
             assert room > 0, (
-                f"{most} tokens to generate leave no room for a prompt in the"
+                f"{max_new_tokens} tokens to generate leave no room for a prompt in the"
                 f" {self.max_length} that the model takes in."
             )
             context, mask = self.tok_batch_encode(
@@ -409,15 +405,15 @@ class HFLM(TransformersLoader):
             )
             context = context.to(self.device)
             mask = mask.to(self.device)
-            length = settings.pop("max_length", context.shape[1] + most)
-            written = self._model_generate(
+            length = settings.pop("max_length", context.shape[1] + max_new_tokens)
+            sequences = self._model_generate(
                 context=context,
                 attention_mask=mask,
                 stop=until,
                 max_length=length,
                 **settings,
             )
-            for tokens, prompt in zip(written.tolist(), contexts, strict=True):
+            for tokens, prompt in zip(sequences.tolist(), contexts, strict=True):
                 answer = (
                     tokens[context.shape[1] :] if self.backend == "causal" else tokens
                 )

@@ -22,19 +22,20 @@ def _settings(
     settings = dict(gen_kwargs or {})
     settings.pop("do_sample", None)
     task_limit = settings.pop("max_gen_toks", limit)
-    most = settings.pop("max_tokens", task_limit)
+    max_tokens = settings.pop("max_tokens", task_limit)
     temperature = settings.pop("temperature", 0)
     stop = handle_stop_sequences(settings.pop("until", None), eos)
-    return most, {"temperature": temperature, "stop": stop, **settings}
+    return max_tokens, {"temperature": temperature, "stop": stop, **settings}
 
 
-def _listed(outputs: Any) -> list[Any]:
+def _as_list(outputs: Any) -> list[Any]:
     return outputs if isinstance(outputs, list) else [outputs]
 
 
 class LocalCompletionsAPI(TemplateAPI):
-    """Completions of a local server. tokenizer_backend: "auto" uses the server's tokenizer if it
-    has one.
+    """Completions of a local server.
+
+    tokenizer_backend: "auto" uses the server's tokenizer if it has one.
     """
 
     def __init__(
@@ -45,11 +46,11 @@ class LocalCompletionsAPI(TemplateAPI):
     ) -> None:
         if tokenizer_backend == "auto":
             names = ("verify_certificate", "ca_cert_path", "auth_token")
-            how = {name: kwargs[name] for name in names if name in kwargs}
-            tells = bool(base_url) and check_remote_tokenizer_support(
-                str(base_url), **how
+            tokenizer_options = {name: kwargs[name] for name in names if name in kwargs}
+            has_tokenizer = bool(base_url) and check_remote_tokenizer_support(
+                str(base_url), **tokenizer_options
             )
-            tokenizer_backend = "remote" if tells else "huggingface"
+            tokenizer_backend = "remote" if has_tokenizer else "huggingface"
         super().__init__(
             base_url=base_url, tokenizer_backend=tokenizer_backend, **kwargs
         )
@@ -63,17 +64,17 @@ class LocalCompletionsAPI(TemplateAPI):
         eos: str | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        sent = {"model": self.model, "prompt": messages, "seed": seed}
+        payload = {"model": self.model, "prompt": messages, "seed": seed}
         if not generate:
             return {
-                **sent,
+                **payload,
                 "temperature": 0,
                 "max_tokens": 1,
                 "logprobs": 1,
                 "echo": True,
             }
-        most, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
-        return {**sent, "max_tokens": most, **settings}
+        max_tokens, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
+        return {**payload, "max_tokens": max_tokens, **settings}
 
     @staticmethod
     def parse_logprobs(
@@ -84,7 +85,7 @@ class LocalCompletionsAPI(TemplateAPI):
     ) -> list[tuple[float, bool]]:
         """Extract the continuation's part from the log-probabilities of an echoed prompt."""
         log_likelihoods = []
-        for output in _listed(outputs):
+        for output in _as_list(outputs):
             choices = sorted(output["choices"], key=lambda choice: choice["index"])
             for choice, length in zip(choices, ctxlens or (), strict=False):
                 assert length > 0, "The context must have at least one token."
@@ -101,7 +102,7 @@ class LocalCompletionsAPI(TemplateAPI):
     def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
         """The texts, in the order of the prompts."""
         texts: list[str] = []
-        for output in _listed(outputs):
+        for output in _as_list(outputs):
             texts += [
                 choice["text"]
                 for choice in sorted(
@@ -151,12 +152,12 @@ class LocalChatCompletion(LocalCompletionsAPI):
                 "Chat completions take messages: apply the chat template"
                 " (--apply_chat_template)."
             )
-        most, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
+        max_tokens, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
         settings["stop"] = settings["stop"][:4]
         return {
             "messages": messages,
             "model": self.model,
-            "max_tokens": most,
+            "max_tokens": max_tokens,
             "seed": seed,
             **settings,
         }
@@ -164,7 +165,7 @@ class LocalChatCompletion(LocalCompletionsAPI):
     def parse_generations(self, outputs: Any, **kwargs: Any) -> list[Any]:  # type: ignore[override]
         """The texts; "" for a reply without choices, None for one without content."""
         answers: list[Any] = []
-        for output in _listed(outputs):
+        for output in _as_list(outputs):
             try:
                 texts = {
                     choice["index"]: choice["message"]["content"]
@@ -263,11 +264,11 @@ class OpenAIChatCompletion(LocalChatCompletion):
         eos: str | None = "<|endoftext|>",
         **kwargs: Any,
     ) -> dict[str, Any]:
-        sent = super()._create_payload(
+        payload = super()._create_payload(
             messages, generate, gen_kwargs, seed, eos, **kwargs
         )
-        sent["max_completion_tokens"] = sent.pop("max_tokens")
+        payload["max_completion_tokens"] = payload.pop("max_tokens")
         if any(mark in str(self.model) for mark in REASONING_MARKS):
-            del sent["stop"]
-            sent["temperature"] = 1
-        return sent
+            del payload["stop"]
+            payload["temperature"] = 1
+        return payload

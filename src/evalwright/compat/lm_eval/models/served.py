@@ -1,13 +1,12 @@
-"""`lm/<client>/<model>`: models behind servers, asked as the released package's clients ask them,
-body for body.
+"""Models behind servers, `lm/<client>/<model>`, with the request bodies of lm_eval's clients.
 
     lm/local-completions/my-model   -M base_url=http://localhost:8000/v1/completions -M
     tokenizer=org/model
     lm/openai-chat-completions/gpt-4o-mini
 
-What a request says (the length where a task names none, the seed, stop strings, token ids with the
-start token, windows of long texts) is theirs, and a text is left as it comes. Keys, pacing,
-retries, prices and the store are those of `openai/...` and `anthropic/...`.
+Request bodies are lm_eval's (the length if a task names none, the seed, stop strings, token ids
+with the start token, windows of long texts), and a text is not cut. Keys, pacing, retries, prices
+and the store are those of `openai/...` and `anthropic/...`.
 """
 
 from __future__ import annotations
@@ -224,7 +223,7 @@ class ServedModel(OpenAIModel):
             return client(model=model, **{**arguments, "tokenizer_backend": None})
 
     def _published_wire(self, wire: Wire) -> Wire:
-        parse_reply = wire.said
+        parse_reply = wire.parse
         thinking_end = self._client_arguments.get("think_end_token")
 
         def parse_without_reasoning(
@@ -238,7 +237,7 @@ class ServedModel(OpenAIModel):
         return replace(
             wire,
             payload=self._payload,
-            said=parse_reply if thinking_end is None else parse_without_reasoning,
+            parse=parse_reply if thinking_end is None else parse_without_reasoning,
             options={},
         )
 
@@ -292,26 +291,24 @@ class ServedModel(OpenAIModel):
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
         """The body of a generation request."""
-        written = published_settings(request)
+        gen_kwargs = published_settings(request)
         seed = self._client._seed + (request.draw if request.stop else 0)
         return self._body(
-            self._prompt(request.prompt, written),
-            gen_kwargs=written,
+            self._prompt(request.prompt, gen_kwargs),
+            gen_kwargs=gen_kwargs,
             generate=True,
             seed=seed,
         )
 
     def _body(self, message: Any, **how: Any) -> dict[str, Any]:
-        """Build a body; as in lm_eval, the end text is a stop string unless requests run
-        concurrently.
-        """
+        """Build a body; the end text stops generation unless requests are concurrent."""
         end_option = {} if self._concurrent else {"eos": self._client.eos_string}
         body: dict[str, Any] = self._client._create_payload(
             message, **how, **end_option
         )
         return body
 
-    def _prompt(self, prompt: Prompt, written: Mapping[str, Any]) -> Any:
+    def _prompt(self, prompt: Prompt, gen_kwargs: Mapping[str, Any]) -> Any:
         client = self._client
         if self._client_name in CHAT:
             turns = (
@@ -326,7 +323,7 @@ class ServedModel(OpenAIModel):
         if not client.tokenized_requests:
             return text
         room = client.max_length - int(
-            written.get("max_gen_toks", client._max_gen_toks)
+            gen_kwargs.get("max_gen_toks", client._max_gen_toks)
         )
         tokens = client.tok_encode(text, add_special_tokens=client.add_bos_token)
         return [tokens[-room:]]
@@ -457,8 +454,8 @@ class ServedMessages(ApiModel):
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
         """Build the body of a request: the system message separate, each content as one block."""
-        written = published_settings(request)
-        written.pop("do_sample", None)
+        gen_kwargs = published_settings(request)
+        gen_kwargs.pop("do_sample", None)
         prompt = request.prompt
         turns = (
             [{"role": "user", "content": prompt}]
@@ -468,7 +465,7 @@ class ServedMessages(ApiModel):
         system = turns[0]["content"] if turns and turns[0]["role"] == "system" else ""
         talk = turns[1:] if system else turns
         ending = "\n\nHuman:" if self._concurrent else None
-        stops = handle_stop_sequences(written.pop("until", ["\n\nHuman:"]), ending)
+        stops = handle_stop_sequences(gen_kwargs.pop("until", ["\n\nHuman:"]), ending)
         body = {
             "messages": [
                 {
@@ -478,12 +475,12 @@ class ServedMessages(ApiModel):
                 for turn in talk
             ],
             "model": settings.model,
-            "max_tokens": written.pop("max_gen_toks", self._limit),
-            "temperature": written.pop("temperature", 0),
+            "max_tokens": gen_kwargs.pop("max_gen_toks", self._limit),
+            "temperature": gen_kwargs.pop("temperature", 0),
             "stop_sequences": (
                 [stop for stop in stops if stop and stop.strip()] or ["\n\nHuman:"]
             ),
-            **written,
+            **gen_kwargs,
         }
         return {**body, "system": system} if system else body
 

@@ -1,5 +1,6 @@
-"""The helpers of `lm_eval.models.utils` that model classes import: batching, generation settings,
-truncation, images.
+"""The helpers of `lm_eval.models.utils` that model classes import.
+
+They cover batching, generation settings, truncation and images.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from evalwright.compat.lm_eval.utils import (
     eval_logger,
     group,
     maybe_warn,
-    restored,
+    restore_order,
     warning_once,
 )
 
@@ -42,9 +43,7 @@ def __getattr__(name: str) -> Any:
 
 
 class GenKwargs(TypedDict, total=False):
-    """Generation settings as `normalize_gen_kwargs` returns them, plus any others that a class
-    takes.
-    """
+    """Generation settings as `normalize_gen_kwargs` returns them, plus any that a class adds."""
 
     do_sample: bool
     temperature: float
@@ -119,8 +118,9 @@ class Collator:
     def get_cache(
         self, req_str: Any, cxt_toks: list[int], cont_toks: list[int], logits: Any
     ) -> Iterator[tuple[Any, list[int], Any]]:
-        """Yield (request, continuation tokens, logits [1, tokens, vocabulary]) for requests sharing
-        logits.
+        """Yield (request, continuation tokens, logits) for each request that shares these logits.
+
+        logits: shape [1, tokens, vocabulary].
         """
         if self._group_by != "contexts":
             yield req_str, cont_toks, logits
@@ -136,7 +136,7 @@ class Collator:
     def get_original(self, newarr: Sequence[Any]) -> list[Any]:
         """Results in the original order of the elements."""
         assert len(self._order) == self._size, "There are items without a result."
-        return restored(self._order, newarr)
+        return restore_order(self._order, newarr)
 
     def __len__(self) -> int:
         return self._size
@@ -200,7 +200,9 @@ class Grouper:
         """Results in the original order of the elements."""
         assert grouped_dict.keys() == self._places.keys()
         order = chain.from_iterable(self._places[key] for key in grouped_dict)
-        return restored(list(order), list(chain.from_iterable(grouped_dict.values())))
+        return restore_order(
+            list(order), list(chain.from_iterable(grouped_dict.values()))
+        )
 
 
 def undistribute(iterable: Iterable[Iterable[Any]]) -> list[Any]:
@@ -216,9 +218,7 @@ def retry_on_specific_exceptions(
     backoff_multiplier: float = 1.5,
     on_exception_callback: Callable[[Exception, float], Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Retry a function, ever later, on these exceptions; after `max_retries` the last one is
-    raised.
-    """
+    """Retry a function on these exceptions, waiting longer each time, up to `max_retries` times."""
 
     def decorator(func: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(func)
@@ -294,11 +294,10 @@ _LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_token
 def normalize_gen_kwargs(
     gen_kwargs: Mapping[str, Any], default_max_gen_toks: int = 256
 ) -> Any:
-    """Normalise settings: `until` as a list, the limit as `max_gen_toks`, temperature and
-    `do_sample` agreeing.
+    """Normalise generation settings.
 
-    Without sampling the temperature is 0. If `do_sample` is not given, it is whether the
-    temperature is above 0.
+    `until` becomes a list, the token limit `max_gen_toks`. Without sampling the temperature is 0.
+    If `do_sample` is not given, it is whether the temperature is above 0.
     """
     settings = {
         name: setting for name, setting in gen_kwargs.items() if name not in _LIMITS
@@ -419,9 +418,9 @@ def replace_placeholders(
     Further placeholders stay, unless they are that token themselves.
     """
     first, *segments = string.split(default_placeholder)
-    left = default_placeholder if default_placeholder != image_token else ""
+    kept_placeholder = default_placeholder if default_placeholder != image_token else ""
     return first + "".join(
-        (image_token if index < max_images else left) + segment
+        (image_token if index < max_images else kept_placeholder) + segment
         for index, segment in enumerate(segments)
     )
 

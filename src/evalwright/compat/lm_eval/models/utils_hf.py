@@ -62,13 +62,13 @@ class MultiTokenEOSCriteria(transformers.StoppingCriteria):  # type: ignore[misc
 
     def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
         """Whether all rows are done."""
-        written = input_ids[:, self.initial_decoder_input_length :][
+        new_tokens = input_ids[:, self.initial_decoder_input_length :][
             :, -self.sequence_id_len :
         ]
         # Beams stand in rows of their own; as many as there are prompts are looked at, as in the
         # release.
         for row, text in enumerate(
-            self.tokenizer.batch_decode(written)[: len(self.done_tracker)]
+            self.tokenizer.batch_decode(new_tokens)[: len(self.done_tracker)]
         ):
             self.done_tracker[row] = self.done_tracker[row] or self.sequence in text
         return all(self.done_tracker)

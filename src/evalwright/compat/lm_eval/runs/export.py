@@ -1,8 +1,8 @@
-"""Writes a run as lm-evaluation-harness 0.4.13 writes its results: `results_<time>.json` and
-`samples_<task>_<time>.jsonl`.
+"""Writes a run as lm-evaluation-harness 0.4.13 writes its results.
 
-Every number is the run's own. Readers of these files expect a score on every line, so failed
-samples go to `failures_<task>_<time>.jsonl` beside them.
+The files are `results_<time>.json` and `samples_<task>_<time>.jsonl`. Every number is the run's
+own. Readers of these files expect a score on every line, so failed samples go to
+`failures_<task>_<time>.jsonl` beside them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from evalwright.compat.lm_eval.runs.settings import (
     tokenizer_facts,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
-from evalwright.compat.lm_eval.tasks.results import all_results, groups_of
+from evalwright.compat.lm_eval.tasks.results import all_results, selected_groups
 from evalwright.compat.recording import writing
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
@@ -75,7 +75,7 @@ def export_lm_eval(
     refuse_left_out([run], "export")
     render = render or renderer(run)
     time = (
-        _started(run)
+        _start_time(run)
         .replace(tzinfo=None)
         .isoformat(timespec="microseconds")
         .replace(":", "-")
@@ -310,10 +310,12 @@ class _Exported:
             return metric_directions(self.definition)
         recorded = self.task.get("metadata", {}).get("higher_is_better")
         directions = recorded or self.definition.get("higher_is_better") or {}
-        ours = {metric.name: higher_is_better(metric.kind) for metric in self.metrics}
+        directions_here = {
+            metric.name: higher_is_better(metric.kind) for metric in self.metrics
+        }
         return {
             name: up if directions.get(name) is None else directions[name]
-            for name, up in ours.items()
+            for name, up in directions_here.items()
         }
 
 
@@ -337,8 +339,8 @@ def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
         label = metric["label"]
         kind = metric["kind"]
         scorer = metric["scorer"]
-        theirs = scorers.get(scorer, {}).get("kind") == DIALECT
-        if theirs:
+        is_lm_eval_filter = scorers.get(scorer, {}).get("kind") == DIALECT
+        if is_lm_eval_filter:
             name = label.removesuffix(f",{scorer}")
             pipeline = scorer
         else:
@@ -348,7 +350,7 @@ def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
                 pipeline = scorer.replace(",", "_")
         used_names.add((name, pipeline))
         exported_metrics.append(
-            ExportedMetric(name, pipeline, label, kind, scorer, theirs)
+            ExportedMetric(name, pipeline, label, kind, scorer, is_lm_eval_filter)
         )
     return exported_metrics
 
@@ -384,7 +386,7 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
         },
         "config": imported.get("config") or run_config(run),
         "git_hash": environment.get("git_commit"),
-        "date": _started(run).timestamp(),
+        "date": _start_time(run).timestamp(),
         "pretty_env_info": (
             f"Python version: {environment['python']}\nOS: {environment['platform']}"
         ),
@@ -425,7 +427,7 @@ def _groups(
     run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """The groups through which the run's tasks were selected, in lm_eval's form."""
-    groups = groups_of(run.data["tasks"])
+    groups = selected_groups(run.data["tasks"])
     if not groups:
         return {}
     results_by_name = all_results(run)
@@ -445,7 +447,7 @@ def _groups(
     }
 
 
-def _started(run: Run) -> datetime:
+def _start_time(run: Run) -> datetime:
     with failing_as(
         RunError, f"The run '{run.id}' does not say when it started", ValueError
     ):

@@ -28,11 +28,11 @@ from evalwright.compat.lm_eval.runs.names import (
 )
 from evalwright.compat.lm_eval.runs.records import (
     Items,
+    build_record,
     failed_record,
+    list_metrics,
     metric_result,
-    metrics_of,
     number,
-    record_of,
     size,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
@@ -142,11 +142,11 @@ def _sources_in_folder(folder: Path) -> list[Source]:
         for path in paths
         if path.is_file() and (source := _open_source(path, lines))
     ]
-    alone = [
+    sources_without_results = [
         _attach_files(Source(folder, time), files)
         for (folder, time), files in sorted(lines.items())
     ]
-    return [*sources, *(source for source in alone if source.samples)]
+    return [*sources, *(source for source in sources_without_results if source.samples)]
 
 
 def _group_by_run(paths: Iterator[Path]) -> dict[tuple[Path, str], list[Path]]:
@@ -170,13 +170,13 @@ def _attach_files(source: Source, files: list[Path]) -> Source:
             paths_by_task[task_names.get(named["task"], named["task"])] = path
             continue
         # Before 0.4.3 the files had no time, and a model's arguments stood before the task's name.
-        fits = [
+        matching_names = [
             name
             for name in task_names
             if path.stem == name or path.stem.endswith(f"_{name}")
         ]
-        if fits:
-            source.samples[task_names[max(fits, key=len)]] = path
+        if matching_names:
+            source.samples[task_names[max(matching_names, key=len)]] = path
     return source
 
 
@@ -187,12 +187,12 @@ def _open_source(
     with opened(path) as file:
         document = parse_json(file.read(), str(path))
     metrics_by_task = document.get("results") if isinstance(document, dict) else None
-    good = (
+    has_results = (
         isinstance(metrics_by_task, dict)
         and metrics_by_task
         and all(isinstance(metrics, dict) for metrics in metrics_by_task.values())
     )
-    if not good:
+    if not has_results:
         return None
     named = _RESULTS.fullmatch(path.name)
     time = (named["time"] if named else "") or ""
@@ -314,7 +314,7 @@ def _import(source: Source, run_folder: ImportFolder) -> Run:
     return run_folder.write(
         (record for task in tasks for record in task.records()),
         lambda: RunFacts(
-            started=_started(source),
+            started=_start_time(source),
             model=model,
             code={"imported": DIALECT, "name": model, "backend": backend, **facts},
             tasks=[task.as_dict() for task in tasks],
@@ -335,7 +335,7 @@ class _Task:
         self.source = source
         self.name = name
         self.entry: Mapping[str, Any] = source.section("results").get(name, {})
-        self.metrics = metrics_of(self.entry)
+        self.metrics = list_metrics(self.entry)
         self.ours = bool(source.section("evalwright").get("rows"))
         self.better = dict(source.task_section("higher_is_better", name))
         # A log-likelihood is better when higher, also where its perplexity is better when lower.
@@ -374,7 +374,7 @@ class _Task:
                     failed_doc for failed_doc in failed if failed_doc < doc
                 )
             )
-            record = record_of(
+            record = build_record(
                 PREFIX + self.name,
                 doc,
                 lines,
@@ -382,7 +382,7 @@ class _Task:
                 less=self.less,
                 ours=self.ours,
             )
-            self._count(record, lines)
+            self._count_record(record, lines)
             yield record
         yield from (failed[failed_doc] for failed_doc in sorted(failed))
 
@@ -401,7 +401,7 @@ class _Task:
         self.count += self.lost
         return records
 
-    def _count(
+    def _count_record(
         self, record: SampleRecord, lines: Mapping[str, Mapping[str, Any]]
     ) -> None:
         self.count += 1
@@ -445,12 +445,12 @@ class _Task:
         version = str(source.section("versions").get(name, "N/A"))
         samples = self.count or reported_size
         failures = dict(sorted(self.failures.items()))
-        lost = len(self.failed)
+        n_failed = len(self.failed)
         task_result = TaskResult(
             PREFIX + name,
             version,
             samples,
-            lost,
+            n_failed,
             tuple(metric_results),
             failures=failures,
         )
@@ -484,7 +484,7 @@ class _Task:
         )
 
     def _spec(self, metric: str, summary: MetricResult) -> MetricSpec:
-        """Define how a metric reads its scores: the first of a filter is the value, others are
+        """Define how a metric reads scores: the first metric of a filter is the value, others
         parts.
         """
         is_score = metric == self.metrics[summary.scorer][0] and metric not in self.less
@@ -508,7 +508,7 @@ def _task_names(source: Source) -> list[str]:
     named = [
         name
         for name, metrics in source.section("results").items()
-        if metrics_of(metrics)
+        if list_metrics(metrics)
     ]
     leaf_names = [name for name in named if name not in groups]
     return list(dict.fromkeys([*leaf_names, *source.samples]))
@@ -608,7 +608,7 @@ def _environment(source: Source) -> dict[str, Any]:
     }
 
 
-def _started(source: Source) -> str:
+def _start_time(source: Source) -> str:
     """When it started: by its own time, else by its file name, else by the file's time."""
     seconds = number(source.document.get("date"))
     try:

@@ -103,7 +103,7 @@ def depths(
 
     Names outside every tree come last.
     """
-    inner = {child for below in children.values() for child in below}
+    inner = {child for members in children.values() for child in members}
     seen: set[str] = set()
     # Not by calls: a stranger's tree may be deeper than those may be.
     waiting = [(name, 0) for name in names if name not in inner][::-1]

@@ -23,7 +23,7 @@ from evalwright.compat.lm_eval.runs.names import (
     our_kind,
     stringify,
 )
-from evalwright.compat.lm_eval.runs.rows import first_responses, responses_of
+from evalwright.compat.lm_eval.runs.rows import first_responses, responses_by_request
 from evalwright.compat.lm_eval.tasks.aggregation import BRIER_RANGE, by_error
 from evalwright.compat.recording import number as finite
 from evalwright.core.errors import EvalwrightError, Failure
@@ -61,9 +61,7 @@ def number(value: Any) -> float | None:
 
 
 def pair(metric: str, value: Any) -> tuple[float, float] | None:
-    """The log-likelihood and count in an item of a per-word or per-byte metric; None for other
-    items.
-    """
+    """The log-likelihood and count in an item of a per-word or per-byte metric, else None."""
     if metric not in COUNT_UNITS or not isinstance(value, list) or len(value) != 2:
         return None
     total = number(value[0])
@@ -75,7 +73,7 @@ def pair(metric: str, value: Any) -> tuple[float, float] | None:
     )
 
 
-def record_of(
+def build_record(
     task: str,
     doc: int,
     lines: Lines,
@@ -116,7 +114,7 @@ def record_of(
     sample = replace(sample, metadata={**sample.metadata, "lm_eval": extras})
     record = SampleRecord(task, doc, 0, sample, answer, scores, None, failures)
     raw = stringify(first.get("resps") or [])
-    if responses_of(record) != raw:
+    if responses_by_request(record) != raw:
         extras["resps"] = raw
     filtered = {
         name: stringify(line.get("filtered_resps") or [])
@@ -252,15 +250,15 @@ def _likelihood(value: Any) -> float | None:
 def _choices(
     arguments: Sequence[Sequence[Any]], responses: Sequence[Response]
 ) -> tuple[str, ...]:
-    """The options of multiple choice: continuations of one context, or contexts of one
-    continuation.
-    """
+    """The options of multiple choice: several continuations, or several contexts."""
     pairs = len(arguments) > 1 and all(len(request) == 2 for request in arguments)
     if not pairs or any(response.log_likelihood is None for response in responses):
         return ()
-    same = [_text(request[1]) for request in arguments if request[0] == arguments[0][0]]
-    if len(same) > 1:
-        return tuple(text.strip() for text in same)
+    continuations = [
+        _text(request[1]) for request in arguments if request[0] == arguments[0][0]
+    ]
+    if len(continuations) > 1:
+        return tuple(text.strip() for text in continuations)
     return tuple(_text(request[0]) for request in arguments)
 
 
@@ -313,7 +311,7 @@ def _scores(
                 parts["log_likelihood"], parts[COUNT_UNITS[metric]] = counted
             elif (value := number(line.get(metric))) is not None:
                 parts[metric] = value
-        worth = _worth(names[0], line.get(names[0])) if names else None
+        worth = _item_score(names[0], line.get(names[0])) if names else None
         if worth is None:
             message = (
                 f"The samples have no value of '{names[0]}' here."
@@ -330,7 +328,7 @@ def _scores(
     return scores, failures
 
 
-def _worth(metric: str, value: Any) -> float | None:
+def _item_score(metric: str, value: Any) -> float | None:
     """Reduce an item to one number: of a pair, the log-likelihood, or whether both are equal."""
     if (counted := pair(metric, value)) is not None:
         return counted[0]
@@ -368,7 +366,7 @@ _RELATIVE_TOLERANCE = 1e-6
 _NOT_METRICS = {"alias", "name", "sample_len", "sample_count", "samples"}
 
 
-def metrics_of(task_results: Mapping[str, Any]) -> dict[str, list[str]]:
+def list_metrics(task_results: Mapping[str, Any]) -> dict[str, list[str]]:
     """Metric names by filter, from old keys of the results (`acc`) or new ones (`acc,none`)."""
     names_by_filter: dict[str, list[str]] = {}
     for key, value in task_results.items():
@@ -438,9 +436,9 @@ def metric_result(
         kind, estimate = _recompute(
             metric, kind, items, n_missing + items.missing, clustered
         )
-    near = {"rel_tol": _RELATIVE_TOLERANCE, "abs_tol": _RELATIVE_TOLERANCE}
+    tolerance = {"rel_tol": _RELATIVE_TOLERANCE, "abs_tol": _RELATIVE_TOLERANCE}
     if estimate is None or (
-        value is not None and not math.isclose(estimate.value, value, **near)
+        value is not None and not math.isclose(estimate.value, value, **tolerance)
     ):
         kind = our_kind(metric)
         estimate = _as_published(
@@ -478,15 +476,15 @@ def _recompute(
         else {}
     )
     column = Column(values, parts, clusters, n_missing)
-    ours = (
+    recomputed_kind = (
         kind if kind in ("accuracy", "exact-match") or metric in COUNT_UNITS else "mean"
     )
     try:
-        estimate = compute(ours, column)
+        estimate = compute(recomputed_kind, column)
     except EvalwrightError:
         return kind, None
     # The kind says which way is better, so a mean of which less is better keeps its name.
-    return kind if kind in LOWER_IS_BETTER else ours, estimate
+    return kind if kind in LOWER_IS_BETTER else recomputed_kind, estimate
 
 
 def _as_published(
@@ -522,7 +520,7 @@ def size(
             return count
     for name in names:
         if our_kind(name) in ("accuracy", "exact-match"):
-            for pipeline in metrics_of(task_results):
+            for pipeline in list_metrics(task_results):
                 share, error = published(task_results, name, pipeline)
                 if share is not None and error and 0 < share < 1:
                     n = share * (1 - share) / error**2 + 1

@@ -1,5 +1,6 @@
-"""Converts sample records to lines of `samples_<task>_<time>.jsonl`, one for each sample and
-filter.
+"""Converts sample records to lines of `samples_<task>_<time>.jsonl`.
+
+There is one line for each sample and filter.
 """
 
 from __future__ import annotations
@@ -145,12 +146,12 @@ class Rows:
             first.answer.strategy.get("arguments") if self.theirs else None
         )
         arguments = (
-            self._restored(recorded_arguments, first.answer)
+            self._restore_arguments(recorded_arguments, first.answer)
             if recorded_arguments
             else self._arguments(first, first.answer)
         )
         responses_by_draw = [
-            responses_of(record, self.repeats, self.rolling) for record in draws
+            responses_by_request(record, self.repeats, self.rolling) for record in draws
         ]
         resps: list[list[Any]] = []
         for by_request in responses_by_draw:
@@ -215,7 +216,7 @@ class Rows:
             else [[prompt, dict(self.generation)]]
         )
 
-    def _restored(
+    def _restore_arguments(
         self, recorded: Sequence[Sequence[Any]], answer: Answer
     ) -> list[list[Any]]:
         """Restore recorded arguments: the prompt, recorded once in the answer, replaces None."""
@@ -331,7 +332,7 @@ def output_type(record: SampleRecord, answer: Answer, rolling: bool = False) -> 
     return CONTINUE if answer.responses[0].is_greedy is not None else ROLLING
 
 
-def responses_of(
+def responses_by_request(
     record: SampleRecord, repeats: int = 1, rolling: bool = False
 ) -> list[list[Any]]:
     """A record's responses by request, as text.
@@ -362,9 +363,7 @@ def first_responses(resps: Any) -> list[Any]:
 
 
 def _as_array(item: Any) -> Any:
-    """Write the probabilities in a pair (gold class, probabilities) as lm_eval does, as an array's
-    text.
-    """
+    """Write the probabilities in a pair (gold class, probabilities) as numpy prints an array."""
     if (
         not isinstance(item, list | tuple)
         or len(item) != 2

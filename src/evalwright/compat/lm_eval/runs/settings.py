@@ -1,6 +1,4 @@
-"""A run's settings in lm_eval's terms: what its results files say of tasks, groups, prompts and the
-model.
-"""
+"""A run's settings in lm_eval's terms, for its results files."""
 
 from __future__ import annotations
 
@@ -76,9 +74,7 @@ def _few_shot_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def metric_directions(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether higher is better, by metric: as the task file says, else the default; None if
-    unknown.
-    """
+    """Whether higher is better, by metric, from the task file or the default; None if unknown."""
     directions = dict(definition.get("higher_is_better", {}))
     for name, direction in directions.items():
         if direction is None and name in PUBLISHED_METRICS:
@@ -104,8 +100,8 @@ def group_settings(
         directions: dict[str, Any] = {}
         for child in group.children:
             for metric, way in all_up.get(child, {}).items():
-                same = directions.setdefault(metric, way) == way
-                directions[metric] = way if same else None
+                agrees = directions.setdefault(metric, way) == way
+                directions[metric] = way if agrees else None
         if directions:
             all_up[name] = directions
     return {"n-shot": all_shots, "higher_is_better": all_up}
@@ -136,14 +132,18 @@ def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:
 def prompt_facts(run: Run) -> dict[str, Any]:
     """System instruction and chat template of the run, with their hashes."""
     definitions = [task["definition"] for task in run.data["tasks"]]
-    theirs = [
+    dialect_definitions = [
         definition for definition in definitions if definition.get("dialect") == DIALECT
     ]
     system = next(
-        (definition["system"] for definition in theirs if definition.get("system")),
+        (
+            definition["system"]
+            for definition in dialect_definitions
+            if definition.get("system")
+        ),
         None,
     )
-    chat = [definition for definition in theirs if definition.get("chat")]
+    chat = [definition for definition in dialect_definitions if definition.get("chat")]
     template = (run.data["model"].get("template") or {}).get("source") if chat else None
     return {
         "system_instruction": system,

@@ -110,11 +110,11 @@ def corpus_counts(name: str, items: Items) -> NDArray[np.float64]:
         (references,) if isinstance(references, str) else tuple(references)
         for references, _ in items
     ]
-    least = min(map(len, references_by_item))
+    n_references = min(map(len, references_by_item))
     plain = [text if isinstance(text, str) else text[0] for _, text in items]
     return np.array(
         [
-            _counts(name, text, references[:least])
+            _counts(name, text, references[:n_references])
             for text, references in zip(plain, references_by_item, strict=True)
         ]
     )
@@ -274,9 +274,9 @@ def _bootstrap_scorer(
 def _nanmeans(values: NDArray[np.float64]) -> list[float]:
     import numpy as np
 
-    there = ~np.isnan(values)
-    sums = np.where(there, values, 0.0).sum(axis=1)
-    counts = there.sum(axis=1)
+    is_number = ~np.isnan(values)
+    sums = np.where(is_number, values, 0.0).sum(axis=1)
+    counts = is_number.sum(axis=1)
     return [
         float(row_mean)
         for row_mean in np.divide(

@@ -232,10 +232,10 @@ class Questions:
 
 
 class Strategy:
-    """Sends all requests of a row, each `repeats` times; the answer keeps the responses in that
-    order.
+    """Sends all requests of a row, each `repeats` times.
 
-    The answer's text is the first generated response; its choice is the most likely continuation.
+    The answer keeps the responses in that order. Its text is the first generated response; its
+    choice is the most likely continuation.
 
     Args:
         make_requests: builds a sample's requests; raises what the task's own Python raises.

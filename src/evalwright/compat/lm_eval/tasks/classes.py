@@ -58,20 +58,20 @@ def require_package(task: str) -> None:
         if package
         else importlib.util.find_spec("lm_eval") is None
     )
-    about = (
+    subject = (
         f"The task '{task}' is a Python class of lm-evaluation-harness and needs that"
         " package"
     )
     if missing:
         raise ConfigurationError(
-            f"{about}, which is not installed. Install it with: {INSTALL}"
+            f"{subject}, which is not installed. Install it with: {INSTALL}"
         )
     try:
         importlib.import_module("lm_eval.api.task")
         importlib.import_module("lm_eval.filters")
     except Exception as error:
         raise ConfigurationError(
-            f"{about}, which cannot be imported: {type(error).__name__}: {error}."
+            f"{subject}, which cannot be imported: {type(error).__name__}: {error}."
             f" Install it whole with: {INSTALL}"
         ) from error
 
@@ -81,8 +81,9 @@ def _class_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
-    """Create a class's task object, which opens its data. Raises ConfigurationError or
-    DatasetError.
+    """Create a class's task object, which opens its data.
+
+    Raises ConfigurationError or DatasetError.
     """
     name = str(settings["task"])
     if not isinstance(cls, type):
@@ -120,8 +121,9 @@ class Conversation(str):
 
     @classmethod
     def of(cls, turns: Sequence[Mapping[str, str]], **how: Any) -> Conversation:
-        """Called as a model's chat template. how: ignored; the last turn says whether the answer is
-        begun.
+        """Called as a model's chat template.
+
+        how: ignored; the last turn says whether the answer is begun.
         """
         conversation = cls(
             _MARK + "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns)
@@ -131,7 +133,7 @@ class Conversation(str):
         return conversation
 
 
-def prompt_of(context: Any, task: str) -> Prompt:
+def as_prompt(context: Any, task: str) -> Prompt:
     """Convert a request's context to a prompt.
 
     Raises TaskError for anything but text, or if the class added text to messages.
@@ -219,7 +221,7 @@ class ClassWork(TaskWork):
             return self._stream[index]
         doc = self.row(index)
         if self.num_fewshot:
-            self._avoid(doc)
+            self._exclude_own_row(doc)
         self.task.set_fewshot_seed(seed=f"{self.options.seed}:{row_digest(doc)}")
         return self._context(doc)
 
@@ -241,7 +243,7 @@ class ClassWork(TaskWork):
             gen_prefix=self.task.doc_to_prefix(doc),
         )
 
-    def _avoid(self, doc: Any) -> None:
+    def _exclude_own_row(self, doc: Any) -> None:
         """Make the sampler leave out this row, so that it is not its own example."""
         sampler = getattr(self.task, "sampler", None)
         if sampler is None:
@@ -284,7 +286,7 @@ class ClassWork(TaskWork):
                 " settings."
             )
         return Arguments(
-            prompt_of(first, self.name),
+            as_prompt(first, self.name),
             remaining[0] if isinstance(remaining[0], str) else dict(remaining[0]),
         )
 
@@ -309,11 +311,11 @@ class ClassWork(TaskWork):
         pipeline.apply(instances)
         instances.sort(key=lambda instance: instance.idx)
         filtered = [instance.filtered_resps[pipeline.name] for instance in instances]
-        came = [instance.resps for instance in instances]
+        unfiltered = [instance.resps for instance in instances]
         return self.metrics.score(
             self.task.process_results(self.row(int(sample.id)), filtered),
             filtered,
-            came,
+            unfiltered,
         )
 
 
@@ -368,10 +370,10 @@ def compile_class(
         raise resolved["class"].reason
     task_object = construct(resolved["class"], resolved)
     work = ClassWork(task_object, name, options)
-    needs = _needs(work)
+    needs = _required_abilities(work)
     if generated is not None and needs == {"generate"}:
         work = ClassWork(task_object, name, generated)
-        needs = _needs(work)
+        needs = _required_abilities(work)
     metadata = settings.get("metadata") or {}
     version = metadata.get("version", getattr(task_object, "VERSION", None))
     return work.compiled(
@@ -390,7 +392,7 @@ def compile_class(
     )
 
 
-def _needs(work: ClassWork) -> set[Ability]:
+def _required_abilities(work: ClassWork) -> set[Ability]:
     """The abilities that the first row's requests need. Raises TaskError if they cannot be made."""
     with reported(
         TaskError,

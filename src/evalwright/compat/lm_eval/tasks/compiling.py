@@ -1,5 +1,6 @@
-"""Compiles a definition to a Task: lazily opened samples, a strategy, and a scorer per filter
-pipeline.
+"""Compiles a definition to a Task.
+
+It has lazily opened samples, a strategy, and a scorer for each filter pipeline.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class TaskWork:
     def scorer(
         self,
         name: str,
-        how: Mapping[str, Any],
+        options: Mapping[str, Any],
         score: Callable[[Sample, Answer], Score],
         on_fault: Callable[..., Any] | None = None,
     ) -> Scorer:
@@ -95,13 +96,13 @@ class TaskWork:
         One that runs programs waits for its turn in a thread and does not block requests.
         """
         if not self.runs_programs:
-            return Scorer(name, DIALECT, how, score, on_fault=on_fault)
+            return Scorer(name, DIALECT, options, score, on_fault=on_fault)
 
         async def score_apart(sample: Sample, answer: Answer, ask: Ask) -> Score:
             async with turns():
                 return await asyncio.to_thread(score, sample, answer)
 
-        return Scorer(name, DIALECT, how, score_apart, asks=True, on_fault=on_fault)
+        return Scorer(name, DIALECT, options, score_apart, asks=True, on_fault=on_fault)
 
     def without(self, lacking: frozenset[Ability]) -> str:
         """Advice for a model that lacks abilities that the task needs."""
@@ -129,8 +130,8 @@ class TaskWork:
         options = self.options
         metrics = self.definition.metrics
         alias = str(settings.get("task_alias") or name)
-        how = {"scoring": options.scoring}
-        generation = plain({**self.definition.generation, **options.generation})
+        scoring_options = {"scoring": options.scoring}
+        generation = to_plain_json({**self.definition.generation, **options.generation})
         return Task(
             name=f"{PREFIX}{name}",
             samples=self.samples,
@@ -146,7 +147,7 @@ class TaskWork:
             scorers=tuple(
                 self.scorer(
                     key,
-                    how,
+                    scoring_options,
                     partial(self.score, pipeline=pipeline),
                     on_fault=partial(self.score_fault, pipeline=pipeline),
                 )
@@ -160,9 +161,9 @@ class TaskWork:
             slices=(),
             metadata={
                 "dialect": DIALECT,
-                **how,
+                **scoring_options,
                 "notes": list(self.definition.findings),
-                **({"code": code} if (code := sources(settings)) else {}),
+                **({"code": code} if (code := read_sources(settings)) else {}),
                 **(
                     {"config_source": str(source)}
                     if (source := metadata.get("config_source"))
@@ -174,21 +175,21 @@ class TaskWork:
                 "task": name,
                 "alias": alias,
                 **(extra_definition or {}),
-                **how,
+                **scoring_options,
                 "num_fewshot": self.num_fewshot,
                 "chat": options.chat,
                 "multiturn": options.multiturn,
                 "system": options.system,
                 "seed": options.seed,
                 "generation": generation,
-                "metadata": plain(
+                "metadata": to_plain_json(
                     {
                         key: value
                         for key, value in metadata.items()
                         if key != "config_source"
                     }
                 ),
-                "config": plain(settings),
+                "config": to_plain_json(settings),
                 **(
                     {"samples": sorted(chosen)}
                     if (chosen := options.samples.get(name)) is not None
@@ -309,7 +310,7 @@ class Work(TaskWork):
             raise DatasetError(f"The task '{definition.name}' has no rows.")
         features = getattr(rows, "features", None)
         columns = features if features is not None else rows[0]
-        scoring = scoring_of(definition, rows[0], columns, options, "first row")
+        scoring = build_scoring(definition, rows[0], columns, options, "first row")
         shots = None
         if count and definition.config.output_type != "loglikelihood_rolling":
             shots = FewShotSampler(definition, splits.pool(), rows, count, options)
@@ -329,7 +330,9 @@ class Work(TaskWork):
         return shots.pool if shots is not None else ()
 
     def hashed(self, row: Any) -> bytes:
-        text = json.dumps(row, default=_name, ensure_ascii=False, sort_keys=True)
+        text = json.dumps(
+            row, default=_json_fallback, ensure_ascii=False, sort_keys=True
+        )
         return text.encode("utf-8", "surrogatepass") + b"\n"
 
     def make_requests(self, sample: Sample) -> list[Arguments]:
@@ -344,7 +347,7 @@ class Work(TaskWork):
             str(index), str(try_render(fields.text, doc)), **_gold(fields, doc)
         )
 
-    def came(self, answer: Answer) -> list[list[Any]]:
+    def responses_by_request(self, answer: Answer) -> list[list[Any]]:
         """The responses to each request of a row."""
         output_type = self.definition.config.output_type
         return published_responses(
@@ -352,20 +355,20 @@ class Work(TaskWork):
         )
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
-        return self.scored(
+        return self.score_answer(
             self.opened.scoring, pipeline, self.rows[int(sample.id)], answer
         )
 
-    def scored(
+    def score_answer(
         self, scoring: Scoring, pipeline: Pipeline, doc: Doc, answer: Answer
     ) -> Score:
         """Score the responses to a row after filtering them."""
-        came = self.came(answer)
-        filtered = pipeline(came, doc)
-        return self.metrics.score(scoring(doc, filtered), filtered, came)
+        unfiltered = self.responses_by_request(answer)
+        filtered = pipeline(unfiltered, doc)
+        return self.metrics.score(scoring(doc, filtered), filtered, unfiltered)
 
 
-def scoring_of(
+def build_scoring(
     definition: Definition,
     row: Doc,
     columns: Collection[str],
@@ -391,7 +394,7 @@ def scoring_of(
     )
 
 
-def _name(value: Any) -> str:
+def _json_fallback(value: Any) -> str:
     """A value without a JSON form (an image, a time) as text, without memory addresses."""
     text = str(value)
     return type(value).__name__ if " at 0x" in text else text
@@ -406,9 +409,7 @@ def try_render(function: Callable[[Any], Any], doc: Any) -> Any:
 
 
 def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
-    """A row's targets, choices and gold indices for the record, plus the target if they do not give
-    it.
-    """
+    """A row's targets, choices and gold indices, for the record only."""
     try:
         target = fields.target(doc)
         choices = tuple(map(str, fields.choices(doc))) if fields.has_choices else ()
@@ -483,7 +484,7 @@ def compile_definition(
     )
 
 
-def sources(settings: Mapping[str, Any]) -> dict[str, Any]:
+def read_sources(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are functions, or metrics with functions, with each function's source."""
     function_sources = {
         name: _source(value) for name, value in settings.items() if callable(value)
@@ -499,21 +500,21 @@ def sources(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _source(value: Any) -> Any:
     try:
-        return inspect.getsource(value) if callable(value) else plain(value)
+        return inspect.getsource(value) if callable(value) else to_plain_json(value)
     except (TypeError, OSError):
-        return plain(value)
+        return to_plain_json(value)
 
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 """A memory address in a function's name, which differs from run to run."""
 
 
-def plain(value: Any) -> Any:
+def to_plain_json(value: Any) -> Any:
     """Convert a setting to JSON; a function becomes its name."""
     if isinstance(value, Mapping):
-        return {str(key): plain(element) for key, element in value.items()}
+        return {str(key): to_plain_json(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(element) for element in value]
+        return [to_plain_json(element) for element in value]
     if isinstance(value, FunctionRef):
         return str(value)
     if callable(value):

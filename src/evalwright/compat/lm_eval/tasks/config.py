@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.compat.lm_eval.tasks.filters import Pipeline, pipelines_of
+from evalwright.compat.lm_eval.tasks.filters import Pipeline, build_pipelines
 from evalwright.compat.lm_eval.tasks.registered import registered_metric
 from evalwright.core.errors import TaskError, UnknownName, check_known, closest
 
@@ -165,7 +165,7 @@ def read(settings: Mapping[str, Any], where: str = "") -> Definition:
     if shots.fewshot_indices is not None:
         findings.append("`fewshot_config.fewshot_indices` has no effect, as published.")
     metrics = _metrics(config, findings)
-    pipelines = pipelines_of(config.filter_list, name)
+    pipelines = build_pipelines(config.filter_list, name)
     generation = _generation(config, findings)
     return Definition(
         config, shots, metrics, pipelines, generation, tuple(findings), where
@@ -243,8 +243,10 @@ def _metric(
     unused = config.process_results is not None or not called
     for key in options:
         if unused or (exact and key not in _EXACT_MATCH):
-            near = [] if key in _EXACT_MATCH else closest(str(key), _METRIC_KEYS)
-            meant = f" Was '{near[0]}' meant?" if near else ""
+            closest_keys = (
+                [] if key in _EXACT_MATCH else closest(str(key), _METRIC_KEYS)
+            )
+            meant = f" Was '{closest_keys[0]}' meant?" if closest_keys else ""
             findings.append(
                 f"The metric '{name}' has the key '{key}', which has no effect.{meant}"
             )

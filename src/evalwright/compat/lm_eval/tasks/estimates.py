@@ -93,9 +93,7 @@ class Metrics:
     def specs(
         self, metrics_by_pipeline: Mapping[str, Sequence[str]]
     ) -> tuple[MetricSpec, ...]:
-        """Specs of the metrics that scores have, by pipeline; those of the file come first, in its
-        order.
-        """
+        """Specs of the metrics that scores have, by pipeline; the file's own metrics come first."""
         metrics = dict.fromkeys(
             [
                 *self._ways,
@@ -112,7 +110,7 @@ class Metrics:
         return tuple(specs)
 
     def _spec(self, metric: str, pipeline: str) -> MetricSpec:
-        name, function = self._of(metric)
+        name, function = self._aggregation_of(metric)
         kind = self._kind(metric, name)
         return MetricSpec(
             label=metric if pipeline == "none" else f"{metric},{pipeline}",
@@ -144,11 +142,10 @@ class Metrics:
             else not higher_is_better
         )
 
-    def _of(self, metric: str) -> tuple[str, Aggregation]:
-        """How to aggregate a metric; one derived from another ("pass@1" from "pass_at_k") follows
-        it.
+    def _aggregation_of(self, metric: str) -> tuple[str, Aggregation]:
+        """How to aggregate a metric.
 
-        All others are averaged.
+        One derived from another ("pass@1" from "pass_at_k") follows it; all others are averaged.
         """
         if metric in self._ways:
             return self._ways[metric]
@@ -177,7 +174,7 @@ class Metrics:
         self,
         scores: Mapping[str, Any],
         filtered: Sequence[Any] = (),
-        came: Sequence[Sequence[Any]] = (),
+        unfiltered: Sequence[Sequence[Any]] = (),
     ) -> Score:
         """Combine a row's scores into one Score, whose value is the first metric's.
 
@@ -188,13 +185,13 @@ class Metrics:
         item: dict[str, Any] = {}
         filtered_text = stringify(filtered)
         if filtered_text != stringify(
-            [responses[0] if responses else None for responses in came]
+            [responses[0] if responses else None for responses in unfiltered]
         ):
             item[FILTERED] = filtered_text
         if list(scores) != list(self._ways):
             item[NAMED] = list(scores)
         for name, raw in scores.items():
-            value = _plain(raw)
+            value = _without_numpy(raw)
             number = _number(value)
             if number is not None:
                 parts[name] = value if type(value) is int else number
@@ -206,7 +203,7 @@ class Metrics:
         if (
             first in parts
             and self.less(first)
-            and self._of(first)[0] not in _LIKELIHOODS
+            and self._aggregation_of(first)[0] not in _LIKELIHOODS
         ):
             return Score(
                 -parts[first],
@@ -215,7 +212,7 @@ class Metrics:
                 item=item or None,
             )
         return Score(
-            parts.get(first, _worth(scores[first])), parts=parts, item=item or None
+            parts.get(first, _pair_score(scores[first])), parts=parts, item=item or None
         )
 
     def estimate(
@@ -242,12 +239,16 @@ class Metrics:
                 failed,
                 f"no number: {type(exception).__name__}: {exception}",
             )
-        whose = "as published" if self.published else "corrected"
+        scoring = "as published" if self.published else "corrected"
         if error is None or not math.isfinite(error):
-            return by_error(value, None, n, failed, f"no interval ({whose})")
-        how = "of the mean" if name == "mean" else "by bootstrap"
+            return by_error(value, None, n, failed, f"no interval ({scoring})")
+        error_source = "of the mean" if name == "mean" else "by bootstrap"
         return by_error(
-            value, error, n, failed, f"normal interval, standard error {how} ({whose})"
+            value,
+            error,
+            n,
+            failed,
+            f"normal interval, standard error {error_source} ({scoring})",
         )
 
 
@@ -311,8 +312,9 @@ def metric_values(metric: str, column: Column) -> list[Any]:
 
 
 def _f1_of_any(items: Any) -> float:
-    """F1 of label 1 for labels 0 and 1, else macro F1; the published metric fails with a third
-    label.
+    """F1 of label 1 for labels 0 and 1, else macro F1.
+
+    The published metric fails with a third label.
     """
     names = {label for pair in items for label in pair}
     return labels.label_metric("f1" if names <= {0, 1} else "macro_f1", items)
@@ -329,11 +331,13 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _plain(value: Any) -> Any:
+def _without_numpy(value: Any) -> Any:
     """Convert numpy numbers to Python's, for JSON."""
     if isinstance(value, list | tuple):
         return (
-            type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+            type(value)(map(_without_numpy, value))
+            if type(value) in (list, tuple)
+            else value
         )
     return (
         value.item()
@@ -342,7 +346,7 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _worth(value: Any) -> float:
+def _pair_score(value: Any) -> float:
     """Reduce a pair to one number, higher is better, for display and comparison only.
 
     It is the pair's log-likelihood, minus its squared distance from the gold choice, or whether

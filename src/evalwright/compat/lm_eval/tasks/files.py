@@ -1,7 +1,6 @@
-"""Reads lm_eval's YAML: safe tags, `include`, and `!function module.name` as an unresolved
-reference.
+"""Reads lm_eval's YAML, and decides which tasks are refused.
 
-Also decides which tasks are refused.
+Only safe tags are read. `include` is merged, and `!function module.name` is kept as a reference.
 """
 
 from __future__ import annotations
@@ -109,8 +108,8 @@ class Files:
         """Every file that was read."""
         return list(self._parsed)
 
-    def _read(self, path: Path, within: tuple[Path, ...]) -> dict[str, Any]:
-        if path in within:
+    def _read(self, path: Path, including: tuple[Path, ...]) -> dict[str, Any]:
+        if path in including:
             raise TaskError(f"The task file '{path}' includes itself.")
         if path not in self._parsed:
             self._parsed[path] = parse(path)
@@ -120,16 +119,16 @@ class Files:
         included = settings["include"]
         merged: dict[str, Any] = {}
         for name in included if isinstance(included, list) else [included]:
-            beside = path.parent / str(name)
-            if not self._may_include(beside.resolve()):
+            included_path = path.parent / str(name)
+            if not self._may_include(included_path.resolve()):
                 raise TaskError(
                     f"The task file '{path}' includes '{name}', which is outside the"
                     " folder of task files. Name a folder that holds both with"
                     " --task-root (of `evalwright lm-eval`: --include_path; from"
                     " Python: include_path), or allow it with"
-                    f" {trust_advice(beside.resolve().parent)}."
+                    f" {trust_advice(included_path.resolve().parent)}."
                 )
-            included_settings = self._read(beside, (*within, path))
+            included_settings = self._read(included_path, (*including, path))
             merged.update(
                 (key, value)
                 for key, value in included_settings.items()

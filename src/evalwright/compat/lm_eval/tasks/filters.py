@@ -124,7 +124,7 @@ def _matches(pattern: str, texts: Sequence[str]) -> list[list[Any]]:
     return [compiled.findall(text) for text in texts]
 
 
-def matches_of(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
+def find_matches(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
     """Find a task file's pattern in each answer.
 
     Raises TaskError for an invalid pattern, ScoringError if matching takes too long.
@@ -143,7 +143,7 @@ def matches_of(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
 
 @lru_cache(maxsize=256)
 def _check_pattern(pattern: str) -> None:
-    matches_of(pattern, [])
+    find_matches(pattern, [])
 
 
 def _remove_matches(patterns: Sequence[str], text: str) -> str:
@@ -195,7 +195,7 @@ class RegexFilter(Filter):
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
         matches = iter(
-            matches_of(
+            find_matches(
                 self.regex_pattern, [answer for answers in resps for answer in answers]
             )
         )
@@ -214,8 +214,7 @@ class RegexFilter(Filter):
 
 
 class MultiChoiceRegexFilter(RegexFilter):
-    """Takes the pattern's match, else a choice found in the answer as "(B)", else a letter after a
-    colon.
+    """Takes the pattern's match, else a choice in the answer as "(B)", else a letter after a colon.
 
     The row needs a column `choices`.
     """
@@ -262,7 +261,7 @@ class MultiChoiceRegexFilter(RegexFilter):
         return f"({lettered})" if lettered else self.fallback
 
     def _first_match(self, pattern: str, answer: Any) -> Any:
-        return self._picked(matches_of(pattern, [answer])[0], "")
+        return self._picked(find_matches(pattern, [answer])[0], "")
 
     def _plain(self, text: str) -> str:
         text = remove_matches(self.regexes_to_ignore, text)
@@ -358,7 +357,7 @@ class Pipeline:
 DEFAULT = Pipeline("none", (TakeFirst,))
 
 
-def pipelines_of(settings: Any, task: str) -> tuple[Pipeline, ...]:
+def build_pipelines(settings: Any, task: str) -> tuple[Pipeline, ...]:
     """Build the pipelines of `filter_list`, or the default one, which takes the first answer.
 
     Raises TaskError or UnknownName.
@@ -390,11 +389,11 @@ def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
     if not callable(function):
         filters_by_name = {**BUILT_IN_FILTERS, **_registered_filters}
         # A task's module registers its own with the package, where that is installed.
-        theirs: Any = getattr(
+        package_filters: Any = getattr(
             sys.modules.get("lm_eval.api.registry"), "filter_registry", {}
         )
-        if function not in filters_by_name and function in theirs:
-            filters_by_name[function] = theirs.get(function)
+        if function not in filters_by_name and function in package_filters:
+            filters_by_name[function] = package_filters.get(function)
         check_known(f"filter (in the task '{task}')", [function], filters_by_name)
         cls = filters_by_name[function]
     with failing_as(

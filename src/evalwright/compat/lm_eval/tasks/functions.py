@@ -79,10 +79,10 @@ def advice(error: BaseException) -> str:
     if model := _SPACY_MODEL.search(str(error)):
         return f" Install it with: python -m spacy download {model[1]}"
     for named in _THEIR_EXTRA.findall(" ".join(map(str, chain))):
-        ours = f"lm-eval-{named.replace('_', '-')}"
+        extra = f"lm-eval-{named.replace('_', '-')}"
         return (
             " Install what it needs with: pip install"
-            f" 'evalwright[{ours if ours in EXTRAS else 'lm-eval'}]'"
+            f" 'evalwright[{extra if extra in EXTRAS else 'lm-eval'}]'"
         )
     for name in _PIP.findall(str(error)):
         if name in _EXTRA_OF:
@@ -91,9 +91,7 @@ def advice(error: BaseException) -> str:
 
 
 def missing_without_error(path: Path) -> str | None:
-    """The missing library that a module ignores on import but needs for scoring; None if there is
-    none.
-    """
+    """The missing library that a module ignores on import but needs for scoring, if any."""
     return next(
         (
             name
@@ -144,14 +142,14 @@ class _Finder(MetaPathFinder):
             module_path = root.joinpath(*name.split(".")[2:])
             if (file := module_path.with_suffix(".py")).is_file():
                 return importlib.util.spec_from_file_location(name, file)
-            below = [str(module_path)]
+            locations = [str(module_path)]
             if (file := module_path / "__init__.py").is_file():
                 return importlib.util.spec_from_file_location(
-                    name, file, submodule_search_locations=below
+                    name, file, submodule_search_locations=locations
                 )
             if module_path.is_dir():
                 spec = ModuleSpec(name, None, is_package=True)
-                spec.submodule_search_locations = below
+                spec.submodule_search_locations = locations
                 return spec
         return None
 
@@ -230,8 +228,8 @@ _JOINS = ((" n't", "n't"), (" )", ")"), ("( ", "("), ('" ', '"'), (' "', '"'))
 
 def detokenise(text: str) -> str:
     """Remove the spaces that a tokenised corpus has around punctuation."""
-    for apart, joined in _JOINS:
-        text = text.replace(apart, joined)
+    for separated, joined in _JOINS:
+        text = text.replace(separated, joined)
     return re.sub(r"\s(?<= )(?=['.,])", "", text)
 
 
@@ -299,7 +297,7 @@ class Functions:
             if path.exists():
                 self.require_trust(FunctionRef(ref.name, path.parent), task)
                 with self._code_metric(path):
-                    module = load_file(path, self._name_of(path))
+                    module = load_file(path, self._module_name(path))
                 if lacking := missing_without_error(path):
                     raise _NotImported(
                         f"The task '{task}' needs {ref}, whose module scores with the"
@@ -328,7 +326,7 @@ class Functions:
             else nullcontext()
         )
 
-    def _name_of(self, path: Path) -> str:
+    def _module_name(self, path: Path) -> str:
         for root in self._roots:
             if path.is_relative_to(root):
                 segments = path.relative_to(root).with_suffix("").parts

@@ -58,10 +58,10 @@ def advice(task: str, index: Index) -> str:
 
 def generative_forms(task: str, index: Index) -> list[str]:
     """Find up to three generative variants of a task by name, the closest first."""
-    task_words = _words(task) - IDLE_WORDS
+    task_words = _name_words(task) - IDLE_WORDS
     forms: list[tuple[int, str]] = []
     for name in index:
-        words = _words(name)
+        words = _name_words(name)
         if name == task or not words & FORM_WORDS or not task_words <= words:
             continue
         forms.append((len(words - task_words), name))
@@ -72,7 +72,7 @@ def generative_forms(task: str, index: Index) -> list[str]:
     return [name for name, _ in zip(generating, range(MAX_FORMS), strict=False)]
 
 
-def _words(name: str) -> set[str]:
+def _name_words(name: str) -> set[str]:
     return set(filter(None, re.split(r"[^a-z0-9]+", name.lower())))
 
 
@@ -91,7 +91,7 @@ def _generates(listed: ListedTask, index: Index) -> bool:
 
 
 def _leaves(
-    listed: ListedTask, index: Index, above: tuple[str, ...]
+    listed: ListedTask, index: Index, parents: tuple[str, ...]
 ) -> Iterator[ListedTask]:
     if listed.kind == "task":
         yield listed
@@ -104,8 +104,8 @@ def _leaves(
     else:
         names = list(listed.members)
     for name in names:
-        if name in index and name not in above:
-            yield from _leaves(index[name], index, (*above, listed.name))
+        if name in index and name not in parents:
+            yield from _leaves(index[name], index, (*parents, listed.name))
 
 
 def _member_names(members: Any) -> Iterator[str]:

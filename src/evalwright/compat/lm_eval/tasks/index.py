@@ -121,9 +121,9 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
     for tag, members in tags.items():
         entries.setdefault(tag, ListedTask(tag, "tag", members=tuple(sorted(members))))
     outside = {
-        str(used): stamp(str(used))
-        for used in files.used()
-        if str(used) not in set(paths)
+        str(read_path): stamp(str(read_path))
+        for read_path in files.used()
+        if str(read_path) not in set(paths)
     }
     rows = [
         [listed.name, listed.kind, listed.path, listed.members]
@@ -205,17 +205,17 @@ class TaskManager:
     @property
     def all_groups(self) -> list[str]:
         """Names of groups."""
-        return self._of("group")
+        return self._names_of_kind("group")
 
     @property
     def all_subtasks(self) -> list[str]:
         """Names of single tasks."""
-        return self._of("task", "python")
+        return self._names_of_kind("task", "python")
 
     @property
     def all_tags(self) -> list[str]:
         """Names of tags."""
-        return self._of("tag")
+        return self._names_of_kind("tag")
 
     def match_tasks(self, task_list: Sequence[str]) -> list[str]:
         """The names that match any of some patterns."""
@@ -225,7 +225,7 @@ class TaskManager:
             if any(fnmatchcase(name, pattern) for pattern in task_list)
         ]
 
-    def _of(self, *kinds: str) -> list[str]:
+    def _names_of_kind(self, *kinds: str) -> list[str]:
         return [name for name in self.all_tasks if self.task_index[name].kind in kinds]
 
 

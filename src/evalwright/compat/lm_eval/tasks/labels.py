@@ -90,8 +90,10 @@ def _matthews(hits: Table, golds: Table, predictions: Table) -> list[float]:
     return [float(coefficient) for coefficient in _ratio(covariance, np.sqrt(spread))]
 
 
-def _ratio(above: Table, below: Table) -> Table:
+def _ratio(numerator: Table, denominator: Table) -> Table:
     """Divide; 0 where the denominator is 0."""
     import numpy as np
 
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return np.divide(
+        numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0
+    )

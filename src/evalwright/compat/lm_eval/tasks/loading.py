@@ -81,7 +81,7 @@ class Library:
             self.compile(settings, collection, generated)
             for settings in collection.tasks.values()
         ]
-        self._say(name, tasks, collection)
+        self._log_findings(name, tasks, collection)
         return tasks
 
     def compile(
@@ -168,14 +168,14 @@ class Library:
         if name in self._open:
             raise TaskError(f"The group '{name}' is a member of itself.")
         self._open.append(name)
-        below = {
+        shared_settings = {
             key: value for key, value in config.items() if key not in _GROUP_KEYS
         } | overrides
         members = config.get("task")
         tasks: list[str] = []
         children: list[str] = []
         for member in [members] if isinstance(members, str) else members or ():
-            child, leaves = self._add_member(name, member, below, collection)
+            child, leaves = self._add_member(name, member, shared_settings, collection)
             children += child
             tasks += leaves
         self._open.remove(name)
@@ -225,7 +225,9 @@ class Library:
         leaves = self._add(listed, inner, collection)
         return (leaves if listed.kind == "tag" else [base]), leaves
 
-    def _say(self, name: str, tasks: Sequence[Task], collection: Collection) -> None:
+    def _log_findings(
+        self, name: str, tasks: Sequence[Task], collection: Collection
+    ) -> None:
         """Log oddities in the files of a name, and what corrected scoring changes."""
         for group in collection.groups.values():
             for finding in group.findings:
@@ -258,9 +260,10 @@ _SETTINGS = (
 )
 
 
-def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
-    """Read Options from a configuration's `dialect` settings. Raises UnknownName or
-    ConfigurationError.
+def read_options(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
+    """Read Options from a configuration's `dialect` settings.
+
+    Raises UnknownName or ConfigurationError.
     """
     check_known("setting of `dialect`", settings, _SETTINGS)
     arguments = dict(settings)
@@ -291,8 +294,8 @@ def _check_generation(key: str, value: Any) -> None:
     check_known("setting of generation", [key], settable)
     if key not in GENERATION:
         return
-    fits, requirement = GENERATION[key]
-    if value is not None and not fits(value):
+    is_valid, requirement = GENERATION[key]
+    if value is not None and not is_valid(value):
         raise ConfigurationError(
             f"The setting of generation {key} must be {requirement}, not {value!r}."
         )
@@ -318,7 +321,7 @@ def load(
 
     settings: see `options.Options`. chat: whether the model takes messages.
     """
-    options = options_of(settings, chat=prompt_format == "chat")
+    options = read_options(settings, chat=prompt_format == "chat")
     path = Path(name)
     if not options.roots and path.suffix in (".yaml", ".yml"):
         options = replace(options, roots=(path.parent,))

@@ -67,9 +67,9 @@ class Options:
 
     def trusts(self, folder: Path) -> bool:
         """Whether files of that folder may run."""
-        real = folder.resolve()
+        resolved = folder.resolve()
         return any(
-            real.is_relative_to(Path(trusted).expanduser().resolve())
+            resolved.is_relative_to(Path(trusted).expanduser().resolve())
             for trusted in self.trust
         )
 
@@ -79,17 +79,20 @@ class Options:
         That is beside a folder that the user named, or in the working folder if the named folder is
         inside it. Hidden files, and a whole home folder or disk, do not count.
         """
-        real = path.resolve()
-        here = Path.cwd().resolve()
+        resolved = path.resolve()
+        working_folder = Path.cwd().resolve()
         for named in self.named_folders:
             folder = named.expanduser().resolve()
-            bases = [folder.parent, *([here] if folder.is_relative_to(here) else [])]
+            bases = [
+                folder.parent,
+                *([working_folder] if folder.is_relative_to(working_folder) else []),
+            ]
             for base in bases:
                 too_wide = base == base.parent or base == Path.home().resolve()
-                if not too_wide and real.is_relative_to(base):
+                if not too_wide and resolved.is_relative_to(base):
                     return not any(
                         segment.startswith(".")
-                        for segment in real.relative_to(base).parts
+                        for segment in resolved.relative_to(base).parts
                     )
         return False
 

@@ -36,7 +36,7 @@ class SandboxedCodeEval:
         references: Sequence[str],
         predictions: Sequence[Sequence[str]],
         k: Sequence[int] = (1, 10, 100),
-        **how: Any,
+        **ignored: Any,
     ) -> tuple[dict[str, float], dict[int, list[Any]]]:
         """Run candidates with their tests.
 
@@ -44,7 +44,7 @@ class SandboxedCodeEval:
             references: for each problem its tests, a program.
             predictions: for each problem its candidates, programs.
             k: of which pass@k is estimated, where every problem has as many candidates.
-            how: numbers of processes and limits, which are the sandbox's here.
+            ignored: numbers of processes and limits, which are the sandbox's here.
 
         Returns:
             pass@k by name, and for each problem (candidate, what became of it).
@@ -94,8 +94,7 @@ def pass_at_k(total: int, right: int, size: int) -> float:
 
 @contextmanager
 def code_metric_in_sandbox() -> Iterator[None]:
-    """Make `evaluate.load("code_eval")` return the sandboxed metric while task modules are
-    imported.
+    """Make `evaluate.load("code_eval")` return the sandboxed metric within the block.
 
     Works whether or not `evaluate` is installed.
     """
@@ -118,17 +117,17 @@ def code_metric_in_sandbox() -> Iterator[None]:
 
 
 def _intercept_load(load: Callable[..., Any]) -> Callable[..., Any]:
-    def loaded(path: str, *arguments: Any, **how: Any) -> Any:
+    def loaded(path: str, *arguments: Any, **options: Any) -> Any:
         return (
             SandboxedCodeEval()
             if path == CODE_METRIC
-            else load(path, *arguments, **how)
+            else load(path, *arguments, **options)
         )
 
     return loaded
 
 
-def _not_installed(path: str, *arguments: Any, **how: Any) -> Any:
+def _not_installed(path: str, *arguments: Any, **options: Any) -> Any:
     raise ModuleNotFoundError("No module named 'evaluate'", name="evaluate")
 
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, field_of
+from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, render_field
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.requests import Message, Prompt
 
@@ -139,11 +139,11 @@ class FewShotSampler:
             for index in self._asked_rows
         ]
 
-    def _check(self, there: int, needed: int) -> None:
-        if there < needed:
+    def _check(self, available: int, needed: int) -> None:
+        if available < needed:
             raise TaskError(
                 f"The task '{self.task}' needs {self.count} shots, but there are"
-                f" {there} rows to draw {needed} from."
+                f" {available} rows to draw {needed} from."
             )
 
 
@@ -200,27 +200,27 @@ class Prompts:
         """The row's prompt, or one for each choice with multiple inputs."""
         config = self.definition.config
         fields = self.fields
-        prefix = field_of(doc, config.gen_prefix)
-        before = self._before(index, doc)
+        prefix = render_field(doc, config.gen_prefix)
+        context_turns = self._before(index, doc)
         choices = fields.choices(doc) if fields.has_choices else None
         if self.multiple_input:
             assert choices is not None
             fields.text(doc)
             return [
                 self._assemble(
-                    [*before, *self._turns(text, None, None, prefix, "", "")]
+                    [*context_turns, *self._turns(text, None, None, prefix, "", "")]
                 )
                 for text in choices
             ]
         question = self._turns(
             fields.text(doc), choices, None, prefix, config.target_delimiter, ""
         )
-        return self._assemble([*before, *question])
+        return self._assemble([*context_turns, *question])
 
     def _before(self, index: int, doc: Doc) -> list[Turn]:
         config = self.definition.config
         shots = self.definition.shots
-        description = field_of(doc, config.description) or ""
+        description = render_field(doc, config.description) or ""
         system = join_with_delimiter(
             self.options.system, description, config.fewshot_delimiter
         )
@@ -236,7 +236,7 @@ class Prompts:
                 else None
             )
             answer = fields.target(shot, shots.doc_to_target)
-            prefix = field_of(shot, shots.gen_prefix)
+            prefix = render_field(shot, shots.gen_prefix)
             if self.multiple_input:
                 assert choices is not None
                 question = choices[question]
@@ -258,7 +258,7 @@ class Prompts:
         answer: Any,
         prefix: str | None,
         delimiter: str,
-        after: str,
+        ending: str,
     ) -> list[Turn]:
         """A question, and its answer or the beginning of one."""
         if not isinstance(question, str):
@@ -276,7 +276,7 @@ class Prompts:
                 Turn(
                     "assistant",
                     join_with_delimiter(prefix, self._answer(choices, answer), " "),
-                    after,
+                    ending,
                 )
             )
         elif prefix:
@@ -311,10 +311,10 @@ def _one_turn(turns: Sequence[Turn]) -> list[Turn]:
     """Merge all turns but the system message and a begun answer into one user message."""
     system = list(turns[:1]) if turns[0].role == "system" else []
     conversation = list(turns[len(system) :])
-    begun = [conversation.pop()] if conversation[-1].role == "assistant" else []
+    begun_answer = [conversation.pop()] if conversation[-1].role == "assistant" else []
     conversation[-1] = replace(conversation[-1], after="")
     return [
         *system,
         Turn("user", "".join(turn.content + turn.after for turn in conversation)),
-        *begun,
+        *begun_answer,
     ]

@@ -1,5 +1,4 @@
-"""Metrics and aggregations that modules of task folders and plug-ins register by name, as
-`lm_eval.api.registry` lets them.
+"""Metrics and aggregations that task modules and plug-ins register by name.
 
     @register_aggregation("third_best")
     def third_best(items): ...
@@ -7,8 +6,8 @@
     @register_metric(metric="same_length", higher_is_better=True, aggregation="third_best")
     def same_length(references, predictions, **options): ...
 
-Where the released package is installed, a module registers with that package; both places are
-looked at.
+If the released package is installed, a module registers with that package; both registries are
+searched.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def render(source: str, doc: Doc) -> str:
     return template(source)(doc)
 
 
-def field_of(doc: Doc, setting: str | None) -> Any:
+def render_field(doc: Doc, setting: str | None) -> Any:
     """The column of that name, else the rendered template; None without a setting."""
     if not setting:
         return None

@@ -16,11 +16,11 @@ from typing import Any
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.aggregation import BUILT_IN
 from evalwright.compat.lm_eval.tasks.classes import compile_class
-from evalwright.compat.lm_eval.tasks.compiling import Work, scoring_of
+from evalwright.compat.lm_eval.tasks.compiling import Work, build_scoring
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
 from evalwright.compat.lm_eval.tasks.files import refusals, unavailable_in
 from evalwright.compat.lm_eval.tasks.filters import BUILT_IN_FILTERS, Pipeline
-from evalwright.compat.lm_eval.tasks.loading import Library, options_of
+from evalwright.compat.lm_eval.tasks.loading import Library, read_options
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
@@ -85,17 +85,17 @@ def rules(
         raise refused
     row = fields_row(first.get("doc"), task_definition.name)
     work = Work(task_definition, options)
-    scoring = scoring_of(task_definition, row, row, options, "first recorded row")
+    scoring = build_scoring(task_definition, row, row, options, "first recorded row")
 
     def score(sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
         doc = copy.deepcopy(
             fields_row(sample.metadata.get("doc"), task_definition.name)
         )
-        return work.scored(scoring, pipeline, doc, answer)
+        return work.score_answer(scoring, pipeline, doc, answer)
 
-    how = {"scoring": options.scoring}
+    scoring_options = {"scoring": options.scoring}
     scorers = [
-        work.scorer(pipeline.name, how, partial(score, pipeline=pipeline))
+        work.scorer(pipeline.name, scoring_options, partial(score, pipeline=pipeline))
         for pipeline in task_definition.pipelines
     ]
     names = [metric.name for metric in task_definition.metrics]
@@ -124,7 +124,7 @@ def _options(
         for key, value in (configuration.get("dialect") or {}).items()
         if key not in by_person
     }
-    options = options_of({**recorded, **overrides}, chat=bool(definition.get("chat")))
+    options = read_options({**recorded, **overrides}, chat=bool(definition.get("chat")))
     # Results that were imported are those of the published arithmetic.
     return replace(
         options,
@@ -202,8 +202,10 @@ def _from_files(definition: Mapping[str, Any], options: Options) -> Definition:
         library.functions.resolve(
             settings, name
         )  # the module that registers it may be named by `process_docs` alone
-    used = {key: value for key, value in settings.items() if key not in _NOT_SCORING}
-    resolved = library.functions.resolve(used, name)
+    scoring_settings = {
+        key: value for key, value in settings.items() if key not in _NOT_SCORING
+    }
+    resolved = library.functions.resolve(scoring_settings, name)
     for reason in [*refusals(name, resolved), *unavailable_in(resolved)]:
         raise reason
     return read(

@@ -96,17 +96,17 @@ def parse_averages(
                 f"The group '{group}': every entry of `aggregate_metric_list` needs the"
                 " key `metric`."
             )
-        how = average_settings.get("aggregation", "mean")
-        if isinstance(how, FunctionRef):
+        aggregation = average_settings.get("aggregation", "mean")
+        if isinstance(aggregation, FunctionRef):
             # The published runner takes a function here and never calls it.
             findings.append(
-                f"`aggregation: {how}` has no effect, as published: the group is"
+                f"`aggregation: {aggregation}` has no effect, as published: the group is"
                 " averaged."
             )
-            how = "mean"
-        if how != "mean":
+            aggregation = "mean"
+        if aggregation != "mean":
             raise TaskError(
-                f"The group '{group}' is averaged by '{how}'; only mean is known."
+                f"The group '{group}' is averaged by '{aggregation}'; only mean is known."
             )
         weight = average_settings.get("weight_by_size", True)
         if not isinstance(weight, bool):
@@ -118,7 +118,9 @@ def parse_averages(
         if pipelines is not None:
             pipelines = (pipelines,) if isinstance(pipelines, str) else tuple(pipelines)
         averages.append(
-            Average(str(average_settings["metric"]), how, bool(weight), pipelines)
+            Average(
+                str(average_settings["metric"]), aggregation, bool(weight), pipelines
+            )
         )
     return tuple(averages), tuple(findings)
 
@@ -132,23 +134,27 @@ def group_results(group: Group, results_by_task: Results) -> dict[str, Any]:
     summary: dict[str, Any] = {"alias": group.alias, "name": group.name}
     if not group.averages:
         return summary
-    there = [results_by_task[name] for name in group.tasks if name in results_by_task]
+    member_results = [
+        results_by_task[name] for name in group.tasks if name in results_by_task
+    ]
     summary["sample_len"] = sum(
-        task_result.get("sample_len", 0) for task_result in there
+        task_result.get("sample_len", 0) for task_result in member_results
     )
     # A task whose every request failed has no metric at all, and an average of the others would
     # pass for one of all.
     all_have_numbers = all(
-        any("," in key for key in task_result) for task_result in there
+        any("," in key for key in task_result) for task_result in member_results
     )
     counts: dict[str, int] = {}
     for average in group.averages:
         for pipeline in average.filter_list or pipelines_of_metric(
-            average.metric, there
+            average.metric, member_results
         ):
             key = f"{average.metric},{pipeline}"
             error_key = f"{average.metric}_stderr,{pipeline}"
-            having = [task_result for task_result in there if key in task_result]
+            having = [
+                task_result for task_result in member_results if key in task_result
+            ]
             if not having:
                 continue
             is_numeric = all(
@@ -189,11 +195,11 @@ def _error(errors: Sequence[Any], sizes: Sequence[int], weighted: bool) -> Any:
         return "N/A"
     if not weighted:
         return math.sqrt(sum(error**2 for error in errors)) / len(errors)
-    within = sum(
+    variance = sum(
         (size - 1) * size * error**2 for size, error in zip(sizes, errors, strict=True)
     )
     freedom = sum(sizes) - len(sizes)
-    return math.sqrt(within / freedom / sum(sizes)) if freedom else "N/A"
+    return math.sqrt(variance / freedom / sum(sizes)) if freedom else "N/A"
 
 
 Tasks = Sequence[Mapping[str, Any]]
@@ -218,9 +224,10 @@ def task_results(tasks: Tasks) -> dict[str, dict[str, Any]]:
     return results_by_task
 
 
-def groups_of(tasks: Tasks) -> dict[str, Group]:
-    """The groups through which the tasks were selected, inner ones first. tasks: those of
-    `run.json`.
+def selected_groups(tasks: Tasks) -> dict[str, Group]:
+    """The groups through which the tasks were selected, inner ones first.
+
+    tasks: those of `run.json`.
     """
     groups: dict[str, Group] = {}
     for task in _theirs(tasks):
@@ -232,7 +239,7 @@ def groups_of(tasks: Tasks) -> dict[str, Group]:
 def all_results(run: Run) -> dict[str, dict[str, Any]]:
     """As `task_results`, with the averages of groups."""
     results_by_task = task_results(run.data["tasks"])
-    for name, group in groups_of(run.data["tasks"]).items():
+    for name, group in selected_groups(run.data["tasks"]).items():
         results_by_task[name] = group_results(group, results_by_task)
     return results_by_task
 
@@ -249,10 +256,10 @@ def groups(tasks: Tasks) -> list[TaskGroup]:
     results_by_task = task_results(tasks)
     by_name = {task["definition"]["task"]: task for task in tasks}
     averaged_groups = []
-    for group in groups_of(tasks).values():
-        there = [by_name[name] for name in group.tasks if name in by_name]
+    for group in selected_groups(tasks).values():
+        members = [by_name[name] for name in group.tasks if name in by_name]
         absent = [f"{PREFIX}{name}" for name in group.tasks if name not in by_name]
-        averages = tuple(_averages(group, there, absent, results_by_task))
+        averages = tuple(_averages(group, members, absent, results_by_task))
         if averages:
             averaged_groups.append(
                 TaskGroup(f"{PREFIX}{group.name}", group.alias, averages)
@@ -269,13 +276,16 @@ def _averages(
     published = bool(tasks) and all(
         task["definition"].get("scoring") == "published" for task in tasks
     )
-    there = [results_by_task[task["definition"]["task"]] for task in tasks]
+    member_results = [results_by_task[task["definition"]["task"]] for task in tasks]
     # A task of which every row failed has no metric at all; the average over the group then has no
     # number.
-    lost = [*absent, *(str(task["name"]) for task in tasks if not task["metrics"])]
+    lost_tasks = [
+        *absent,
+        *(str(task["name"]) for task in tasks if not task["metrics"]),
+    ]
     for average in group.averages:
         for pipeline in average.filter_list or pipelines_of_metric(
-            average.metric, there
+            average.metric, member_results
         ):
             metrics_by_task = {
                 str(task["name"]): task_metric
@@ -284,7 +294,7 @@ def _averages(
             }
             if not metrics_by_task:
                 continue
-            members = (*metrics_by_task, *lost)
+            members = (*metrics_by_task, *lost_tasks)
             node = Node(
                 f"{PREFIX}{group.name}",
                 members,
@@ -296,7 +306,7 @@ def _averages(
             published_estimate = None
             if (
                 published
-                and not lost
+                and not lost_tasks
                 and all(
                     metric["value"] is not None for metric in metrics_by_task.values()
                 )
@@ -330,8 +340,10 @@ def _published(
     task_metrics: Tasks,
     results_by_task: Mapping[str, Mapping[str, Any]],
 ) -> Estimate:
-    alone = replace(group, averages=(replace(average, filter_list=(pipeline,)),))
-    summary = group_results(alone, results_by_task)
+    single_average = replace(
+        group, averages=(replace(average, filter_list=(pipeline,)),)
+    )
+    summary = group_results(single_average, results_by_task)
     value = summary[f"{average.metric},{pipeline}"]
     error = summary[f"{average.metric}_stderr,{pipeline}"]
     error = float(error) if isinstance(error, int | float) else None
@@ -341,7 +353,7 @@ def _published(
         f"{interval}, average over a group of {len(task_metrics)} tasks, {weights} (as"
         " published)"
     )
-    lost = sum(metric["n_missing"] for metric in task_metrics)
+    n_missing = sum(metric["n_missing"] for metric in task_metrics)
     return by_error(
-        value, error, sum(metric["n"] for metric in task_metrics), lost, method
+        value, error, sum(metric["n"] for metric in task_metrics), n_missing, method
     )

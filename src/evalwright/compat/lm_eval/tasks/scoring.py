@@ -38,8 +38,9 @@ PAIR_METRICS = PUBLISHED_METRICS - {"exact_match", "bypass", "acc_all"}
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Scores the rows of one task. multiple_target: rows have several right answers, as the first
-    has.
+    """Scores the rows of one task.
+
+    multiple_target: rows have several right answers, as the first one has.
     """
 
     definition: Definition
@@ -83,9 +84,9 @@ class Scoring:
 
         likelihoods, greedy = zip(*results, strict=True)
         choices = self.fields.choices(doc)
-        alone: Sequence[float] = ()
+        unconditional: Sequence[float] = ()
         if "acc_mutual_info" in metric_names and len(likelihoods) == 2 * len(choices):
-            likelihoods, alone = (
+            likelihoods, unconditional = (
                 likelihoods[: len(choices)],
                 likelihoods[len(choices) :],
             )
@@ -114,7 +115,7 @@ class Scoring:
         }
         if "acc_mutual_info" in metric_names:
             scores["acc_mutual_info"] = self._hit(
-                int(np.argmax(values - np.array(alone, dtype=float))), gold
+                int(np.argmax(values - np.array(unconditional, dtype=float))), gold
             )
         return scores
 
@@ -243,9 +244,7 @@ def apply_metric(metric: MetricEntry, gold: Any, result: Any) -> Any:
 
 
 def require_trust(definition: Definition, options: Options) -> None:
-    """Raise TaskError if a metric would download and run a program and the task's folder is not
-    trusted.
-    """
+    """Raise TaskError if a metric would download and run a program in an untrusted folder."""
     config = definition.config
     folder = definition.folder
     if config.output_type != "generate_until" or config.process_results is not None:
@@ -322,21 +321,19 @@ def exact_match(
 
 
 def _paired(predictions: list[Any], references: list[Any]) -> list[tuple[Any, Any]]:
-    """Pair predictions with references; several on one side are paired with a single one on the
-    other.
-    """
+    """Pair predictions with references; a single one is paired with all on the other side."""
     if len(predictions) == 1 and isinstance(predictions[0], list):
-        many = predictions[0]
+        listed_predictions = predictions[0]
         golds = (
             references[0]
             if len(references) == 1 and isinstance(references[0], list)
             else references
         )
         if len(golds) == 1:
-            return [(prediction, golds[0]) for prediction in many]
-        if len(many) == 1:
-            return [(many[0], gold) for gold in golds]
-        return list(zip(many, golds, strict=True))
+            return [(prediction, golds[0]) for prediction in listed_predictions]
+        if len(listed_predictions) == 1:
+            return [(listed_predictions[0], gold) for gold in golds]
+        return list(zip(listed_predictions, golds, strict=True))
     if len(references) == 1 and isinstance(references[0], list):
         return [
             (prediction, gold) for prediction in predictions for gold in references[0]

@@ -98,7 +98,7 @@ def check_source(
             )
         return path, dataset_kwargs
     try:
-        return _checked(path, dataset_kwargs, folders, options)
+        return _check_untrusted(path, dataset_kwargs, folders, options)
     except _Refused as error:
         allow = (
             f" Allow what its files name with {trust_advice(folder)}." if folder else ""
@@ -110,12 +110,12 @@ class _Refused(Exception):
     """Something that is not allowed, as the end of a sentence about the task."""
 
 
-def _checked(
+def _check_untrusted(
     path: str, settings: dict[str, Any], folders: Sequence[Path], options: Options
 ) -> tuple[str, dict[str, Any]]:
-    if odd := sorted(map(str, settings.keys() - _SETTINGS)):
+    if unknown_settings := sorted(map(str, settings.keys() - _SETTINGS)):
         raise _Refused(
-            f"has the setting `dataset_kwargs.{odd[0]}`; known are"
+            f"has the setting `dataset_kwargs.{unknown_settings[0]}`; known are"
             f" {', '.join(sorted(_SETTINGS))}"
         )
     files = settings.get("data_files")
@@ -125,7 +125,7 @@ def _checked(
         return path, {
             **settings,
             "data_files": _map_names(
-                files, lambda name: _local(name, folders, options)
+                files, lambda name: _resolve_local(name, folders, options)
             ),
         }
     if not _HUB_ID.fullmatch(path) or path in _builders():
@@ -176,7 +176,7 @@ def _in_repository(name: Any) -> str:
     return text
 
 
-def _local(name: Any, folders: Sequence[Path], options: Options) -> Any:
+def _resolve_local(name: Any, folders: Sequence[Path], options: Options) -> Any:
     """The files that a name or pattern matches; a file on the hub is returned unchanged."""
     text = str(name)
     if _HUB_FILE.fullmatch(text) and ".." not in text:
@@ -184,7 +184,7 @@ def _local(name: Any, folders: Sequence[Path], options: Options) -> Any:
     if ":" in text:
         raise _Refused(f"reads '{text}': addresses are not opened")
     if files := _find_files(text, folders):
-        return [_within(file, folders, options) for file in files]
+        return [_check_inside(file, folders, options) for file in files]
     raise DatasetError(f"The data file '{text}' does not exist.")
 
 
@@ -199,11 +199,11 @@ def _find_files(text: str, folders: Sequence[Path]) -> list[str]:
     return []
 
 
-def _within(file: str, folders: Sequence[Path], options: Options) -> str:
-    real = Path(file).resolve()
+def _check_inside(file: str, folders: Sequence[Path], options: Options) -> str:
+    resolved = Path(file).resolve()
     if not (
-        any(real.is_relative_to(folder.resolve()) for folder in folders)
-        or options.is_beside(real)
+        any(resolved.is_relative_to(folder.resolve()) for folder in folders)
+        or options.is_beside(resolved)
     ):
         raise _Refused(
             f"reads '{file}', which is outside its folder '{folders[0]}'; a folder that"
@@ -211,7 +211,7 @@ def _within(file: str, folders: Sequence[Path], options: Options) -> str:
             " --include_path; from Python: include_path)"
         )
     try:
-        with real.open("rb") as opened:
+        with resolved.open("rb") as opened:
             start = opened.read(8)
     except OSError as error:
         raise DatasetError(
@@ -219,7 +219,7 @@ def _within(file: str, folders: Sequence[Path], options: Options) -> str:
         ) from None
     if start.startswith(_ARCHIVES):
         raise _Refused(f"reads '{file}', which is compressed; unpack it")
-    return str(real)
+    return str(resolved)
 
 
 class Splits:
@@ -238,26 +238,26 @@ class Splits:
             raise TaskError(
                 f"The task '{config.task}' has neither a test nor a validation split."
             )
-        return self._processed(name, config.process_docs)
+        return self._load_split(name, config.process_docs)
 
     def pool(self) -> Any:
         """The rows that few-shot examples are drawn from; None if there are none."""
         config = self.definition.config
         shots = self.definition.shots
         if shots.split is not None:
-            return self._processed(shots.split, shots.process_docs)
+            return self._load_split(shots.split, shots.process_docs)
         if shots.samples is not None:
             if callable(shots.samples):
-                return self._called(shots.samples)
+                return self._call(shots.samples)
             return list(shots.samples)
         for name in (config.training_split, config.validation_split, config.test_split):
             if name is not None:
-                return self._processed(name, config.process_docs)
+                return self._load_split(name, config.process_docs)
         return None
 
-    def _processed(self, split: str, process: Callable[..., Any] | None) -> Any:
+    def _load_split(self, split: str, process: Callable[..., Any] | None) -> Any:
         rows = self._split(split)
-        return rows if process is None else self._called(process, rows)
+        return rows if process is None else self._call(process, rows)
 
     def _split(self, name: str) -> Any:
         if self._data is None:
@@ -265,10 +265,10 @@ class Splits:
         try:
             return self._data[name]
         except KeyError:
-            there = ", ".join(sorted(map(str, self._data)))
+            split_names = ", ".join(sorted(map(str, self._data)))
             raise DatasetError(
                 f"The data of the task '{self.definition.name}' have no split '{name}';"
-                f" they have: {there}."
+                f" they have: {split_names}."
             ) from None
 
     def _open(self) -> Any:
@@ -276,7 +276,7 @@ class Splits:
         if (make_dataset := config.custom_dataset) is not None:
             dataset_kwargs = dict(config.dataset_kwargs or {})
             dataset_kwargs.pop("trust_remote_code", None)
-            return self._called(
+            return self._call(
                 lambda: make_dataset(**(config.metadata or {}), **dataset_kwargs)
             )
         if config.dataset_path is None:
@@ -311,7 +311,7 @@ class Splits:
                 f"The data set '{label}' cannot be loaded: {cause_of(error)}."
             ) from error
 
-    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of the task; its errors become a DatasetError."""
         problem = f"The Python of the task '{self.definition.name}' fails on its data"
         with reported(DatasetError, problem), fixed_chance(), quiet():
@@ -334,22 +334,20 @@ def reported(error_type: type[EvalwrightError], problem: str) -> Iterator[None]:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Disable progress bars and the cache of transformed tables."""
-    with ExitStack() as after:
+    with ExitStack() as cleanup:
         with suppress(ImportError):
             import datasets
 
             for name in ("progress_bar", "caching"):
                 if getattr(datasets, f"is_{name}_enabled")():
-                    after.callback(getattr(datasets, f"enable_{name}"))
+                    cleanup.callback(getattr(datasets, f"enable_{name}"))
                 getattr(datasets, f"disable_{name}")()
         yield
 
 
 @contextmanager
 def fixed_chance() -> Iterator[None]:
-    """Seed Python's random numbers with 0, as in published runs, and restore their state
-    afterwards.
-    """
+    """Seed Python's random numbers with 0, as in published runs; restore their state afterwards."""
     state = random.getstate()
     random.seed(0)
     try:

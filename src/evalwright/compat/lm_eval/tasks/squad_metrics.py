@@ -35,9 +35,9 @@ def compute_f1(a_gold: str, a_pred: str) -> float:
     predicted = get_tokens(a_pred)
     if not gold or not predicted:
         return int(gold == predicted)
-    same = sum((Counter(gold) & Counter(predicted)).values())
-    if not same:
+    n_common = sum((Counter(gold) & Counter(predicted)).values())
+    if not n_common:
         return 0
-    precision = same / len(predicted)
-    recall = same / len(gold)
+    precision = n_common / len(predicted)
+    recall = n_common / len(gold)
     return 2 * precision * recall / (precision + recall)

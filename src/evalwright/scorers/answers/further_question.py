@@ -1,0 +1,119 @@
+"""Where a reply goes on to a question of its own: what base models write after their answer, a
+further exercise in the form of the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from evalwright.scorers.text.cues import label_alternatives
+from evalwright.scorers.text.marks import SPACELESS
+
+MAX_LINES = 400
+"""Lines in which a further question is looked for."""
+MAX_TRIES = 12
+"""Lines that may begin a further question behind which an answer is looked for."""
+MAX_ANSWER_CHARS = 2_000
+SAME_WORDS = 2
+SAME_SIGNS = 4
+"""How much of the question's beginning opens a further one: words, or in scripts without spaces
+characters.
+"""
+SHORT_ANSWER_CHARS = 60
+"""A first line so short may be the whole answer, so that a question behind it is another."""
+MAX_EARLY_LINES = 4
+_QUESTION = re.compile(r".{8}[?？؟]|(?:[かな]。|까\.)\s*$")
+_LABEL = re.compile(
+    rf"[\s#*>_-]{{0,6}}(?:(?:{label_alternatives('question')}|câu|bài|задача|задание|zadanie"
+    rf"|übung|ejemplo|exemple|esempio|exemplo|contoh|пример|例题|例|練習|习题|예제|예시|ข้อ"
+    rf"|ตัวอย่าง"
+    rf"|उदाहरण|مثال|mfano)"
+    rf"\s?(?:№|n[º°.]|#)?\s?\d{{0,3}}\s?[).:：、"
+    rf"．*]+|第\s?[\d一二三四五六七八九十]+\s?[题問问])(?=\s|\S)",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"\s{0,4}\(?(\d{1,3})\s?[.)、．：:]\s?(?=\S)")
+_ASKS = re.compile(
+    r"[?？؟]\s*$|_{3,}|[（(]\s*[A-E①②③④⑤]?\s*[)）]|(?:\.\.\.|…)\s*$|[:：]\s*$"
+)
+_OPENS_LIST = re.compile(
+    r"\s{0,4}(?:\(?[Aa][).:：、．]|①|\(1\)|1[).]|가[.)]|ㄱ[.)]|ก[.)]|[АA][.)]|ア[.)．、"
+    r"]|甲[.、])\s?\S"
+)
+_WORD = re.compile(r"[^\W_]+|[#:]")
+
+
+def before_next_question(
+    reply: str, question: str, answered: Callable[[str], bool], n_options: int = 0
+) -> str:
+    """Cut a reply off where it goes on to ask a question of its own.
+
+    Args:
+        reply: the whole reply.
+        question: the question of the sample, whose first words open a further one too.
+        answered: whether the beginning of a reply holds an answer; nothing is cut off before.
+        n_options: number of options; a numbered line up to it may be an option.
+    """
+    lines = reply.split("\n", MAX_LINES)
+    begun = _first_words(question)
+    brief = (
+        len(next((line for line in lines if line.strip()), "")) <= SHORT_ANSWER_CHARS
+    )
+    tries = 0
+    for index, line in enumerate(lines[1:MAX_LINES], 1):
+        if not line.strip() or tries == MAX_TRIES:
+            continue
+        asks = brief and index < MAX_EARLY_LINES and _QUESTION.search(line) is not None
+        if not asks and not _begins_question(
+            line, lines[index + 1 :], begun, n_options
+        ):
+            continue
+        before = "\n".join(lines[:index])
+        tries += 1
+        if answered(before[-MAX_ANSWER_CHARS:]):
+            return before
+    return reply
+
+
+def _begins_question(
+    line: str, following: list[str], begun: tuple[str, ...], n_options: int
+) -> bool:
+    stripped = line.strip(" \t*#>")
+    if begun and _first_words(stripped) == begun:
+        return True
+    if _LABEL.match(line):
+        return True
+    numbered = _NUMBERED.match(line)
+    if numbered and int(numbered[1]) > 1 and _ASKS.search(line):
+        return int(numbered[1]) > n_options or line.rstrip()[-1] in "?？؟_"
+    next_line = next(
+        (next_candidate for next_candidate in following[:3] if next_candidate.strip()),
+        "",
+    )
+    return (
+        _ASKS.search(line) is not None
+        and _OPENS_LIST.match(next_line) is not None
+        and not _OPENS_LIST.match(line)
+    )
+
+
+def _first_words(text: str) -> tuple[str, ...]:
+    """The first words of a question, by which the next one of the same form is recognised.
+
+    Returns () for a text that is too short.
+    """
+    text = re.sub(
+        r"^\s*(?:Q|Question|Problem)?\s*\d*\s*[.:)]\s*", "", text[:200].casefold()
+    )
+    if re.match(f"[{SPACELESS}가-힣]", text):
+        head = re.sub(r"\s", "", text)[:SAME_SIGNS]
+        return (
+            (head,)
+            if len(head) == SAME_SIGNS and not any(map(str.isdigit, head))
+            else ()
+        )
+    words = tuple(_WORD.findall(re.sub(r"\d+", " # ", text[:80]).replace(":", " : ")))[
+        :SAME_WORDS
+    ]
+    return words if len(words) == SAME_WORDS and words[0].isalpha() else ()
