@@ -11,5 +11,5 @@ FOREIGN_COMMANDS = {
     ),
 }
 
-SPELLINGS = ("evalwright.compat.lm_eval.harness.spelling:meant",)
+SPELLINGS = ("evalwright.compat.lm_eval.harness.spelling:suggest_command",)
 """Functions that suggest our spelling of another program's option."""

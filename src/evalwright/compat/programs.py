@@ -82,7 +82,7 @@ class Exporter:
     options: Sequence[click.Parameter] = ()
 
 
-def later(target: str) -> Callable[..., Any]:
+def import_later(target: str) -> Callable[..., Any]:
     """Return a function that imports its target when called.
 
     target: "module:function" in this package.
@@ -105,7 +105,7 @@ def scoring_option(text: str, **settings: Any) -> click.Option:
     return option("--scoring", type=click.Choice(SCORINGS), help=text, **settings)
 
 
-def imports_of(
+def summarise_imports(
     runs: Sequence[Run],
     describe_run: Callable[[Run], Sequence[str]],
     shown_keys: Sequence[str],
@@ -123,11 +123,11 @@ def imports_of(
         lines += [f"Imported: {run.folder} ({run.model}: {first}", *further_lines]
         lines += [f"  Note: {note.removesuffix('.')}." for note in notes]
     return Imports(
-        lines, {"runs": [record_of(run, shown_keys) for run in runs]}, left_out
+        lines, {"runs": [describe_import(run, shown_keys) for run in runs]}, left_out
     )
 
 
-def record_of(run: Run, shown_keys: Sequence[str]) -> dict[str, Any]:
+def describe_import(run: Run, shown_keys: Sequence[str]) -> dict[str, Any]:
     """Describe an imported run for --json. shown_keys: which facts of the import to show."""
     imported = run.data["configuration"]["imported"]
     return {

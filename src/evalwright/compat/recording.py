@@ -25,7 +25,7 @@ from pydantic import (
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName, closest
-from evalwright.core.private import lines_of, ordinary
+from evalwright.core.private import check_ordinary, lines_of
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.core.text import printable
@@ -52,11 +52,11 @@ UNKNOWN: dict[str, Any] = {
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BufferedReader]:
+def open_recorded(path: Path) -> Iterator[BufferedReader]:
     """Open a foreign file. Raises RunError if it cannot be read."""
     with (
         failing_as(RunError, f"{path} cannot be read"),
-        ordinary(path).open("rb") as file,
+        check_ordinary(path).open("rb") as file,
     ):
         yield file
 
@@ -85,7 +85,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def read_whole(path: Path, max_bytes: int, hint: str = "") -> bytes:
     """Read a file of limited size. hint: what to do with a larger one. Raises RunError."""
-    with opened(path) as file:
+    with open_recorded(path) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise RunError(
@@ -100,12 +100,12 @@ def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
     Raises RunError naming the line.
     """
     start = 0
-    with opened(path) as lines:
+    with open_recorded(path) as lines:
         for number, line in enumerate(lines_of(lines), 1):
             text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
             if text.strip():
                 where = f"{path}, line {number}"
-                row = parsed(text, where)
+                row = parse_json(text, where)
                 if not isinstance(row, dict):
                     raise RunError(
                         f"{where} is not a record: {type(row).__name__} instead of a"
@@ -115,7 +115,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
             start += len(line)
 
 
-def parsed(text: bytes | str, where: str) -> Any:
+def parse_json(text: bytes | str, where: str) -> Any:
     """Parse JSON. Raises RunError naming where it is broken."""
     from pydantic_core import from_json as fast
 
@@ -138,12 +138,12 @@ def parsed(text: bytes | str, where: str) -> Any:
         ) from error
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> Mapping[str, Any]:
     """Return a JSON object, or an empty one in place of anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def listed(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """Return a JSON list, or an empty one in place of anything else."""
     return value if isinstance(value, list) else []
 
@@ -152,7 +152,7 @@ def check_depth(value: Any, where: str, levels_left: int = 100) -> None:
     """Raise RunError if lists and objects are nested too deeply to be written in a record."""
     if not levels_left:
         raise RunError(f"{where} is nested too deeply.")
-    children = list(value.values()) if isinstance(value, dict) else listed(value)
+    children = list(value.values()) if isinstance(value, dict) else as_list(value)
     for child in children:
         check_depth(child, where, levels_left - 1)
 
@@ -199,16 +199,16 @@ def nothing_at(path: Path, advice: str) -> RunError:
     return RunError(f"'{path}' does not exist.{meant} {advice}")
 
 
-def digest_of(files: Sequence[Path]) -> str:
+def hash_files(files: Sequence[Path]) -> str:
     """Hash the contents of files. Raises RunError."""
     digest = hashlib.sha256()
     for path in files:
-        with opened(path) as file:
+        with open_recorded(path) as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
 
 
-def started(stamps: Sequence[str], files: Sequence[Path]) -> str:
+def start_time(stamps: Sequence[str], files: Sequence[Path]) -> str:
     """The first valid time, in UTC if it has no zone; else the time of the oldest file."""
     for stamp in stamps:
         try:
@@ -300,7 +300,7 @@ class Destination:
 
     def place(
         self, model: str, qualifiers: Sequence[str], made_from: Mapping[str, Any] | str
-    ) -> Place:
+    ) -> RunFolder:
         """Choose the folder of a run.
 
         Raises RunError if it holds a run that was made from something else.
@@ -335,7 +335,7 @@ class Destination:
                 f"'{folder}' already has another run: choose another --name or --out,"
                 " or remove it first."
             )
-        return Place(folder, identity)
+        return RunFolder(folder, identity)
 
 
 def _slug(text: str) -> str:
@@ -346,7 +346,7 @@ def _slug(text: str) -> str:
     return cleaned.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
 
 
-class Place(NamedTuple):
+class RunFolder(NamedTuple):
     """The folder of an imported run, and its identity."""
 
     folder: Path
@@ -408,7 +408,7 @@ def not_scored(*_: Any) -> Any:
 
 
 def run_record(
-    run_folder: Place,
+    run_folder: RunFolder,
     *,
     started: str,
     model: str,

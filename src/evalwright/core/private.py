@@ -101,7 +101,7 @@ LARGEST_DOCUMENT = 1 << 28
 """Most bytes of a file that is read into memory at once."""
 
 
-def ordinary(path: Path, most: int | None = None) -> Path:
+def check_ordinary(path: Path, most: int | None = None) -> Path:
     """The path, for reading.
 
     Raises OSError where a pipe or a device stands there, as reading one may never end, or more than

@@ -207,7 +207,7 @@ def set_file(folder: Path, name: str) -> Path:
     return folder / f"labelling-{name}.json"
 
 
-def keep_set(folder: Path, drawn: LabelSet) -> Path:
+def write_set(folder: Path, drawn: LabelSet) -> Path:
     """Write the set into the run's folder; the file is the old or the new one, whole.
 
     Raises RunError.

@@ -10,9 +10,9 @@ from evalwright.compat.programs import (
     Exporter,
     Importer,
     Imports,
-    imports_of,
-    later,
+    import_later,
     option,
+    summarise_imports,
 )
 from evalwright.runs.reader import Run
 
@@ -20,7 +20,7 @@ from evalwright.runs.reader import Run
 def _import(path: Path, folder: Path, name: str) -> Imports:
     from evalwright.compat.every_eval_ever.importing import import_eee
 
-    return imports_of(
+    return summarise_imports(
         import_eee(path, folder, name), _describe_run, ("format", "file", "notes")
     )
 
@@ -38,7 +38,7 @@ IMPORTER = Importer(
 EXPORTER = Exporter(
     "Write each task of each RUN as a record of Every Eval Ever:"
     " data/TASK/ORGANISATION/MODEL/ID.json and its samples.",
-    later("every_eval_ever.exporting:export_eee"),
+    import_later("every_eval_ever.exporting:export_eee"),
     ".",
     "Where the folder 'data' is made.",
     takes_several_runs=True,

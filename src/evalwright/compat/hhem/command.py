@@ -21,9 +21,9 @@ from evalwright.compat.programs import (
     Evalwright,
     Importer,
     Imports,
-    imports_of,
     option,
     scoring_option,
+    summarise_imports,
 )
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.evaluation.configuration import Configuration
@@ -69,7 +69,7 @@ def _import(
     runs, left_out = import_hhem(
         path, runs_folder, name, scoring=scoring, articles=table, every=all_dates
     )
-    imports = imports_of(runs, _describe_run, _SHOWN_KEYS, left_out)
+    imports = summarise_imports(runs, _describe_run, _SHOWN_KEYS, left_out)
     for record in imports.record["runs"]:
         (record["metrics"],) = record["metrics"].values()
     imports.record["left_out"] = left_out

@@ -25,7 +25,7 @@ from evalwright.compat.recording import (
     read_rows,
 )
 from evalwright.core.errors import RunError, closest
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.text import printable
 from evalwright.tasks.files import failing_as
 
@@ -284,7 +284,11 @@ def read_articles(path: Path) -> dict[str, dict[str, str]]:
         RunError, f"{path} is not a CSV in UTF-8", (UnicodeDecodeError, csv.Error)
     )
     unread = failing_as(RunError, f"{path} cannot be read")
-    with unread, broken, ordinary(path).open(encoding="utf-8-sig", newline="") as file:
+    with (
+        unread,
+        broken,
+        check_ordinary(path).open(encoding="utf-8-sig", newline="") as file,
+    ):
         rows = csv.DictReader(file)
         if "article_id" not in (rows.fieldnames or ()):
             raise RunError(

@@ -45,10 +45,10 @@ from evalwright.compat.hhem.rows import (
 )
 from evalwright.compat.recording import (
     Destination,
-    Place,
+    RunFolder,
     check_scoring,
-    digest_of,
-    started,
+    hash_files,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import RunError
@@ -76,7 +76,7 @@ class _Plan:
     rows: int
     length: int
     scores: array[float] | None
-    run: Place = field(init=False)
+    run: RunFolder = field(init=False)
     lengths: Sequence[int] = ()
     odd: float | None = None
 
@@ -175,7 +175,7 @@ def _complete(plans: Sequence[_Plan], destination: Destination, scoring: str) ->
         # What else is in the tree is no part of it: a model imported alone may be imported again
         # with the others.
         facts = json.dumps([scoring, plan.group, plan.date, plan.group_index])
-        made_from = {"imported": digest_of(plan.folder.files), "facts": facts}
+        made_from = {"imported": hash_files(plan.folder.files), "facts": facts}
         plan.run = destination.place(plan.group, qualifiers, made_from)
 
 
@@ -225,7 +225,7 @@ def _import(
         ],
     )
     run_fields = {
-        "started": started(
+        "started": start_time(
             [group.judgment_date, group.summary_date], group.folder.files
         ),
         "model": group.name,

@@ -16,17 +16,17 @@ from typing import IO, Any
 
 from evalwright.compat.recording import (
     Recorded,
+    as_list,
+    as_mapping,
     check_depth,
     field,
-    listed,
-    mapping,
     nothing_at,
-    opened,
-    parsed,
+    open_recorded,
+    parse_json,
     read_whole,
 )
 from evalwright.core.errors import MissingExtra, RunError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.text import printable
 
 ADVICE = "Name a log of inspect_ai (.eval or .json), or a folder with some."
@@ -99,7 +99,7 @@ class Log:
     @property
     def spec(self) -> Mapping[str, Any]:
         """The header's `eval`."""
-        return mapping(self.header.get("eval"))
+        return as_mapping(self.header.get("eval"))
 
     def samples(self) -> Iterator[tuple[str, LoggedSample]]:
         """Yield (location, sample) in file order. Raises RunError."""
@@ -118,7 +118,7 @@ class Log:
     def reductions(self) -> list[Any]:
         """Scores of samples over their epochs, as reducers made them."""
         if self.document is not None:
-            log_results = mapping(self.document.get("results"))
+            log_results = as_mapping(self.document.get("results"))
             reductions = self.document.get("reductions") or log_results.get(
                 "sample_reductions"
             )
@@ -129,7 +129,7 @@ class Log:
                     if "reductions.json" in archive.names
                     else []
                 )
-        return listed(reductions)
+        return as_list(reductions)
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
         if self.document is not None:
@@ -156,7 +156,7 @@ class Log:
 
 def read_log(path: Path) -> Log:
     """Read a log. Raises RunError if it is not one."""
-    with opened(path) as file:
+    with open_recorded(path) as file:
         packed = file.read(2) == b"PK"
     document = None
     if packed:
@@ -178,7 +178,7 @@ def read_log(path: Path) -> Log:
             header = archive.read(name)
     else:
         hint = ": write it as .eval with `inspect log convert`"
-        header = document = parsed(read_whole(path, MAX_LOG_BYTES, hint), str(path))
+        header = document = parse_json(read_whole(path, MAX_LOG_BYTES, hint), str(path))
     spec = header.get("eval") if isinstance(header, dict) else None
     if not isinstance(spec, dict) or not all(
         isinstance(spec.get(key), str) and spec[key] for key in ("task", "model")
@@ -238,7 +238,7 @@ class _Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._zip = zipfile.ZipFile(ordinary(path))
+            self._zip = zipfile.ZipFile(check_ordinary(path))
         except _UNREADABLE as error:
             raise RunError(f"{path} cannot be read as an archive: {error}.") from error
         self.names = list(self._zip.NameToInfo)
@@ -271,7 +271,7 @@ class _Archive:
                 f"{self.where(name)} unpacks to more than the {max_bytes >> 20:,} MB"
                 " allowed."
             )
-        return parsed(content, self.where(name))
+        return parse_json(content, self.where(name))
 
 
 def _open_member(

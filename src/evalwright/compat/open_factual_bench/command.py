@@ -10,9 +10,9 @@ import click
 from evalwright.compat.programs import (
     Importer,
     Imports,
-    imports_of,
     option,
     scoring_option,
+    summarise_imports,
 )
 from evalwright.core.text import printable
 from evalwright.runs.reader import Run
@@ -49,7 +49,7 @@ def _import(
     runs = import_ofb(
         path, runs_folder, name, scoring=scoring, tasks=questions, task_files=folder
     )
-    imports = imports_of(runs, _describe_run, _SHOWN_KEYS)
+    imports = summarise_imports(runs, _describe_run, _SHOWN_KEYS)
     if not questions:
         return imports
     hint = (

@@ -16,11 +16,11 @@ from pydantic import AfterValidator, BeforeValidator
 
 from evalwright.compat.recording import (
     Recorded,
+    as_mapping,
     field,
-    mapping,
     nothing_at,
     number,
-    parsed,
+    parse_json,
     read_rows,
     read_whole,
 )
@@ -161,8 +161,8 @@ def read_run(path: Path) -> RecordedRun:
         raise RunError(
             f"{path} is not a run of open-factual-bench: it has no list `results`."
         )
-    settings = mapping(document.get("config"))
-    summary = mapping(document.get("summary"))
+    settings = as_mapping(document.get("config"))
+    summary = as_mapping(document.get("summary"))
     rows = enumerate(document["results"], 1)
     run_results = tuple(
         Result.of(_flatten(row), f"{path}, row {position} of `results`")
@@ -196,7 +196,7 @@ def read_run(path: Path) -> RecordedRun:
 
 def _flatten(row: Any) -> Any:
     """Merge a row's `metadata` into the row."""
-    nested = mapping(row).get("metadata")
+    nested = as_mapping(row).get("metadata")
     if not isinstance(nested, dict):
         return row
     names = {"label": "hallucination_label", "sub_domain": "sub_domain", "type": "type"}
@@ -296,4 +296,4 @@ def _text(path: Path) -> str:
 
 
 def _json(path: Path) -> Any:
-    return parsed(_text(path), str(path))
+    return parse_json(_text(path), str(path))

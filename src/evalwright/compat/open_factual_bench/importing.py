@@ -30,8 +30,8 @@ from evalwright.compat.open_factual_bench.task_files import write_tasks
 from evalwright.compat.recording import (
     Destination,
     check_scoring,
-    opened,
-    started,
+    open_recorded,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import RunError
@@ -110,7 +110,7 @@ def _import(
     scoring: str,
     questions: Mapping[str, Question] | None,
 ) -> Run:
-    with opened(recorded.path) as file:
+    with open_recorded(recorded.path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     question_texts = sorted(
         (question.id, question.question, question.reference)
@@ -127,7 +127,7 @@ def _import(
     imported = _imported(recorded, rows, scoring)
     stamps = sorted(row.timestamp for row in recorded.results if row.timestamp)
     run_fields = {
-        "started": started(stamps, [recorded.path]),
+        "started": start_time(stamps, [recorded.path]),
         "model": recorded.model,
         "code": {
             "imported": FORMAT,

@@ -16,14 +16,14 @@ from typing import Any
 from evalwright.compat.programs import Exports, Imports
 from evalwright.compat.recording import (
     Destination,
-    mapping,
+    as_mapping,
     nothing_at,
-    parsed,
+    parse_json,
     replacing,
     writing,
 )
 from evalwright.core.errors import MissingExtra, RunError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import upgrade_row, upgrade_run
 from evalwright.runs.reader import Run, open_run
@@ -110,7 +110,7 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
     if not path.exists():
         raise nothing_at(path, "Name a file that `evalwright export parquet` wrote.")
     try:
-        with pq.ParquetFile(ordinary(path)) as file:
+        with pq.ParquetFile(check_ordinary(path)) as file:
             facts = (file.schema_arrow.metadata or {}).get(_KEY)
             if (
                 facts is None
@@ -125,7 +125,7 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
                 raise RunError(
                     f"{path} unpacks to more than the {MAX_RECORDS_BYTES:,} bytes allowed."
                 )
-            run_record = mapping(parsed(facts, f"{path}, the run"))
+            run_record = as_mapping(parse_json(facts, f"{path}, the run"))
             if run_record.get("schema") not in range(
                 1, SCHEMA_VERSION + 1
             ) or not isinstance(run_record.get("id"), str):
@@ -190,7 +190,7 @@ def _records(file: Any, path: Path) -> Iterator[Mapping[str, Any]]:
                 raise RunError(
                     f"{path}, row {row_number} has no record, or one that is too long."
                 )
-            yield parsed(text, f"{path}, row {row_number}")
+            yield parse_json(text, f"{path}, row {row_number}")
 
 
 def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:

@@ -38,14 +38,14 @@ from evalwright.compat.lm_eval.runs.records import (
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (
     Destination,
-    Place,
-    digest_of,
-    mapping,
+    RunFolder,
+    as_mapping,
+    hash_files,
     nothing_at,
-    opened,
-    parsed,
+    open_recorded,
+    parse_json,
     read_rows,
-    started,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import RunError
@@ -90,11 +90,11 @@ class Source:
 
     def section(self, name: str) -> Mapping[str, Any]:
         """A top-level mapping of the results file, empty if missing."""
-        return mapping(self.document.get(name))
+        return as_mapping(self.document.get(name))
 
     def task_section(self, section: str, task: str) -> Mapping[str, Any]:
         """A task's mapping in a section, empty if missing."""
-        return mapping(self.section(section).get(task))
+        return as_mapping(self.section(section).get(task))
 
 
 def find_sources(path: Path) -> list[Source]:
@@ -181,8 +181,8 @@ def _open_source(
     path: Path, lines: dict[tuple[Path, str], list[Path]]
 ) -> Source | None:
     """Open a results file, and claim its samples files from `lines`; None if it has no results."""
-    with opened(path) as file:
-        document = parsed(file.read(), str(path))
+    with open_recorded(path) as file:
+        document = parse_json(file.read(), str(path))
     metrics_by_task = document.get("results") if isinstance(document, dict) else None
     has_results = (
         isinstance(metrics_by_task, dict)
@@ -286,7 +286,7 @@ def import_lm_eval(path: Path, runs_folder: Path, name: str = "") -> list[Run]:
     run_folders = []
     for source in sources:
         names = json.dumps([file.name for file in source.files])
-        made_from = {"imported": digest_of(source.files), "files": names}
+        made_from = {"imported": hash_files(source.files), "files": names}
         run_folders.append(destination.place(_model(source), [source.time], made_from))
     return [
         _import(source, run_folder)
@@ -294,7 +294,7 @@ def import_lm_eval(path: Path, runs_folder: Path, name: str = "") -> list[Run]:
     ]
 
 
-def _import(source: Source, run_folder: Place) -> Run:
+def _import(source: Source, run_folder: RunFolder) -> Run:
     tasks = [_Task(source, name) for name in _task_names(source)]
     if not tasks:
         raise RunError(f"{source.file or source.folder} has no task with a metric.")
@@ -614,4 +614,4 @@ def _start_time(source: Source) -> str:
     except (ValueError, OverflowError, OSError):
         pass
     day, _, clock = source.time.partition("T")
-    return started([f"{day}T{clock.replace('-', ':')}"], source.files)
+    return start_time([f"{day}T{clock.replace('-', ':')}"], source.files)

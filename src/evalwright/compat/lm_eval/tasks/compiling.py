@@ -40,7 +40,7 @@ from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer, Task
-from evalwright.scorers.code.unit_tests import turns
+from evalwright.scorers.code.unit_tests import program_slots
 
 MAX_REPEATS = 10_000
 """The most repeats of a request; published tasks have up to 64."""
@@ -99,7 +99,7 @@ class TaskWork:
             return Scorer(name, DIALECT, options, score, on_fault=on_fault)
 
         async def score_apart(sample: Sample, answer: Answer, ask: Ask) -> Score:
-            async with turns():
+            async with program_slots():
                 return await asyncio.to_thread(score, sample, answer)
 
         return Scorer(name, DIALECT, options, score_apart, asks=True, on_fault=on_fault)

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.indexes import State, kept
+from evalwright.compat.indexes import State, cached_index
 from evalwright.compat.lm_eval.tasks.options import (
     DIALECT,
     Options,
@@ -68,7 +68,7 @@ class Index(Mapping[str, Listed]):
 
 def _read_folder_index(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     files = sorted(_yaml_files(str(folder)))
-    index = kept(
+    index = cached_index(
         DIALECT, folder, files, lambda: _read(folder, [path for path, *_ in files])
     )
     entries = [
