@@ -191,7 +191,7 @@ def started(
 
 def stored(folder: Path) -> set[str]:
     """The questions that the store has sound answers to."""
-    from evalwright.engine.rows import checksum_of, unpack
+    from evalwright.engine.store_rows import checksum_of, unpack
 
     if not (folder / STORE).is_file():
         return set()

@@ -28,7 +28,7 @@ from remote import asked, chat_model, serving
 
 READ_STORE = """\
 import json, sqlite3, sys
-from evalwright.engine.rows import unpack
+from evalwright.engine.store_rows import unpack
 rows = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True).execute("SELECT request FROM responses")
 for (request,) in rows:
     print(json.loads(unpack(request))["generate"][0][1])

@@ -33,8 +33,8 @@ from evalwright.core.requests import Generate  # noqa: E402
 from evalwright.core.responses import Response, Usage  # noqa: E402
 from evalwright.engine.engine import Engine  # noqa: E402
 from evalwright.engine.key import KeyMaker, canonical  # noqa: E402
-from evalwright.engine.opening import open_database, open_store, where  # noqa: E402
-from evalwright.engine.rows import Row, row_of  # noqa: E402
+from evalwright.engine.opening import open_database, open_store, store_location  # noqa: E402
+from evalwright.engine.store_rows import Row, row_of  # noqa: E402
 from evalwright.models.scripted import ScriptedModel  # noqa: E402
 
 
@@ -113,7 +113,7 @@ def measured(kind: str, home: Path, options: argparse.Namespace) -> None:
         check=True,
     )
     found = json.loads(done.stdout)
-    database = open_database(where(home))
+    database = open_database(store_location(home))
     size = database.size()
     database.close()
     print(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalwright.core import errors
 from evalwright.core.errors import Failure, RequestError
-from evalwright.engine.retry import BASE_SECONDS, MAX_BACKOFF_SECONDS, Attempts, Breaker, backoff_seconds
+from evalwright.engine.retry import BASE_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS, Attempts, Breaker, backoff_seconds
 from evalwright.models.base import Pacing
 
 _POLICY: list[tuple[type[RequestError], int]] = [
@@ -57,7 +57,7 @@ def test_bad_replies_are_counted_among_other_errors() -> None:
 
 @given(st.integers(2, 60))
 def test_backoff_grows_to_a_bound_and_has_full_jitter(attempt: int) -> None:
-    bound = min(MAX_BACKOFF_SECONDS, BASE_SECONDS * 2.0 ** (attempt - 2))
+    bound = min(MAX_BACKOFF_SECONDS, BASE_BACKOFF_SECONDS * 2.0 ** (attempt - 2))
     draws = [backoff_seconds(attempt) for _ in range(200)]
     assert all(0 <= draw <= bound for draw in draws)
     assert min(draws) < 0.25 * bound and max(draws) > 0.75 * bound

@@ -48,7 +48,7 @@ def once(fate: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalwright.engine.retry.BASE_SECONDS", 0.01)
+    monkeypatch.setattr("evalwright.engine.retry.BASE_BACKOFF_SECONDS", 0.01)
 
 
 @pytest.mark.parametrize("fate", sorted(TOLD))

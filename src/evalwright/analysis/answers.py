@@ -44,7 +44,7 @@ LONGEST = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Item(Plain):
+class AnsweredItem(Plain):
     """One item with its answer.
 
     Args:
@@ -66,7 +66,7 @@ class Item(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Plain):
+class ItemGroup(Plain):
     """Some of the items, with their mean score."""
 
     name: str
@@ -118,18 +118,18 @@ class AnswerAnalysis(Plain):
     n_right: int
     n_wrong: int
     labels: tuple[tuple[str, int], ...]
-    subsets: tuple[Group, ...]
+    subsets: tuple[ItemGroup, ...]
     wrong_answers: tuple[tuple[str, str, int], ...]
     choices: tuple[tuple[str, int, int], ...]
     words: tuple[WordUse, ...]
     vocabulary: tuple[Vocabulary, Vocabulary]
-    lengths: tuple[Group, ...]
-    examples_right: tuple[Item, ...]
-    examples_wrong: tuple[Item, ...]
+    lengths: tuple[ItemGroup, ...]
+    examples_right: tuple[AnsweredItem, ...]
+    examples_wrong: tuple[AnsweredItem, ...]
 
 
 def analyse(
-    items: Iterable[Item], name: str = "", *, top: int = 10, examples: int = 2
+    items: Iterable[AnsweredItem], name: str = "", *, top: int = 10, examples: int = 2
 ) -> AnswerAnalysis:
     """Compare right with wrong answers.
 
@@ -152,7 +152,7 @@ def analyse(
     wrong = [
         item for item in all_items if item.score is not None and item.score < threshold
     ]
-    words = [[words_of(item.answer) for item in side] for side in (right, wrong)]
+    words = [[split_words(item.answer) for item in side] for side in (right, wrong)]
     return AnswerAnalysis(
         name=name,
         score=_mean_score(all_items, bounded),
@@ -196,7 +196,7 @@ def analyse_run(run: Run) -> list[AnswerAnalysis]:
 
 def _read_items(
     records: Iterable[SampleRecord], scorer: str, keys: Sequence[str]
-) -> Iterator[Item]:
+) -> Iterator[AnsweredItem]:
     for _, draws in groupby(records, key=lambda record: record.index):
         repeats = list(draws)
         first = repeats[0]
@@ -205,7 +205,7 @@ def _read_items(
             record.scores[scorer].value for record in repeats if scorer in record.scores
         ]
         key = next((key for key in keys if key in sample.metadata), "")
-        yield Item(
+        yield AnsweredItem(
             id=sample.id,
             question=sample.input,
             target=sample.target
@@ -230,7 +230,7 @@ def _label_of(record: SampleRecord, scorer: str) -> str:
     return record.scores[scorer].label if scorer in record.scores else ""
 
 
-def _mean_score(items: Sequence[Item], bounded: bool) -> Estimate:
+def _mean_score(items: Sequence[AnsweredItem], bounded: bool) -> Estimate:
     if not any(item.score is not None for item in items):
         return Estimate.none("no interval: nothing was scored", len(items))
     values = [math.nan if item.score is None else item.score for item in items]
@@ -240,13 +240,16 @@ def _mean_score(items: Sequence[Item], bounded: bool) -> Estimate:
     )
 
 
-def _group_by_subset(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
+def _group_by_subset(
+    items: Sequence[AnsweredItem], bounded: bool
+) -> tuple[ItemGroup, ...]:
     """Mean scores by subset, worst first; empty if all items are in one subset."""
-    by_name: dict[str, list[Item]] = {}
+    by_name: dict[str, list[AnsweredItem]] = {}
     for item in items:
         by_name.setdefault(item.subset, []).append(item)
     groups = [
-        Group(name, _mean_score(members, bounded)) for name, members in by_name.items()
+        ItemGroup(name, _mean_score(members, bounded))
+        for name, members in by_name.items()
     ]
     return (
         tuple(
@@ -261,7 +264,9 @@ def _sort_key(score: float) -> float:
     return math.inf if math.isnan(score) else score
 
 
-def _group_by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
+def _group_by_length(
+    items: Sequence[AnsweredItem], bounded: bool
+) -> tuple[ItemGroup, ...]:
     """Mean scores by quarter of answer length; empty if there are under eight or none differ."""
     scored = sorted(
         (item for item in items if item.score is not None),
@@ -272,7 +277,7 @@ def _group_by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
     cuts = [round(len(scored) * quarter / 4) for quarter in range(5)]
     quarters = [scored[start:end] for start, end in pairwise(cuts)]
     return tuple(
-        Group(
+        ItemGroup(
             _describe_lengths(len(quarter[0].answer), len(quarter[-1].answer)),
             _mean_score(quarter, bounded),
         )
@@ -285,7 +290,7 @@ def _describe_lengths(least: int, most: int) -> str:
 
 
 def _count_wrong_answers(
-    wrong: Sequence[Item], top: int
+    wrong: Sequence[AnsweredItem], top: int
 ) -> tuple[tuple[str, str, int], ...]:
     """Wrong answers given at least twice, with the right answer and their count.
 
@@ -303,7 +308,7 @@ def _count_wrong_answers(
     )
 
 
-def _count_choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
+def _count_choices(items: Sequence[AnsweredItem]) -> tuple[tuple[str, int, int], ...]:
     """For each option letter: how often it was chosen, and how often it is right."""
     chosen = Counter(item.choice for item in items if item.choice is not None)
     gold = Counter(
@@ -320,7 +325,7 @@ def _count_choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
 # -- words -----------------------------------------------------------------------------
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text as they are compared; Korean ones without a case particle."""
     return [_strip_particle(word) for word in Words(text[:LONGEST]).tokens]
 
@@ -389,10 +394,12 @@ def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
     )
 
 
-def _pick_examples(items: Sequence[Item], count: int) -> tuple[Item, ...]:
+def _pick_examples(
+    items: Sequence[AnsweredItem], count: int
+) -> tuple[AnsweredItem, ...]:
     """A stable pick of example items: it does not depend on which other items there are."""
 
-    def stable_order(item: Item) -> Any:
+    def stable_order(item: AnsweredItem) -> Any:
         return (
             blake2b(item.id.encode("utf-8", "surrogatepass"), digest_size=8).digest(),
             item.id,

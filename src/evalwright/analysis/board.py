@@ -35,10 +35,10 @@ from evalwright.analysis.trees import (
 from evalwright.analysis.words import (
     count,
     counted,
-    few_clusters,
     listed,
+    merge_remarks,
     plural,
-    said_once,
+    warn_few_clusters,
 )
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain, plain_fields
@@ -618,8 +618,10 @@ def _list_notes(
             for row in rows
             if task in row.cells
         ]
-        few.append((f"'{task}'", few_clusters(min(filter(None, cells), default=None))))
-    yield from (f"On {tasks} {note}" for tasks, note in said_once(few) if note)
+        few.append(
+            (f"'{task}'", warn_few_clusters(min(filter(None, cells), default=None)))
+        )
+    yield from (f"On {tasks} {note}" for tasks, note in merge_remarks(few) if note)
     yield from _differing_notes(runs, called(runs))
     yield from _order_notes(rows)
     yield from early_notes(runs)
@@ -764,7 +766,7 @@ def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
         for matrix in task_matrices
         for note in group_notes(matrix)
     ]
-    yield from (f"On {tasks} {note}" for tasks, note in said_once(remarks))
+    yield from (f"On {tasks} {note}" for tasks, note in merge_remarks(remarks))
     for matrix in task_matrices:
         counts = common_counts(matrix)
         n_scored = np.diag(counts)
@@ -817,7 +819,7 @@ def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str
         (f"'{name}'", describe_task_differences(runs, labels, name))
         for name in task_names
     )
-    for tasks, difference in said_once(
+    for tasks, difference in merge_remarks(
         (name, difference) for name, difference in differences if difference
     ):
         yield f"The runs were not all given the same on {tasks}: {difference}."

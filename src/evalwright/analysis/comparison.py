@@ -22,7 +22,7 @@ from evalwright.analysis.claims import (
     ClaimSide,
     measure_claim_robustness,
 )
-from evalwright.analysis.context_gain import ContextGain, context_gains
+from evalwright.analysis.context_gain import ContextGain, measure_context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.next_step import (
     NextStep,
@@ -34,9 +34,9 @@ from evalwright.analysis.pairs import note_other_questions, pairing_notes
 from evalwright.analysis.robustness import (
     Robustness,
     explain_one_sided_judge,
+    explain_provisional,
     how_to_fill,
     measure_robustness,
-    provisional_reason,
     verdict_sign,
 )
 from evalwright.analysis.same_answers import without_same_answers
@@ -472,8 +472,10 @@ def compare_runs(
         else "paired by item where items are shared"
     )
     how = how if paired else "two independent samples of items"
-    about = estimand(matrices, "the mean difference A - B", how, node, tasks_are)
-    gains = (*context_gains(a), *context_gains(b))
+    about = describe_estimand(
+        matrices, "the mean difference A - B", how, node, tasks_are
+    )
+    gains = (*measure_context_gains(a), *measure_context_gains(b))
     differences = tuple(configuration_differences(a, b))
     judge = stopped_early = ""
     robustness = None
@@ -485,7 +487,7 @@ def compare_runs(
         names_of_tasks = [sample.measure.task for sample in average.samples]
         judge = explain_one_sided_judge((a, b), names_of_tasks, names)
         provisional = " ".join(
-            filter(None, [provisional_reason(average, names), judge])
+            filter(None, [explain_provisional(average, names), judge])
         )
         if equivalent is not None:
             same = assess_overall_equivalence(average, equivalent, names, provisional)
@@ -845,7 +847,7 @@ def _compare_task(
     lower = of_items.values[0] < of_items.values[1]
     paired = paired_of(matrix) if matrix.common().any() else None
     average = Average((matrix,))
-    of_missing = provisional_reason(average, names) if paired else ""
+    of_missing = explain_provisional(average, names) if paired else ""
     provisional = " ".join(filter(None, [of_missing, judge]))
     return TaskComparison(
         task=measure.task,
@@ -1048,7 +1050,7 @@ def _find_flips(
     return tuple(flips)
 
 
-def estimand(
+def describe_estimand(
     task_matrices: Sequence[Matrix],
     quantity: str,
     how: str,

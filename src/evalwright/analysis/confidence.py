@@ -99,7 +99,7 @@ class ConfidenceRows:
         return (OPTIONS, options) if of_options else (STATED, stated)
 
 
-def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
+def measure_confidence(run: Run) -> tuple[TaskConfidence, ...]:
     """The tasks of a run whose answers have a confidence.
 
     Raises:
@@ -119,14 +119,14 @@ def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
     return measured_tasks
 
 
-def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
+def list_confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
     """Each task's confidences from 0 to 1, and whether those answers were right.
 
     Answers without confidence or score are left out. Raises RunError as `confidence_of`.
     """
     tasks = _read_confidence_rows(run)
     pairs_by_task = []
-    for task in confidence_of(run):
+    for task in measure_confidence(run):
         rows = tasks[task.task]
         right = np.array(rows.right)
         _, confidence = rows.confidence()

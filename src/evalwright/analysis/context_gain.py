@@ -48,7 +48,7 @@ class ContextGain:
         return {"run": self.run, **task, "scorer": self.scorer, "parts": gains}
 
 
-def context_gains(run: Run) -> tuple[ContextGain, ...]:
+def measure_context_gains(run: Run) -> tuple[ContextGain, ...]:
     """The gain of each task whose twin the run has too, by the first scorer that both share."""
     records = {
         record["name"]: [scorer["name"] for scorer in record["scorers"]]

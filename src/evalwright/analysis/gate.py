@@ -46,7 +46,7 @@ from evalwright.analysis.claims import (
 )
 from evalwright.analysis.comparison import common_results, read_matrices
 from evalwright.analysis.pairs import note_other_questions
-from evalwright.analysis.robustness import explain_one_sided_judge, provisional_reason
+from evalwright.analysis.robustness import explain_one_sided_judge, explain_provisional
 from evalwright.analysis.trees import Average, common_trees, make_average, overall_node
 from evalwright.analysis.words import counted, listed, plural, points
 from evalwright.core.deprecation import warn_old_name
@@ -569,7 +569,7 @@ def _explain_provisional_difference(average: Average, runs: tuple[Run, Run]) -> 
     """Why a verdict on both runs is provisional: missing answers, or a judge; "" if it is final."""
     names = (runs[0].id, runs[1].id)
     tasks = [sample.measure.task for sample in average.samples]
-    reasons = [provisional_reason(average, names)]
+    reasons = [explain_provisional(average, names)]
     if not average.paired and average.samples[0].missing_policy != "worst-case":
         of_runs = [
             _explain_provisional_score(run, task)

@@ -143,7 +143,7 @@ def find_tipping_point(
     return _find_tipping_point(average, _moves_by_sample(average, sign, status), holds)
 
 
-def provisional_reason(
+def explain_provisional(
     average: Average, names: tuple[str, str], rows: tuple[int, int] = (0, 1)
 ) -> str:
     """Why a verdict on two runs is provisional, in a sentence; "" if it is not.

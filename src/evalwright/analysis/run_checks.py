@@ -25,7 +25,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Plain):
+class RunCheck(Plain):
     """The findings on one run.
 
     Args:
@@ -48,7 +48,7 @@ def list_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_NAMED])}{further}"
 
 
-def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
+def describe_problems(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Problems in words: some of the names each concerns, with the reason if there is one."""
     names_by_problem = {
         problem: [f"{name} ({why})" if why else name for name, why in names.items()]
@@ -61,7 +61,7 @@ def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
     ]
 
 
-def runs_in(folder: Path) -> list[Path]:
+def list_run_folders(folder: Path) -> list[Path]:
     """The run folders directly under a folder, unfinished ones included."""
     return sorted(
         {
@@ -142,7 +142,7 @@ class RecordFaults:
     @property
     def sentences(self) -> list[str]:
         """All findings as sentences."""
-        problems = in_words({**self.broken, _CHANGED: self.changed()})
+        problems = describe_problems({**self.broken, _CHANGED: self.changed()})
         return [f"{problem[0].upper()}{problem[1:]}." for problem in problems]
 
     @property
@@ -180,7 +180,7 @@ _CHANGED = "numbers that its samples do not give"
 
 def check_run(
     name: str | Path, runs_folder: Path, settings: Mapping[str, Any]
-) -> Checked:
+) -> RunCheck:
     """Check one run.
 
     Args:
@@ -192,13 +192,13 @@ def check_run(
     try:
         run = open_run(name, runs_folder)
     except RunError as error:
-        return Checked(str(name), "", 0, 0, (f"damaged: {error}",))
+        return RunCheck(str(name), "", 0, 0, (f"damaged: {error}",))
     records = RecordFaults(run)
     try:
         for _, row in run.lines():
             records.add(row)
     except RunError as error:
-        return Checked(run.name, run.label, 0, len(run.tasks), (f"damaged: {error}",))
+        return RunCheck(run.name, run.label, 0, len(run.tasks), (f"damaged: {error}",))
     short = {}
     for task in run.data["tasks"]:
         n_expected = int(task["n_samples"]) * int(task.get("draws", 1))
@@ -240,8 +240,8 @@ def check_run(
         "not of today": stale,
     }
     whole_tasks = there - {*short, *failed, *changed, *without_metrics, *stale}
-    problem_texts = tuple(in_words(problems))
-    return Checked(
+    problem_texts = tuple(describe_problems(problems))
+    return RunCheck(
         run.name,
         run.label,
         len(whole_tasks),

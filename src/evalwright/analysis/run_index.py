@@ -18,7 +18,7 @@ INDEX_MD = "index.md"
 MADE_BY = "Made by `evalwright runs index`; do not edit."
 
 
-def index_of(folder: Path) -> dict[str, Any]:
+def build_index(folder: Path) -> dict[str, Any]:
     """All runs of a folder as one mapping, oldest first, and those that cannot be read.
 
     Raises:

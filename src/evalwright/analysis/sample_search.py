@@ -80,7 +80,7 @@ class Condition:
         )
 
 
-def condition(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """Parse a condition. Raises ConfigurationError."""
     match = _CONDITION.fullmatch(text)
     if not match:
@@ -97,7 +97,7 @@ def condition(text: str) -> Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSample:
     """A record with its main score, by `scorer`.
 
     Args:
@@ -145,7 +145,7 @@ class Search:
     missing: bool = False
     against: Run | None = None
 
-    def samples(self, run: Run, most: int | None = None) -> list[Found]:
+    def samples(self, run: Run, most: int | None = None) -> list[FoundSample]:
         """The matching records, at most `most` of them.
 
         They are in the order of the run, or largest loss first if compared with another run.
@@ -172,7 +172,7 @@ class Search:
             for sample in worst
         ]
 
-    def _matching(self, run: Run) -> Iterator[Found]:
+    def _matching(self, run: Run) -> Iterator[FoundSample]:
         scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
         flipped = (
             _find_flipped_items(run, self.against, scorers)
@@ -200,11 +200,11 @@ class Search:
             if not all(is_met.values()):
                 continue
             if flipped is None:
-                yield Found(row, score, scorer=scorer)
+                yield FoundSample(row, score, scorer=scorer)
             elif (
                 other_score := flipped.get((row["task"], hashed(row["id"])))
             ) is not None:
-                yield Found(row, score, other_score, scorer=scorer)
+                yield FoundSample(row, score, other_score, scorer=scorer)
         for key in unknown:
             hint = f"There are {', '.join((*_FIELDS, *sorted(seen)))}."
             raise UnknownName("key of a sample", key, (*_FIELDS, *seen), hint)
@@ -225,7 +225,7 @@ def check_sample(run: Run, name: str) -> None:
         raise UnknownName(f"sample of run '{run.name}'", name, ids, hint)
 
 
-def values_there(run: Run, conditions: Sequence[Condition]) -> list[str]:
+def suggest_values(run: Run, conditions: Sequence[Condition]) -> list[str]:
     """For each value that no record has, a sentence listing the values there are, closest first.
 
     Keys with many values get no sentence.

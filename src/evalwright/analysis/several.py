@@ -18,7 +18,7 @@ import numpy as np
 
 from evalwright.analysis.comparison import (
     caveats,
-    estimand,
+    describe_estimand,
     other_matrices,
     read_matrices,
 )
@@ -27,11 +27,11 @@ from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_note
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
 from evalwright.analysis.robustness import (
     explain_one_sided_judge,
+    explain_provisional,
     how_to_fill,
-    provisional_reason,
 )
 from evalwright.analysis.trees import Average, make_average, overall_node
-from evalwright.analysis.words import counted, few_clusters, listed, said_once
+from evalwright.analysis.words import counted, listed, merge_remarks, warn_few_clusters
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
 from evalwright.core.shown import Shown
@@ -228,7 +228,7 @@ def compare_several(
                 matrix, key, baseline_index, slices_adjust, labels
             )
         ),
-        estimand=estimand(
+        estimand=describe_estimand(
             task_matrices, f"the mean difference {against}", how, node, tasks_are
         ),
         warnings=tuple(
@@ -316,7 +316,7 @@ def _make_table(
             (
                 replace(
                     pair,
-                    provisional=provisional_reason(
+                    provisional=explain_provisional(
                         average, (labels[pair.a], labels[pair.b]), (pair.a, pair.b)
                     ),
                 )
@@ -482,7 +482,7 @@ def _list_warnings(
         notes = (
             *pairing_notes(matrix, labels),
             *group_notes(matrix),
-            few_clusters(fewest),
+            warn_few_clusters(fewest),
         )
         remarks += [(matrix.measure.task, note) for note in notes]
-    yield from (f"{names}: {note}" for names, note in said_once(remarks) if note)
+    yield from (f"{names}: {note}" for names, note in merge_remarks(remarks) if note)

@@ -44,7 +44,7 @@ def points(score: float, bounded: bool) -> str:
     return "0.0" if text == "-0.0" else text
 
 
-def said_once(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def merge_remarks(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Remarks, each once with all the names it applies to.
 
     Args:
@@ -75,7 +75,7 @@ def duration(seconds: float) -> str:
     return f"{total // 86400} d {total % 86400 // 3600:02d} h"
 
 
-def few_clusters(effective: float | None) -> str:
+def warn_few_clusters(effective: float | None) -> str:
     """A caveat for intervals over few clusters, counted by their effective number; else ""."""
     if effective is None or not effective < _FEW_CLUSTERS:
         return ""

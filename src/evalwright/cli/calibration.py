@@ -21,10 +21,10 @@ def calibration(runs: tuple[str, ...], as_json: bool, **_: Any) -> int:
     The confidence is what answers state ("Confidence: 80%"), or the log-probabilities of options.
     No request is sent.
     """
-    from evalwright.analysis.confidence import confidence_of
+    from evalwright.analysis.confidence import measure_confidence
     from evalwright.reports.documents.analysis import confidence_document
 
-    confidences = [(run, confidence_of(run)) for run in open_runs(*runs)]
+    confidences = [(run, measure_confidence(run)) for run in open_runs(*runs)]
     print_result(
         as_json,
         [

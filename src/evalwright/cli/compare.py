@@ -179,10 +179,10 @@ def compare(runs: tuple[str, ...], **params: Any) -> int:
 
 def _show_gains(run: Run, as_json: bool) -> bool:
     """Show what passages add in one run; return whether it has two tasks that tell."""
-    from evalwright.analysis.context_gain import context_gains
+    from evalwright.analysis.context_gain import measure_context_gains
     from evalwright.reports.documents.comparison import gains_document
 
-    gains = context_gains(run)
+    gains = measure_context_gains(run)
     if gains:
         print_result(
             as_json, [gain.as_dict() for gain in gains], gains_document(run.id, gains)

@@ -22,7 +22,7 @@ from evalwright.cli.options import (
 )
 from evalwright.cli.output import echo, print_json, print_result, write_result
 from evalwright.core.errors import ConfigurationError
-from evalwright.tasks.files import write_file
+from evalwright.tasks.safe_files import write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
@@ -109,11 +109,11 @@ def calibrate(
         )
         return
     from evalwright.analysis.judge_validation.calibration import (
-        beside_chosen,
+        are_chosen_by_hand,
         calibrate_difference,
         calibrate_judge,
-        chosen_by_hand,
-        keep_calibration,
+        compare_chosen_labels,
+        write_calibration,
     )
     from evalwright.analysis.judge_validation.labels import read_label_files
     from evalwright.reports.documents.judges import (
@@ -125,8 +125,8 @@ def calibrate(
     first, *second = open_runs(*filter(None, (run, run2)))
     if run2 is None:
         tables = read_label_files(files)
-        if chosen_by_hand(tables):
-            chosen_labels = beside_chosen(first, tables, scorer)
+        if are_chosen_by_hand(tables):
+            chosen_labels = compare_chosen_labels(first, tables, scorer)
             print_result(
                 as_json, chosen_labels.as_dict(), chosen_document(chosen_labels)
             )
@@ -143,7 +143,7 @@ def calibrate(
         document = difference_document(difference)
         name = f"{difference.scorer}-{second[0].id}"
     record_with_words = {**record, **document.words()}
-    path = keep_calibration(first, record_with_words, name)
+    path = write_calibration(first, record_with_words, name)
     print_result(as_json, record_with_words, document)
     say(f"Written: {path}")
 
@@ -179,11 +179,11 @@ def agreement(runs: tuple[str, ...], scorer: str, level: float, **params: Any) -
     RUNS is one run whose scorer uses several judges, or several runs with the same answers
     (`evalwright score`).
     """
-    from evalwright.analysis.judge_validation.panels import judges_agreement
+    from evalwright.analysis.judge_validation.panels import measure_agreement
     from evalwright.reports.documents.judges import agreement_document
     from evalwright.reports.markdown import to_markdown
 
-    agreements = judges_agreement(open_runs(*runs), scorer=scorer, level=level)
+    agreements = measure_agreement(open_runs(*runs), scorer=scorer, level=level)
     document = agreement_document(agreements)
     print_result(params["as_json"], agreements.as_dict(), document)
     if params["markdown"]:
@@ -228,8 +228,8 @@ def _draw_labels(
     from evalwright.analysis.judge_validation.drawing import (
         draw_set,
         draw_sets,
-        keep_set,
         sheet_rows,
+        write_set,
     )
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
     from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
@@ -256,7 +256,7 @@ def _draw_labels(
     _check_free(files, command)
     rows = sheet_rows(list(zip(runs, sets, strict=True)))
     set_files = [
-        keep_set(drawn_run.folder, label_set)
+        write_set(drawn_run.folder, label_set)
         for drawn_run, label_set in zip(runs, sets, strict=True)
     ]
     graded = sets[0].graded

@@ -84,7 +84,7 @@ def _provider_row(name: str) -> dict[str, Any]:
     """
     from evalwright.models.built_in import EXAMPLES
     from evalwright.models.remote import prices
-    from evalwright.models.remote.providers import find, own
+    from evalwright.models.remote.providers import find, user_names
 
     row = find(name)
     example, description = EXAMPLES.get(name, (f"{name}/...", "a plug-in"))
@@ -98,7 +98,7 @@ def _provider_row(name: str) -> dict[str, Any]:
 
     local = "://localhost" in row.base_url
     group = _LOCAL_SERVERS if local else _REMOTE_PROVIDERS
-    if name in own():
+    if name in user_names():
         group = _OWN_PROVIDERS
     key_state = "none needed"
     if row.key and not local:

@@ -243,10 +243,10 @@ def _use_sandbox(
 ) -> str | None:
     """Use the chosen sandbox in this process and those that it starts; no file can choose it."""
     if chosen:
-        from evalwright.scorers.code.containers import parsed
+        from evalwright.scorers.code.containers import parse_container
 
         if chosen != "jail":
-            parsed(chosen)
+            parse_container(chosen)
         os.environ["EVALWRIGHT_SANDBOX"] = chosen
     return chosen
 

@@ -179,10 +179,10 @@ def _place(params: dict[str, Any]) -> Any:
     if not params["on"]:
         return None
     from evalwright.cli.arguments import load_plugins
-    from evalwright.models.local.cluster import On
+    from evalwright.models.local.cluster import Placement
 
     files = [str(Path(file).resolve()) for file in params["plugins"]]
-    return On.given(
+    return Placement.given(
         params["on"],
         params["replicas"],
         params["gpus_per_replica"],

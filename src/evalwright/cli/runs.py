@@ -25,10 +25,10 @@ from evalwright.cli.options import (
 )
 from evalwright.cli.output import echo, print_json, print_result
 from evalwright.core.errors import ConfigurationError, RunError
-from evalwright.tasks.files import write_file
+from evalwright.tasks.safe_files import write_file
 
 if TYPE_CHECKING:
-    from evalwright.analysis.run_checks import Checked
+    from evalwright.analysis.run_checks import RunCheck
     from evalwright.runs.reader import Run
 
 DEFAULT_SAMPLES = 20
@@ -172,8 +172,8 @@ def samples(
         Condition,
         Search,
         check_sample,
-        condition,
-        values_there,
+        parse_condition,
+        suggest_values,
     )
     from evalwright.core.deprecation import warn_old_name
     from evalwright.reports.documents.samples import samples_document
@@ -184,7 +184,7 @@ def samples(
         (against,) = open_runs(params["flipped_against"])
     (searched,) = open_runs(run)
 
-    conditions = [condition(text) for text in params["conditions"]]
+    conditions = [parse_condition(text) for text in params["conditions"]]
     if sample is not None:
         conditions.append(Condition("id", "=", sample))
     if against is not None and against.folder.resolve() == searched.folder.resolve():
@@ -208,7 +208,7 @@ def samples(
 
     hints: Sequence[str] = ()
     if not matches and not as_json:
-        hints = values_there(searched, tuple(conditions))
+        hints = suggest_values(searched, tuple(conditions))
     document = samples_document(
         searched,
         matches,
@@ -310,13 +310,13 @@ def index(runs_folder: str, check: bool) -> int:
 
     The same runs give the same bytes.
     """
-    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
+    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, build_index
     from evalwright.reports.documents.registry import registry_document
     from evalwright.reports.markdown import to_markdown
     from evalwright.runs.writer import to_json
 
     folder = Path(runs_folder)
-    index_record = index_of(folder)
+    index_record = build_index(folder)
     files = {
         folder / INDEX_JSON: to_json(index_record, indent=2) + "\n",
         folder / INDEX_MD: (
@@ -359,7 +359,7 @@ def check(
     from evalwright.reports.documents.registry import checks_document
 
     settings = {"task_root": list(task_root)} if task_root else {}
-    checks: list[Checked] = []
+    checks: list[RunCheck] = []
     for name in names:
         checks += _check_named(name, Path(runs_folder), settings)
     record = {"runs": [run_check.as_dict() for run_check in checks]}
@@ -369,20 +369,20 @@ def check(
 
 def _check_named(
     name: str, runs_folder: Path, settings: Mapping[str, Any]
-) -> list[Checked]:
+) -> list[RunCheck]:
     """Check what a name stands for: a run, a folder of runs, or another program's results."""
-    from evalwright.analysis.run_checks import check_run, runs_in
+    from evalwright.analysis.run_checks import check_run, list_run_folders
 
     path = Path(name)
     is_run = (path / "run.json").exists()
-    contained = [] if is_run else runs_in(path)
+    contained = [] if is_run else list_run_folders(path)
     if contained:
         return [check_run(run, runs_folder, settings) for run in contained]
 
     if path.is_dir():
         for is_results, check_results in CHECKERS:
             if resolve_name(is_results)(path):
-                checks: list[Checked] = resolve_name(check_results)(path, settings)
+                checks: list[RunCheck] = resolve_name(check_results)(path, settings)
                 return checks
     return [check_run(name, runs_folder, settings)]
 

@@ -21,7 +21,7 @@ from evalwright.core.private import home_folder, open_private
 
 if TYPE_CHECKING:
     from evalwright.engine.database import Database
-    from evalwright.engine.exchange import Moved
+    from evalwright.engine.exchange import TransferCounts
 
 
 @click.group(cls=CommandGroup)
@@ -102,7 +102,7 @@ def info(home: str | None, as_json: bool) -> None:
 @AS_JSON
 def verify(home: str | None, delete: bool, as_json: bool) -> int:
     """Read every response and check its checksum. Exit code 1 where one is damaged."""
-    from evalwright.engine.rows import is_whole
+    from evalwright.engine.store_rows import is_readable
 
     with _opened(home) as database:
         structure = database.check()
@@ -110,7 +110,7 @@ def verify(home: str | None, delete: bool, as_json: bool) -> int:
         damaged = []
         for page in database.pages():
             read += len(page)
-            damaged += [row[0] for row in page if not is_whole(row)]
+            damaged += [row[0] for row in page if not is_readable(row)]
         deleted = database.delete(damaged) if delete else 0
     if as_json:
         keys = [key.hex() for key in damaged]
@@ -281,7 +281,7 @@ def merge(places: tuple[str, ...], home: str | None) -> int:
     What is stored already stays as it is, and a merge may be repeated.
     """
     from evalwright.engine.exchange import merge as merge_stores
-    from evalwright.engine.opening import name_of
+    from evalwright.engine.opening import store_name
 
     damaged = 0
     with _opened(home, new=True) as target:
@@ -293,16 +293,16 @@ def merge(places: tuple[str, ...], home: str | None) -> int:
                 f"{counted(moved.responses, 'response')}, {moved.new:,} of them"
                 f" new.{_damage_note(moved)}"
             )
-            echo(f"{name_of(store_place)}: {summary}")
+            echo(f"{store_name(store_place)}: {summary}")
     return int(bool(damaged))
 
 
 @contextmanager
 def _opened(home: str | None, *, new: bool = False) -> Iterator[Database]:
     """Open the command's store. new: whether it may be created."""
-    from evalwright.engine.opening import where
+    from evalwright.engine.opening import store_location
 
-    with _database(where(home_folder(home)), new=new) as database:
+    with _database(store_location(home_folder(home)), new=new) as database:
         yield database
 
 
@@ -332,7 +332,7 @@ def _text_writer(raw: IO[bytes], file: Path) -> Any:
     return io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
 
 
-def _damage_note(moved: Moved) -> str:
+def _damage_note(moved: TransferCounts) -> str:
     return f" {moved.damaged:,} damaged ones were left out." if moved.damaged else ""
 
 

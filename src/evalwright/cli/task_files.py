@@ -81,7 +81,7 @@ def rewrite(task: str, **params: Any) -> int:
             "--by has no effect: no model is needed to shuffle. Leave it out."
         )
     model = open_model(params["by"], arguments) if params["by"] else None
-    rewriting = by_model.rewrite(original, kinds, model, home_folder())
+    rewriting = by_model.rewrite_task(original, kinds, model, home_folder())
     into = Path(params["into"])
     data_file = write_rewrites(
         rewriting, original, definition, into, name=params["name"], over=params["over"]
@@ -145,13 +145,13 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
 
 def _check_prompts(original: Task, rewritten: Task, into: Path) -> None:
     """Raise ConfigurationError if a prompt does not show what was rewritten."""
-    from evalwright.analysis.task_checks.material import preview
+    from evalwright.analysis.task_checks.material import preview_requests
 
     indices = {sample.id: index for index, sample in enumerate(original.samples)}
     for index, sample in enumerate(rewritten.samples):
-        before = preview(original, indices[str(sample.metadata["rewrite_of"])])
+        before = preview_requests(original, indices[str(sample.metadata["rewrite_of"])])
         if [request.payload() for request in before] == [
-            request.payload() for request in preview(rewritten, index)
+            request.payload() for request in preview_requests(rewritten, index)
         ]:
             raise ConfigurationError(
                 f"The prompt of '{original.name}' does not show what was rewritten (the"

@@ -30,7 +30,7 @@ from evalwright.tasks import dialects
 from evalwright.tasks.dialects import check_used
 
 if TYPE_CHECKING:
-    from evalwright.analysis.task_checks.examining import Examined
+    from evalwright.analysis.task_checks.examining import TaskExamination
     from evalwright.core.requests import Request
     from evalwright.core.tasks import Task
     from evalwright.models.base import Model
@@ -195,7 +195,7 @@ def show(task: str, as_json: bool, **params: Any) -> None:
 @AS_JSON
 def preview(task: str, sample_id: str | None, as_json: bool, **params: Any) -> None:
     """Print exactly what would be sent for a sample of TASK. No request is sent."""
-    from evalwright.analysis.task_checks.material import preview as requests_of
+    from evalwright.analysis.task_checks.material import preview_requests as requests_of
     from evalwright.cli.arguments import load_plugins
 
     load_plugins(params["plugins"])
@@ -239,7 +239,7 @@ def preview(task: str, sample_id: str | None, as_json: bool, **params: Any) -> N
 @AS_JSON
 def check(names: tuple[str, ...], as_json: bool, **params: Any) -> int:
     """Check TASKS for faults; no request is sent. Exit code 1 where there is a fault."""
-    from evalwright.analysis.task_checks.examining import Examined, examine
+    from evalwright.analysis.task_checks.examining import TaskExamination, examine
     from evalwright.analysis.task_checks.findings import Finding
     from evalwright.cli.arguments import load_plugins
 
@@ -247,7 +247,7 @@ def check(names: tuple[str, ...], as_json: bool, **params: Any) -> int:
     load_plugins(params["plugins"])
     model = _open_model(params)
     run = open_runs(params["run_name"])[0] if params["run_name"] else None
-    examined_tasks: list[Examined] = []
+    examined_tasks: list[TaskExamination] = []
     for name in names:
         try:
             for examined in examine(
@@ -258,7 +258,7 @@ def check(names: tuple[str, ...], as_json: bool, **params: Any) -> int:
                     _show_examined(examined)
         except DatasetError as error:
             examined_tasks.append(
-                Examined(name, name, (Finding("fault", "samples", str(error)),))
+                TaskExamination(name, name, (Finding("fault", "samples", str(error)),))
             )
             if not as_json:
                 _show_examined(examined_tasks[-1])
@@ -270,7 +270,7 @@ def check(names: tuple[str, ...], as_json: bool, **params: Any) -> int:
 _VERDICT_LABELS = {"ok": "ok   ", "note": "note ", "skipped": "skip ", "fault": "FAULT"}
 
 
-def _show_examined(examined: Examined) -> None:
+def _show_examined(examined: TaskExamination) -> None:
     echo(examined.title, bold=True)
     for finding in examined.findings:
         echo(f"  {_VERDICT_LABELS[finding.verdict]} {finding.text}")

@@ -11,9 +11,9 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.bounded import from_json
-from evalwright.core.private import home_folder, ordinary
-from evalwright.tasks.files import write_text
+from evalwright.core.private import check_ordinary, home_folder
 from evalwright.tasks.index import unchanged
+from evalwright.tasks.safe_files import write_text
 
 _VERSION = 1
 """Version of the cache's format."""
@@ -21,7 +21,7 @@ State = tuple[str, int, int]
 """A file's state: path, size, time."""
 
 
-def kept(
+def cached_index(
     system: str, folder: Path, files: Iterable[State], build: Callable[[], Any]
 ) -> Any:
     """Build the index of a folder, cached for one state of its files.
@@ -37,7 +37,7 @@ def kept(
     ).hexdigest()
     cache = home_folder() / system / f"index-{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError):
-        stored = from_json(ordinary(cache).read_text(encoding="utf-8"))
+        stored = from_json(check_ordinary(cache).read_text(encoding="utf-8"))
         if stored["state"] == state and unchanged(stored["made"].get("outside", {})):
             return stored["made"]
     stored = {"state": state, "made": build()}

@@ -11,7 +11,7 @@ import click
 from evalwright.extend import SCORINGS
 
 
-def later(target: str) -> Callable[..., Any]:
+def import_later(target: str) -> Callable[..., Any]:
     """Return a function that imports its target when called.
 
     target: "module:function" in this package.

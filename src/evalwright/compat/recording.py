@@ -39,7 +39,7 @@ from evalwright.extend import (
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BufferedReader]:
+def open_recorded(path: Path) -> Iterator[BufferedReader]:
     """Open a foreign file. Raises RunError if it cannot be read."""
     with (
         reraise_as(RunError, f"{path} cannot be read"),
@@ -72,7 +72,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def read_whole(path: Path, max_bytes: int, hint: str = "") -> bytes:
     """Read a file of limited size. hint: what to do with a larger one. Raises RunError."""
-    with opened(path) as file:
+    with open_recorded(path) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise RunError(
@@ -81,12 +81,12 @@ def read_whole(path: Path, max_bytes: int, hint: str = "") -> bytes:
     return content
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> Mapping[str, Any]:
     """Return a JSON object, or an empty one in place of anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def listed(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """Return a JSON list, or an empty one in place of anything else."""
     return value if isinstance(value, list) else []
 
@@ -95,7 +95,7 @@ def check_depth(value: Any, where: str, levels_left: int = 100) -> None:
     """Raise RunError if lists and objects are nested too deeply to be written in a record."""
     if not levels_left:
         raise RunError(f"{where} is nested too deeply.")
-    children = list(value.values()) if isinstance(value, dict) else listed(value)
+    children = list(value.values()) if isinstance(value, dict) else as_list(value)
     for child in children:
         check_depth(child, where, levels_left - 1)
 
@@ -142,16 +142,16 @@ def nothing_at(path: Path, advice: str) -> RunError:
     return RunError(f"'{path}' does not exist.{meant} {advice}")
 
 
-def digest_of(files: Sequence[Path]) -> str:
+def hash_files(files: Sequence[Path]) -> str:
     """Hash the contents of files. Raises RunError."""
     digest = hashlib.sha256()
     for path in files:
-        with opened(path) as file:
+        with open_recorded(path) as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
 
 
-def started(stamps: Sequence[str], files: Sequence[Path]) -> str:
+def start_time(stamps: Sequence[str], files: Sequence[Path]) -> str:
     """The first valid time, in UTC if it has no zone; else the time of the oldest file."""
     for stamp in stamps:
         try:

@@ -108,7 +108,7 @@ LARGEST_DOCUMENT = 1 << 28
 """Most bytes of a file that is read into memory at once."""
 
 
-def ordinary(path: Path, most: int | None = None) -> Path:
+def check_ordinary(path: Path, most: int | None = None) -> Path:
     """Check that a path can be read to its end. `regular_file(path).read_text()` reads well.
 
     Args:

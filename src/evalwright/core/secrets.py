@@ -202,7 +202,7 @@ def remember_variable(name: str, variable: str, value: str) -> None:
     named = (
         is_secret(name) or is_secret(variable) or variable.endswith(_SECRET_VARIABLES)
     )
-    if named or _plain(name).endswith("_token") or key_in(value):
+    if named or _plain(name).endswith("_token") or find_key_prefix(value):
         remember(value)
 
 
@@ -457,7 +457,7 @@ def _as_json(text: str) -> Mapping[str, Any] | None:
     return parsed if isinstance(parsed, Mapping) else None
 
 
-def key_in(text: str) -> str:
+def find_key_prefix(text: str) -> str:
     """The first characters of the first well-known kind of key in a text, "" if there is none."""
     match = _SHAPES.search(text)
     return match[0][:6] if match else ""

@@ -15,7 +15,7 @@ _SELDOM_THRESHOLDS = (20_000, 20, 50)
 
 
 @contextmanager
-def seldom_collecting() -> Iterator[None]:
+def rare_collections() -> Iterator[None]:
     """Collect less often inside the block.
 
     Thresholds that are already higher stay as they are.

@@ -44,9 +44,9 @@ from evalwright.engine.model_slots import ModelSlots
 from evalwright.engine.name_guard import name_rows
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.remote import RemoteSender, cancelled
-from evalwright.engine.rows import MINE, STORED, row_of, storable_text
 from evalwright.engine.speed import Speed
 from evalwright.engine.store import Store
+from evalwright.engine.store_rows import MINE, STORED, row_of, storable_text
 from evalwright.models.base import LocalModel, Model, RemoteModel
 
 _log = logging.getLogger("evalwright.engine")
@@ -134,12 +134,12 @@ class Engine:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def door(self, roles: Mapping[str, Model]) -> Door:
+    def door(self, roles: Mapping[str, Model]) -> RoleClient:
         """An `ask` for these roles, with counts of its own.
 
         Must be called where the event loop runs.
         """
-        return Door(
+        return RoleClient(
             self, {role: self._sender(model) for role, model in roles.items()}, Counts()
         )
 
@@ -493,7 +493,7 @@ class Engine:
                     await self._idle
 
 
-class Door(Ask):
+class RoleClient(Ask):
     """Sends requests to the models of some roles, and counts exactly those in `counts`."""
 
     __slots__ = ("_engine", "_names", "_reservation", "_senders", "counts")
@@ -572,7 +572,9 @@ class Door(Ask):
 
     def paid_by(self, reservation: Reservation) -> Ask:
         """This client with a reservation that pays for what is sent."""
-        return Door(self._engine, self._senders, self.counts, reservation, self._names)
+        return RoleClient(
+            self._engine, self._senders, self.counts, reservation, self._names
+        )
 
     def _sender(self, role: str) -> Sender:
         sender = self._senders.get(role)

@@ -21,13 +21,13 @@ from evalwright.core.private import open_private, private_folder
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
 from evalwright.engine.database import LEDGER, Database
-from evalwright.engine.rows import (
-    LONGEST,
+from evalwright.engine.store_rows import (
+    MAX_CONTENT_BYTES,
     Group,
     Row,
     checksum_of,
     dump,
-    is_whole,
+    is_readable,
     pack,
     storable_text,
     unpack,
@@ -36,13 +36,13 @@ from evalwright.engine.rows import (
 FORMAT = 1
 UNWRITTEN_FOLDER = "unwritten"
 """The folder in a home with answers that a server did not take."""
-_MAX_LINE_BYTES = 2 * LONGEST
+_MAX_LINE_BYTES = 2 * MAX_CONTENT_BYTES
 _ROWS_AT_ONCE = 100
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(slots=True)
-class Moved:
+class TransferCounts:
     """Counts of an export or a merge: responses, new ones, and damaged rows, which are left out."""
 
     responses: int = 0
@@ -56,13 +56,13 @@ def write_lines(
     empties: Sequence[tuple[bytes, str, int]],
     ledger: Sequence[dict[str, Any]],
     names: Sequence[tuple[str, str]],
-) -> Moved:
+) -> TransferCounts:
     """Write a store's rows. Damaged ones are counted and left out."""
-    counts = Moved()
+    counts = TransferCounts()
     file.write(_encode({"evalwright_store": FORMAT}) + "\n")
     for page in pages:
         for stored_row in page:
-            if not is_whole(stored_row):
+            if not is_readable(stored_row):
                 counts.damaged += 1
                 continue
             key, model, request, response, created, _ = stored_row
@@ -84,13 +84,13 @@ def write_lines(
     return counts
 
 
-def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
+def read_lines(file: IO[bytes], name: str, database: Database) -> TransferCounts:
     """Add the lines of an export to a database.
 
     Raises:
         ConfigurationError: a line is invalid; the lines before it stay.
     """
-    counts = Moved()
+    counts = TransferCounts()
     rows = []
     empties: list[tuple[bytes, str, int]] = []
     ledger: list[dict[str, Any]] = []
@@ -143,14 +143,14 @@ def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
     return counts
 
 
-def merge(source: Database, target: Database) -> Moved:
+def merge(source: Database, target: Database) -> TransferCounts:
     """Add everything in one database to another; where both have a row, the target's stays.
 
     May be repeated.
     """
-    counts = Moved()
+    counts = TransferCounts()
     for page in source.pages():
-        readable = [row for row in page if is_whole(row)]
+        readable = [row for row in page if is_readable(row)]
         counts.damaged += len(page) - len(readable)
         counts.responses += len(readable)
         counts.new += target.add(readable)
@@ -237,7 +237,7 @@ def _parse_row(fields: dict[str, Any]) -> Row:
         float(fields["created"]),
         checksum_of(key, model, request, packed),
     )
-    if not is_whole(row):
+    if not is_readable(row):
         raise ValueError
     return row
 

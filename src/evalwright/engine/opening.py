@@ -65,12 +65,12 @@ def open_database(place: str | Path, *, new: bool = False) -> Database:
         raise store_error(path, error) from error
 
 
-def where(home: Path) -> str | Path:
+def store_location(home: Path) -> str | Path:
     """What `open_database` opens for the store of a home folder."""
     return store_url() or home
 
 
-def name_of(place: str | Path) -> str:
+def store_name(place: str | Path) -> str:
     """A place for people, without a password."""
     return (
         display_url(place) if isinstance(place, str) and is_url(place) else str(place)

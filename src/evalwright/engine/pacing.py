@@ -28,7 +28,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.responses import RateLimits, Response
 from evalwright.engine.rate_limit import Moment, RateLimit
-from evalwright.engine.retry import BASE_SECONDS, MAX_BACKOFF_SECONDS
+from evalwright.engine.retry import BASE_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS
 from evalwright.models.base import Pacing
 
 _GENTLE_CUT = 0.97
@@ -314,7 +314,7 @@ class Pacer:
             self.limit = (
                 1.0 if self._answerless_cuts > 1 else max(1.0, used * _DEEP_CUT)
             )
-            seconds = BASE_SECONDS * 2.0 ** (self._answerless_cuts - 1)
+            seconds = BASE_BACKOFF_SECONDS * 2.0 ** (self._answerless_cuts - 1)
             self._pause(
                 min(seconds, MAX_BACKOFF_SECONDS) * random.uniform(0.5, 1.0), now
             )
@@ -377,7 +377,10 @@ class Pacer:
             self._probes += 1
             self._probed_at = now
             self._pause(
-                min(BASE_SECONDS * 2.0 ** (self._probes - 1), _LONGEST_PROBE_GAP), now
+                min(
+                    BASE_BACKOFF_SECONDS * 2.0 ** (self._probes - 1), _LONGEST_PROBE_GAP
+                ),
+                now,
             )
 
     def _width(self) -> int:

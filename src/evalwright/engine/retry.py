@@ -31,7 +31,7 @@ from evalwright.core.errors import (
 )
 from evalwright.models.base import Pacing
 
-BASE_SECONDS = 0.5
+BASE_BACKOFF_SECONDS = 0.5
 MAX_BACKOFF_SECONDS = 30.0
 RETRY_AFTER_JITTER_SECONDS = 0.25
 """Most random seconds added to a Retry-After, so that those who wait together do not return
@@ -124,7 +124,7 @@ def backoff_seconds(attempt: int, retry_after: float | None = None) -> float:
     if retry_after is not None:
         return max(retry_after, 0.0) + random.uniform(0, RETRY_AFTER_JITTER_SECONDS)
     return random.uniform(
-        0, min(MAX_BACKOFF_SECONDS, BASE_SECONDS * 2.0 ** (attempt - 2))
+        0, min(MAX_BACKOFF_SECONDS, BASE_BACKOFF_SECONDS * 2.0 ** (attempt - 2))
     )
 
 

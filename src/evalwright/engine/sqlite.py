@@ -21,12 +21,12 @@ from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database, StoredRow
 from evalwright.engine.exchange import restore_unwritten
-from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
 from evalwright.engine.schema import connect, retry_while_locked, store_error
 from evalwright.engine.store import Store
+from evalwright.engine.store_rows import MINE, STORED, Batch, Group, Row
 
 FILE = "store.sqlite"
-RESERVE = 8 * 2**20
+RESERVE_BYTES = 8 * 2**20
 """Space that is freed when the disk is full, for the answers in flight: some KB each, for a
 thousand.
 """
@@ -251,7 +251,7 @@ def reserve_space(folder: Path) -> IO[bytes]:
     file = TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115  # the caller closes it
     try:
         if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, RESERVE)
+            os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
     except OSError:  # too little is left, or the file system reserves nothing
         file.truncate(0)
     return file

@@ -17,7 +17,7 @@ from evalwright.evaluation.planning import make_plan
 from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import GRACE, run_blocking, run_plan
 from evalwright.evaluation.settings import Settings, as_list
-from evalwright.models.local.cluster import Cluster, On
+from evalwright.models.local.cluster import Cluster, Placement
 from evalwright.runs.callbacks import Callbacks, check_callbacks
 from evalwright.runs.progress import ProgressReporter, notebook_progress
 from evalwright.runs.reader import Run
@@ -66,7 +66,7 @@ def evaluate(
     if are_models(named_tasks):
         named_tasks, under_test = under_test, named_tasks
     reporter = progress or notebook_progress()
-    on = On.given(
+    on = Placement.given(
         *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
     )
     listeners = Callbacks((*check_callbacks(callbacks), *open_trackers(as_list(track))))

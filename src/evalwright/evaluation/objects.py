@@ -20,7 +20,7 @@ from evalwright.evaluation.settings import (
 )
 from evalwright.models.base import Model
 from evalwright.models.functions import FunctionModel, function_model
-from evalwright.models.local.cluster import On
+from evalwright.models.local.cluster import Placement
 from evalwright.models.remote.providers import add_file
 from evalwright.tasks.yaml_files import kind_of
 
@@ -146,7 +146,7 @@ def settings_from_python(
     models: Any,
     settings: Mapping[str, Any],
     *,
-    on: On | None = None,
+    on: Placement | None = None,
 ) -> Settings:
     """The settings of a call in Python.
 

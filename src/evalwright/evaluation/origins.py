@@ -19,13 +19,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.secrets import mask
 from evalwright.models.built_in import OPEN_ARGUMENTS
 from evalwright.models.remote import providers
 from evalwright.models.remote.keys import find_key
 from evalwright.models.trust import trust_path, trusted
-from evalwright.tasks.files import is_within
+from evalwright.tasks.safe_files import is_within
 from evalwright.tasks.yaml_files import KeyPath
 
 _SAFE = frozenset({
@@ -196,7 +196,7 @@ def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
     """
     if any(setting.path[:2] == ("dialect", "trust") for setting in settings):
         return ""
-    digest = hashlib.sha256(ordinary(file).read_bytes())
+    digest = hashlib.sha256(check_ordinary(file).read_bytes())
     for setting in settings:
         if setting.path == ("plugins",):
             for name in listed(setting.value):
@@ -204,7 +204,7 @@ def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
                     digest.update(
                         b"\0"
                         + hashlib.sha256(
-                            ordinary(folder / str(name)).read_bytes()
+                            check_ordinary(folder / str(name)).read_bytes()
                         ).digest()
                     )
                 except OSError:

@@ -16,10 +16,10 @@ from evalwright._version import __version__
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.budget import Budget
-from evalwright.engine.engine import Door, Engine
+from evalwright.engine.engine import Engine, RoleClient
 from evalwright.evaluation.planning import PlannedRun
 from evalwright.evaluation.schedule import Schedule
-from evalwright.models.replicas import said
+from evalwright.models.replicas import summarise_replicas
 from evalwright.runs.aggregation import AnswersUsage, TaskTally, rules_record
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.confirmed import remember_numbers
@@ -109,7 +109,7 @@ class Meter(AbstractContextManager["Meter"]):
     def __init__(
         self,
         plan: PlannedRun,
-        door: Door,
+        door: RoleClient,
         reporter: ProgressReporter | None,
         began: float,
     ) -> None:
@@ -140,7 +140,7 @@ class Meter(AbstractContextManager["Meter"]):
             total = self.plan.total
             state = self.plan.id, label, total, self.done, self.failed, seconds, counts
             where = "; ".join(
-                filter(None, (self.state, said(self.plan.model.replicas)))
+                filter(None, (self.state, summarise_replicas(self.plan.model.replicas)))
             )
             self.reporter.update(Progress(*state, finished, where, self.door.loading()))
 

@@ -15,7 +15,7 @@ from evalwright.core.outcomes import Outcome
 from evalwright.core.private import home_folder
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.engine.engine import Door, Engine
+from evalwright.engine.engine import Engine, RoleClient
 from evalwright.engine.loop_turns import LoopTurns
 from evalwright.engine.opening import open_store
 from evalwright.evaluation.configuration import ModelSpec
@@ -375,7 +375,7 @@ async def _score(
             )
 
 
-def _reply_names(old: Run, door: Door) -> dict[str, Any]:
+def _reply_names(old: Run, door: RoleClient) -> dict[str, Any]:
     """By role, the names that replies gave: of the roles that were asked now, in this run; of the
     rest, as recorded.
     """
@@ -405,7 +405,7 @@ async def _score_all(
     keeping: RuleReaders,
     tallies: Mapping[str, TaskTally],
     writer: RunWriter,
-    door: Door,
+    door: RoleClient,
     turns: LoopTurns,
 ) -> None:
     records = enumerate(old.samples())
@@ -447,7 +447,7 @@ async def _score_record(
     record: SampleRecord,
     rules: ScoringRules,
     as_empty: Sequence[Outcome],
-    door: Door,
+    door: RoleClient,
     unscored: bool,
 ) -> SampleRecord:
     computed = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]

@@ -36,7 +36,7 @@ from evalwright.models.oracle import OracleModel
 from evalwright.models.registry import open_model
 from evalwright.runs.accepted_failures import is_id_file, read_given_up
 from evalwright.runs.grouping import check_tree
-from evalwright.strategies.likelihood import Given
+from evalwright.strategies.likelihood import RecordedColumn
 from evalwright.strategies.simulate import Simulated
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.names import is_name
@@ -164,7 +164,7 @@ def _complete(settings: Settings) -> tuple[Settings, list[str]]:
 def _recorded_models(settings: Settings) -> tuple[ModelSpec, ...]:
     """The author of the answers that the data of all tasks hold. Raises ConfigurationError."""
     tasks = task_choice(settings).load(chat=False)
-    if not all(isinstance(task.strategy, Given) for task in tasks):
+    if not all(isinstance(task.strategy, RecordedColumn) for task in tasks):
         raise ConfigurationError(
             "No models given. Name at least one with --model, for example demo/small."
         )

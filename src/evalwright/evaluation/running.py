@@ -32,7 +32,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.samples import SampleRecord
 from evalwright.engine.budget import SPENT, Budget
-from evalwright.engine.collecting import seldom_collecting
+from evalwright.engine.collecting import rare_collections
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
 from evalwright.evaluation.budgets import open_budget
@@ -93,7 +93,7 @@ async def run_plan(
     if say:
         for remark in plan.remarks:
             say(remark)
-    with open_store(plan.home) as store, seldom_collecting():
+    with open_store(plan.home) as store, rare_collections():
         async with (
             Engine(
                 store,

@@ -21,7 +21,7 @@ from evalwright.tasks.yaml_files import kind_of
 if TYPE_CHECKING:
     from evalwright.core.tasks import Task
     from evalwright.models.base import Model
-    from evalwright.models.local.cluster import On
+    from evalwright.models.local.cluster import Placement
 
 KINDS: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
@@ -96,7 +96,7 @@ class Settings:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     tasks: Mapping[str, Task] = field(default_factory=dict)
     models: Mapping[tuple[str, int], Model] = field(default_factory=dict)
-    on: On | None = None
+    on: Placement | None = None
     sandbox: str | None = None
 
     def __post_init__(self) -> None:

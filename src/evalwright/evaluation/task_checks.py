@@ -17,7 +17,7 @@ from evalwright.models.answers import RecordedAnswers
 from evalwright.models.base import Model
 from evalwright.scorers.registry import JUDGE
 from evalwright.strategies.generate import TARGET
-from evalwright.strategies.likelihood import Given
+from evalwright.strategies.likelihood import RecordedColumn
 
 
 def check_task(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
@@ -51,7 +51,7 @@ def check_task(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
 
 def _check_answers_match(task: Task, model: Model) -> None:
     """Recorded answers go with the author of recorded answers, and with no other model."""
-    has_answers = isinstance(task.strategy, Given)
+    has_answers = isinstance(task.strategy, RecordedColumn)
     if has_answers == isinstance(model, RecordedAnswers):
         return
     why = "its data hold the answers" if has_answers else "its data have no answers"
@@ -77,7 +77,7 @@ def _missing_role(task: Task, scorer: Scorer, role: str) -> str:
     judge = ", or --judge" if role == JUDGE else ""
     decision = ", which the task proposes and only you decide" if proposed else ""
     reading = ""
-    if "columns" in task.metadata and isinstance(task.strategy, Given):
+    if "columns" in task.metadata and isinstance(task.strategy, RecordedColumn):
         # So that nobody looks for a model under test to name.
         reading = (
             f" It reads the answers in the file (column '{task.strategy.column}'):"

@@ -17,7 +17,7 @@ from evalwright.evaluation.rules import UnitOrder, unit_order
 from evalwright.evaluation.settings import Settings
 from evalwright.models.answers import RECORDED
 from evalwright.runs.impossible import has_control
-from evalwright.strategies.likelihood import Given
+from evalwright.strategies.likelihood import RecordedColumn
 from evalwright.tasks.data_files import answers_beside, as_data_file
 from evalwright.tasks.dialects import check_used, dialect_of
 from evalwright.tasks.filtering import filtered, read_conditions
@@ -235,7 +235,7 @@ def _describe_answers(task: Task, answer_column: str) -> str:
 
     answer_column: the column that the person named as that of the answers, "" for none.
     """
-    if isinstance(task.strategy, Given):
+    if isinstance(task.strategy, RecordedColumn):
         return (
             f"Scored are the answers in the file (column '{task.strategy.column}'):"
             " nothing is generated. To score a model's own answers to the questions,"

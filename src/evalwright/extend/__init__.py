@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from evalwright.core.images import Image
     from evalwright.core.lazy import lazy_names
     from evalwright.core.outcomes import ANSWERED, NO_ANSWER
+    from evalwright.core.private import check_ordinary as regular_file
     from evalwright.core.private import home_folder
-    from evalwright.core.private import ordinary as regular_file
     from evalwright.core.reasoning import separate_reasoning
     from evalwright.core.requests import Ability, Prompt, Request
     from evalwright.core.samples import UNREADABLE
@@ -86,11 +86,11 @@ if TYPE_CHECKING:
         TaskGroup,
     )
     from evalwright.tasks.dialects import register as register_dialect
-    from evalwright.tasks.files import check_file as check_writable
-    from evalwright.tasks.files import failing_as as reraise_as
-    from evalwright.tasks.files import is_within, write_file, write_text
-    from evalwright.tasks.files import place_of as resolve_path
     from evalwright.tasks.loading import task_from_definition
+    from evalwright.tasks.safe_files import check_file as check_writable
+    from evalwright.tasks.safe_files import failing_as as reraise_as
+    from evalwright.tasks.safe_files import is_within, write_file, write_text
+    from evalwright.tasks.safe_files import place_of as resolve_path
 
 _NAMES = {
     "core.asking": "abilities_of options_of",
@@ -102,7 +102,7 @@ _NAMES = {
     "core.images": "Image",
     "core.lazy": "lazy_names",
     "core.outcomes": "ANSWERED NO_ANSWER",
-    "core.private": "home_folder ordinary:regular_file",
+    "core.private": "home_folder check_ordinary:regular_file",
     "core.reasoning": "separate_reasoning",
     "core.requests": "Ability Prompt Request",
     "core.samples": "UNREADABLE",
@@ -133,7 +133,7 @@ _NAMES = {
         "Dialect GroupAverage ListedTask SCORINGS ScoringRules TaskGroup"
         " register:register_dialect"
     ),
-    "tasks.files": (
+    "tasks.safe_files": (
         "check_file:check_writable failing_as:reraise_as is_within"
         " place_of:resolve_path write_file write_text"
     ),

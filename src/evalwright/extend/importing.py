@@ -25,7 +25,7 @@ from evalwright.runs.aggregation import TaskTally, rules_record
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 UNKNOWN_ENVIRONMENT: Mapping[str, Any] = {
     "python": "unknown",

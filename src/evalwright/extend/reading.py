@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
-from evalwright.core.private import LARGEST_DOCUMENT, lines_of, ordinary
-from evalwright.tasks.files import failing_as
+from evalwright.core.private import LARGEST_DOCUMENT, check_ordinary, lines_of
+from evalwright.tasks.safe_files import failing_as
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -37,7 +37,7 @@ def read_json(path: Path) -> Any:
         RunError: it cannot be read, or is not valid JSON; the message says where it is broken.
     """
     with failing_as(RunError, f"{path} cannot be read"):
-        text = ordinary(path, LARGEST_DOCUMENT).read_bytes()
+        text = check_ordinary(path, LARGEST_DOCUMENT).read_bytes()
     return parse_json(text.removeprefix(_BYTE_ORDER_MARK), str(path))
 
 
@@ -57,7 +57,7 @@ def read_json_lines(path: Path) -> Iterator[JsonLine]:
     offset = 0
     with (
         failing_as(RunError, f"{path} cannot be read"),
-        ordinary(path).open("rb") as lines,
+        check_ordinary(path).open("rb") as lines,
     ):
         for number, line in enumerate(lines_of(lines), 1):
             text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line

@@ -45,11 +45,11 @@ def ter(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
 
 
 def _corpus(kind: str, column: Column, level: float, seed: int) -> Estimate:
-    from evalwright.statistics.sums import of_sums
+    from evalwright.statistics.sums import estimate_of_sums
 
     if not len(column.values):
         return nothing_scored(column, level)
-    estimate = of_sums(
+    estimate = estimate_of_sums(
         _table(kind, column),
         SCORES[kind],
         clusters=column.clusters,

@@ -203,7 +203,7 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
 
     from evalwright.statistics.jackknife import jackknife_groups
     from evalwright.statistics.labels import within_classes
-    from evalwright.statistics.sums import of_sums
+    from evalwright.statistics.sums import estimate_of_sums
 
     if not len(column.values):
         return nothing_scored(column, level)
@@ -234,7 +234,7 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
         few = within_classes(
             flat, np.ones(len(table), np.int64), count, unit, point, level
         )
-    estimate = of_sums(
+    estimate = estimate_of_sums(
         table,
         statistic,
         n_missing=column.n_missing,

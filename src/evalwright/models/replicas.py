@@ -51,7 +51,7 @@ class Replica:
         }
 
 
-def said(replicas: Iterable[Replica]) -> str:
+def summarise_replicas(replicas: Iterable[Replica]) -> str:
     """How each did, in a few words: "a 20/s, b 48/s (2 tries failed), c set aside".
 
     Others may have answered what failed there.

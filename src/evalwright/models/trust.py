@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.core.private import config_folder, ordinary
+from evalwright.core.private import check_ordinary, config_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def trusted() -> Trusted:
     """What the file says; nothing where there is none. Raises ConfigurationError."""
     path = trust_path()
     try:
-        with ordinary(path).open("rb") as file:
+        with check_ordinary(path).open("rb") as file:
             state = os.fstat(file.fileno())
             tables = tomllib.load(file)
     except FileNotFoundError:

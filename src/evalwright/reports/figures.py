@@ -15,8 +15,8 @@ from typing import Any
 from evalwright.analysis.answers import analyse_run
 from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
-from evalwright.analysis.confidence import confidences
-from evalwright.analysis.judge_validation.panels import judges_agreement
+from evalwright.analysis.confidence import list_confidences
+from evalwright.analysis.judge_validation.panels import measure_agreement
 from evalwright.analysis.several import compare_several
 from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.reports import numbers
@@ -151,7 +151,7 @@ def _differences(runs: Sequence[Run], metric: str | None) -> PlotView:
 
 def _agreement(runs: Sequence[Run], metric: str | None) -> PlotView:
     """A bar for each pair of judges: how often their verdicts are the same."""
-    agreement = judges_agreement(list(runs))
+    agreement = measure_agreement(list(runs))
     rows = [
         score_bar(f"{pair.a} and {pair.b}", pair.raw, "points")
         for pair in agreement.pairs
@@ -329,7 +329,7 @@ def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
     """A line for each run and task: how often answers are right, by the model's confidence."""
 
     def make_lines(run: Run, label: str) -> Iterator[Series]:
-        task_confidences = confidences(run)
+        task_confidences = list_confidences(run)
         for task, confidence, right in task_confidences:
             order = sorted(range(len(confidence)), key=lambda i: confidence[i])
             size = max(1, math.ceil(len(order) / BINS))

@@ -16,8 +16,8 @@ from textwrap import indent
 from unicodedata import category
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.secrets import key_in
-from evalwright.tasks.files import failing_as
+from evalwright.core.secrets import find_key_prefix
+from evalwright.tasks.safe_files import failing_as
 
 SYSTEMS = ("slurm", "pbs", "kubernetes")
 
@@ -123,7 +123,7 @@ def job_file(system: str, jobs: Jobs) -> str:
                 f"A job file cannot contain {text!a}: it has line breaks or control"
                 " characters. Put it into a suite file (--config)."
             )
-        if key_start := key_in(text):
+        if key_start := find_key_prefix(text):
             raise ConfigurationError(
                 f"An argument has the form of a key ('{key_start}...'), and job files hold"
                 " none: put keys into the environment, .env or a secret."

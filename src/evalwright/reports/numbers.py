@@ -15,7 +15,6 @@ from typing import Any, Literal
 from evalwright.analysis.words import count as count
 from evalwright.analysis.words import counted as counted
 from evalwright.analysis.words import duration as duration
-from evalwright.analysis.words import few_clusters as few_clusters
 from evalwright.analysis.words import plural as plural
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.statistics import Estimate

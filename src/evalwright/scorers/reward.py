@@ -12,9 +12,9 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, check_known
 from evalwright.core.requests import Reward
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.options import flags
+from evalwright.scorers.judge.options import check_flags
 from evalwright.scorers.registry import checked
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 PROMPTS = ("sent", "input")
 
@@ -29,7 +29,7 @@ def _check(options: Mapping[str, Any]) -> None:
             f" {role!r}."
         )
     check_known("value of the option 'prompt'", [prompt], PROMPTS)
-    flags(options, "reference")
+    check_flags(options, "reference")
     if limits is not None and not _is_range(limits):
         raise ConfigurationError(
             "The option 'range' must be two numbers, the least first, such as [-25,"
@@ -73,7 +73,7 @@ async def reward(
         raise ScoringError(f"The sample '{sample.id}' has no target.")
     prompt_text = sample.input if prompt == "input" else answer.prompt or sample.input
     targets = dict.fromkeys(sample.targets) if reference else (None,)
-    responses = await together(
+    responses = await gather_all(
         [ask(role, Reward(prompt_text, answer.text, target)) for target in targets]
     )
     values_by_target = [response.values for response in responses]

@@ -29,7 +29,7 @@ from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.token_f1 import overlap, words
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 MEASURES = ("cosine", "characters", "token-f1")
 THRESHOLDS = {"cosine": 0.8, "characters": 0.5, "token-f1": 0.5}
@@ -176,7 +176,7 @@ async def _cosines(sample: Sample, text: str, ask: Ask, role: str) -> list[float
     requests = [
         Embed(plain(text_or_target)) for text_or_target in (text, *sample.targets)
     ]
-    responses = await together(
+    responses = await gather_all(
         [ask(role, request) for request in dict.fromkeys(requests)]
     )
     vector_by_request = dict(

@@ -52,7 +52,7 @@ from evalwright.statistics.units import (
 )
 
 
-def of_sums(
+def estimate_of_sums(
     parts: npt.ArrayLike,
     statistic: Statistic,
     *,

@@ -20,11 +20,11 @@ from evalwright.strategies.several import (
     Drawn,
     MultiDrawStrategy,
     Worth,
+    gather_all,
     has_content,
     mean_log_prob,
     select_draw,
     summary,
-    together,
     worth_by_reward,
     worth_by_scorer,
 )
@@ -94,7 +94,9 @@ class BestOfN(MultiDrawStrategy):
         for candidate in drawn:
             if isinstance(candidate, Failure):
                 raise RequestFailed(candidate)
-        worths = await together(self._of(sample, candidate, ask) for candidate in drawn)
+        worths = await gather_all(
+            self._of(sample, candidate, ask) for candidate in drawn
+        )
         judged = [index for index, worth in enumerate(worths) if not math.isnan(worth)]
         if not judged and any(map(has_content, drawn)):
             raise RequestFailed(

@@ -160,7 +160,7 @@ class ClassifyPair:
         )
 
 
-class Given:
+class RecordedColumn:
     """Takes the answer from a column of the sample's row, without any request."""
 
     needs: frozenset[Ability] = frozenset()

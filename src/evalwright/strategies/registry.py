@@ -109,7 +109,7 @@ registry: Registry[Maker] = Registry(
         "classify": "evalwright.strategies.likelihood:ClassifyPair",
         "continuation": "evalwright.strategies.likelihood:ContinuationLikelihood",
         "conversation": "evalwright.strategies.generate:conversation",
-        "given": "evalwright.strategies.likelihood:Given",
+        "given": "evalwright.strategies.likelihood:RecordedColumn",
         "greedy": "evalwright.strategies.generate:greedy",
         "letter": "evalwright.strategies.likelihood:ChooseByLetter",
         "likelihood": "evalwright.strategies.likelihood:ChooseByLikelihood",

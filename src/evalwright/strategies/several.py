@@ -223,7 +223,7 @@ def worth_by_scorer(
     return score, dict.fromkeys(scorer.roles, scorer.able)
 
 
-async def together(work: Iterable[Awaitable[T]]) -> list[T]:
+async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
     """Await all side by side, until every one has ended; then raise the first failure."""
     outcomes = await asyncio.gather(*work, return_exceptions=True)
     for outcome in outcomes:

@@ -25,10 +25,10 @@ from evalwright.strategies.several import (
     Drawn,
     MultiDrawStrategy,
     answered,
+    gather_all,
     mean_log_prob,
     select_draw,
     summary,
-    together,
     worth_by_reward,
 )
 
@@ -104,7 +104,7 @@ class SelfConsistency(MultiDrawStrategy):
             round_draws = await self.drawn(
                 sample, ask, draw, range(len(draws), len(draws) + round_size)
             )
-            ballots += await together(
+            ballots += await gather_all(
                 self._ballot(sample, drawn, ask) for drawn in round_draws
             )
             draws += round_draws

@@ -20,7 +20,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, MissingExtra
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.secrets import (
     masked_arguments,
@@ -110,7 +110,7 @@ class Tracker:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        state = from_json(ordinary(file).read_text(encoding="utf-8"))
+        state = from_json(check_ordinary(file).read_text(encoding="utf-8"))
         logged = {
             target: logged_run
             for target, logged_run in state["logged"].items()

@@ -97,7 +97,7 @@ class RewrittenTask:
             self.rewrites.append(Rewrite(original, sample, kind, by))
 
 
-def rewrite(
+def rewrite_task(
     task: Task, kinds: Sequence[Kind], model: Model | None, home: Path
 ) -> RewrittenTask:
     """Rewrite every sample of a task in every kind.

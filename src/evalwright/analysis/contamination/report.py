@@ -150,7 +150,7 @@ def contamination_report(
         overlaps=tuple(met),
         suspicious=any(
             drop.check is not None and drop.check.suspicious
-            for drop in whole_drops(all_drops)
+            for drop in drops_over_all_kinds(all_drops)
         ),
     )
 
@@ -211,7 +211,7 @@ MOST_KEYS = 20
 """Keys of metadata that an error names."""
 
 
-def whole_drops(all_drops: Sequence[Drop]) -> list[Drop]:
+def drops_over_all_kinds(all_drops: Sequence[Drop]) -> list[Drop]:
     """Per task the drop over all its rewrites, on which alone a conclusion rests.
 
     This rules out picking the kind of rewrite that suits.

@@ -41,7 +41,7 @@ from evalwright.statistics import (
     corrected_mean,
     mean_interval,
 )
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 SCHEMA = 1
 
@@ -263,7 +263,7 @@ def interval_reduction(alone: JudgeCorrection, corrected: JudgeCorrection) -> fl
     return 1 - after / before if before > 0 and math.isfinite(after) else math.nan
 
 
-def keep_calibration(run: Run, calibration: Mapping[str, Any], name: str) -> Path:
+def write_calibration(run: Run, calibration: Mapping[str, Any], name: str) -> Path:
     """Write a result into the run's folder as `calibration-<name>.json`, whole or not at all.
 
     Raises RunError.
@@ -425,13 +425,13 @@ class ChosenLabels(Plain):
     apart: tuple[ChosenAnswer, ...]
 
 
-def chosen_by_hand(files: Sequence[LabelFile]) -> bool:
+def are_chosen_by_hand(files: Sequence[LabelFile]) -> bool:
     """Whether the tables name answers, and no row of a labelling set."""
     rows = [label.answer is not None for file in files for label in file.labels]
     return bool(rows) and all(rows)
 
 
-def beside_chosen(
+def compare_chosen_labels(
     run: Run, files: Sequence[LabelFile], scorer: str = ""
 ) -> ChosenLabels:
     """Compare the judge's verdicts with labels of hand-picked answers.

@@ -31,7 +31,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
 from evalwright.statistics import draw_labelling_set
 from evalwright.statistics.labelling import Design
-from evalwright.tasks.files import failing_as, read_json
+from evalwright.tasks.safe_files import failing_as, read_json
 
 USUAL_SIZE = 200
 
@@ -207,7 +207,7 @@ def set_file(folder: Path, name: str) -> Path:
     return folder / f"labelling-{name}.json"
 
 
-def keep_set(folder: Path, drawn: LabelSet) -> Path:
+def write_set(folder: Path, drawn: LabelSet) -> Path:
     """Write the set into the run's folder; the file is the old or the new one, whole.
 
     Raises RunError.

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from evalwright.analysis.judge_validation.drawing import LabelSet, find_set
 from evalwright.analysis.judge_validation.verdicts import Verdicts, read_verdicts
 from evalwright.core.errors import ConfigurationError, closest
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.runs.reader import Run
 from evalwright.statistics.units import row_means
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 ROW_NAME = re.compile(r"(s[0-9a-f]{8})-([0-9]{1,9})", re.IGNORECASE)
 WORDS: Mapping[str, float] = {
@@ -103,7 +103,7 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
 
 def _read_label_file(path: Path, *, name_file: bool) -> LabelFile:
     with failing_as(ConfigurationError, f"The labels '{path}' cannot be read"):
-        content = ordinary(path).read_bytes()
+        content = check_ordinary(path).read_bytes()
     if content[:4] == b"PK\x03\x04":
         raise ConfigurationError(
             f"The labels '{path}' are a workbook. Save the sheet as CSV."

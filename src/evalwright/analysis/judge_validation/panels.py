@@ -102,7 +102,7 @@ class PanelAgreement(Plain):
     disputed: tuple[DisputedAnswer, ...]
 
 
-def judges_agreement(
+def measure_agreement(
     runs: Sequence[Run], *, scorer: str = "", level: float = 0.95
 ) -> PanelAgreement:
     """The agreement of all judges of some runs on the answers of the first.

@@ -30,7 +30,7 @@ _CHECKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class TaskExamination:
     """The findings under one title.
 
     Args:
@@ -53,7 +53,7 @@ def examine(
     name: str = "",
     model: Model | None = None,
     run: Run | None = None,
-) -> Iterator[Examined]:
+) -> Iterator[TaskExamination]:
     """Check each of the tasks, then answers that ignore the question over all of them.
 
     Args:
@@ -65,13 +65,13 @@ def examine(
     for task in tasks:
         material = read_material(task)
         materials.append(material)
-        yield Examined(
+        yield TaskExamination(
             task.name,
             f"{task.name}, version {task.version}",
             tuple(_run_checks(material, model, run)),
         )
     title = name or ", ".join(task.name for task in tasks)
-    yield Examined(
+    yield TaskExamination(
         title,
         f"{title}: answers that ignore the question",
         tuple(check_ignorance(materials)),

@@ -124,12 +124,12 @@ def read_material(task: Task) -> Material:
     )
 
 
-def preview(task: Task, index: int) -> list[Request]:
+def preview_requests(task: Task, index: int) -> list[Request]:
     """The exact requests that a sample would send.
 
     Requests that depend on an earlier reply show a placeholder for it.
     """
-    return asyncio.run(requests_of(task, task.samples[index]))
+    return asyncio.run(collect_requests(task, task.samples[index]))
 
 
 async def collect_all_requests(
@@ -139,7 +139,7 @@ async def collect_all_requests(
     requests_by_sample: list[tuple[list[Request], str]] = []
     for sample in samples:
         try:
-            requests_by_sample.append((await requests_of(task, sample), ""))
+            requests_by_sample.append((await collect_requests(task, sample), ""))
         except TaskError:
             raise
         except Exception as error:
@@ -154,7 +154,7 @@ async def collect_all_requests(
     return requests_by_sample
 
 
-async def requests_of(task: Task, sample: Sample) -> list[Request]:
+async def collect_requests(task: Task, sample: Sample) -> list[Request]:
     """The requests of a sample, each answered by a placeholder."""
     sent: list[Request] = []
     judged = False

@@ -23,16 +23,16 @@ from evalwright.compat.every_eval_ever.exporting import (
 )
 from evalwright.compat.recording import (
     Recorded,
+    as_list,
+    as_mapping,
     check_depth,
     count_of,
-    digest_of,
     field,
-    listed,
-    mapping,
+    hash_files,
     nothing_at,
     number,
     read_whole,
-    started,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import RunError
@@ -81,7 +81,7 @@ class _Result(Recorded):
         """The scorer's name, if the record has one."""
         id_prefix = self.result_id.rpartition(":")[0]
         return str(
-            mapping(self.metric.get("additional_details")).get("scorer")
+            as_mapping(self.metric.get("additional_details")).get("scorer")
             or id_prefix
             or self.label
         )
@@ -118,8 +118,8 @@ def import_eee(path: Path, runs_folder: Path, name: str = "") -> tuple[Run, ...]
 
 def _aggregate(path: Path) -> Mapping[str, Any]:
     aggregate = parse_json(read_whole(path, _MAX_BYTES), str(path))
-    model = mapping(mapping(aggregate).get("model_info"))
-    evaluations = mapping(aggregate).get("evaluation_results")
+    model = as_mapping(as_mapping(aggregate).get("model_info"))
+    evaluations = as_mapping(aggregate).get("evaluation_results")
     if (
         not isinstance(evaluations, list)
         or not evaluations
@@ -130,7 +130,7 @@ def _aggregate(path: Path) -> Mapping[str, Any]:
             f" evaluation_results. {_ADVICE}"
         )
     check_depth(aggregate, str(path))
-    return mapping(aggregate)
+    return as_mapping(aggregate)
 
 
 def _import(
@@ -146,7 +146,7 @@ def _import(
     info = aggregate["model_info"]
     model = printable(str(info.get("name") or info["id"]))
     tasks = list(dict.fromkeys(evaluation.name for evaluation in evaluations))
-    run_folder = destination.place(model, tasks[:1], {"imported": digest_of(files)})
+    run_folder = destination.place(model, tasks[:1], {"imported": hash_files(files)})
     notes: list[str] = []
     records = []
     task_records = []
@@ -183,12 +183,12 @@ def _import(
         "file": path.name,
         "notes": notes,
         "model_info": info,
-        "eval_library": mapping(aggregate.get("eval_library")),
-        "source_metadata": mapping(aggregate.get("source_metadata")),
+        "eval_library": as_mapping(aggregate.get("eval_library")),
+        "source_metadata": as_mapping(aggregate.get("source_metadata")),
         "evaluation_id": str(aggregate.get("evaluation_id")),
     }
     run_fields = RunFacts(
-        started=started([_time(aggregate.get("evaluation_timestamp"))], [path]),
+        started=start_time([_time(aggregate.get("evaluation_timestamp"))], [path]),
         model=model,
         code={"imported": FORMAT, "model": info},
         tasks=task_records,
@@ -271,7 +271,7 @@ def _repeat(metadata: Mapping[str, str]) -> int:
 
 def _sample(row: _Row) -> Sample:
     targets, choices = (
-        tuple(map(str, listed(row.input.get(key)))) for key in ("reference", "choices")
+        tuple(map(str, as_list(row.input.get(key)))) for key in ("reference", "choices")
     )
     our_keys = (DRAW, LABEL, EXPLANATION, CLUSTER, PARTS)
     metadata = {
@@ -290,9 +290,9 @@ def _sample(row: _Row) -> Sample:
 
 
 def _answer(row: _Row) -> Answer:
-    replies = [str(reply) for reply in listed(row.output.get("raw"))]
+    replies = [str(reply) for reply in as_list(row.output.get("raw"))]
     thoughts = "\n\n".join(
-        str(thought) for thought in listed(row.output.get("reasoning_trace"))
+        str(thought) for thought in as_list(row.output.get("reasoning_trace"))
     )
     formatted = row.input.get("formatted")
     prompt: Prompt = (
@@ -339,14 +339,14 @@ def _task(
             if named.count(evaluation.label) == 1
             else evaluation.result_id or f"{evaluation.label} {len(specs) + 1}"
         )
-        details = mapping(evaluation.metric.get("additional_details"))
+        details = as_mapping(evaluation.metric.get("additional_details"))
         kind = str(evaluation.metric.get("metric_id") or "")
         less = evaluation.metric.get("lower_is_better") is True
         spec = MetricSpec(
             label,
             kind,
             evaluation.scorer,
-            mapping(_parse_value(details.get("options", "{}"))),
+            as_mapping(_parse_value(details.get("options", "{}"))),
             less,
         )
         if not is_known(spec):
@@ -389,7 +389,7 @@ def _task(
     n = recomputed.n_samples or max(
         (metric.estimate.n for metric in metrics), default=0
     )
-    source = mapping(evaluations[0].source.get("additional_details"))
+    source = as_mapping(evaluations[0].source.get("additional_details"))
     rows = [
         [record.sample.id, record.sample.input, list(record.sample.targets)]
         for record in records
@@ -420,9 +420,9 @@ def _task(
 
 def _published(evaluation: _Result) -> Estimate:
     """The published number, with its interval if it has one."""
-    doubt = mapping(evaluation.details.get("uncertainty"))
-    interval = mapping(doubt.get("confidence_interval"))
-    error = number(mapping(doubt.get("standard_error")).get("value"))
+    doubt = as_mapping(evaluation.details.get("uncertainty"))
+    interval = as_mapping(doubt.get("confidence_interval"))
+    error = number(as_mapping(doubt.get("standard_error")).get("value"))
     value = number(evaluation.details.get("score"))
     low, high = (number(interval.get(end)) for end in ("lower", "upper"))
     if value is None:
@@ -470,7 +470,7 @@ def _time(stamp: Any) -> str:
 def _numbers(text: str | None) -> dict[str, float]:
     return {
         key: value
-        for key, raw in mapping(_parse_value(text)).items()
+        for key, raw in as_mapping(_parse_value(text)).items()
         if (value := number(raw)) is not None
     }
 

@@ -16,7 +16,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.hhem.files import SLICES, Folder, find_folders, read_articles
+from evalwright.compat.hhem.engine_files import (
+    SLICES,
+    Folder,
+    find_folders,
+    read_articles,
+)
 from evalwright.compat.hhem.groups import (
     DataSet,
     Group,
@@ -32,7 +37,7 @@ from evalwright.compat.hhem.numbers import (
     round_to_tenth,
 )
 from evalwright.compat.hhem.order import odd_orders
-from evalwright.compat.hhem.rows import (
+from evalwright.compat.hhem.summary_rows import (
     CONSISTENCY,
     RESPONSE,
     TASK,
@@ -43,7 +48,12 @@ from evalwright.compat.hhem.rows import (
     count_checks,
     name_rows,
 )
-from evalwright.compat.recording import check_scoring, digest_of, started, task_record
+from evalwright.compat.recording import (
+    check_scoring,
+    hash_files,
+    start_time,
+    task_record,
+)
 from evalwright.core.errors import RunError
 from evalwright.extend import ImportDestination, ImportFolder, RunFacts
 from evalwright.models.base import fingerprint_of
@@ -173,7 +183,7 @@ def _complete(
         # What else is in the tree is no part of it: a model imported alone may be imported again
         # with the others.
         facts = json.dumps([scoring, plan.group, plan.date, plan.group_index])
-        made_from = {"imported": digest_of(plan.folder.files), "facts": facts}
+        made_from = {"imported": hash_files(plan.folder.files), "facts": facts}
         plan.run = destination.place(plan.group, qualifiers, made_from)
 
 
@@ -223,7 +233,9 @@ def _import(
         ],
     )
     run_fields = RunFacts(
-        started=started([group.judgment_date, group.summary_date], group.folder.files),
+        started=start_time(
+            [group.judgment_date, group.summary_date], group.folder.files
+        ),
         model=group.name,
         code={"imported": FORMAT, "name": group.name, "settings": settings},
         tasks=[task],

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.hret.published import Likelihood
-from evalwright.compat.hret.rows import plain, sample_of, task_name
+from evalwright.compat.hret.row_samples import plain, sample_of, task_name
 from evalwright.compat.hret.settings import Given
 from evalwright.compat.recording import (
-    digest_of,
+    hash_files,
     nothing_at,
     number,
-    opened,
-    started,
+    open_recorded,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import Failure, RunError, ScoringError
@@ -115,7 +115,7 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
 
 
 def _results(path: Path) -> Iterator[Given]:
-    with opened(path) as read:
+    with open_recorded(path) as read:
         data = parse_json(read.read(), str(path))
     listed = data.get("results") if isinstance(data, Mapping) else None
     results = listed if isinstance(listed, list) else [data]
@@ -147,7 +147,7 @@ def _import(file: Path, result: Given, destination: ImportDestination) -> Run:
     dataset = _text(result["info"].get("dataset_name"))
     model = _text(info.get("model") or info.get("model_backend_name")) or "model"
     task = task_name(dataset, _text(info.get("evaluation_method_name")))
-    made_from = {"imported": digest_of([file]), "result": plain(result)}
+    made_from = {"imported": hash_files([file]), "result": plain(result)}
     place = destination.place(model if destination.name else file.stem, [], made_from)
     records = [
         _record(task, index, sample) for index, sample in enumerate(result["samples"])
@@ -169,7 +169,7 @@ def _import(file: Path, result: Given, destination: ImportDestination) -> Run:
     imported = {"format": FORMAT, "file": file.name, "info": info, "metrics": metrics}
     imported["notes"] = _notes(records, metrics, part)
     record = RunFacts(
-        started=started([], [file]),
+        started=start_time([], [file]),
         model=model,
         code={"imported": FORMAT, "name": model, "info": info},
         tasks=[part],

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from evalwright.compat.recording import listed, mapping
+from evalwright.compat.recording import as_list, as_mapping
 from evalwright.core.errors import DatasetError
 from evalwright.core.images import Image
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH
@@ -31,15 +31,15 @@ _ROLES: Mapping[Any, Literal["system", "user", "assistant"]] = {
 
 def read_content(message: Any) -> tuple[tuple[Part, ...], str, bool]:
     """A message's (parts, reasoning, whether something was replaced by text)."""
-    content = mapping(message).get("content")
+    content = as_mapping(message).get("content")
     parts: list[Part] = []
     thoughts: list[str] = []
     changed = False
-    for raw_block in [content] if isinstance(content, str) else listed(content):
+    for raw_block in [content] if isinstance(content, str) else as_list(content):
         block = (
             {"type": "text", "text": raw_block}
             if isinstance(raw_block, str)
-            else mapping(raw_block)
+            else as_mapping(raw_block)
         )
         if block.get("type") == "text":
             parts.append(str(block.get("text") or ""))
@@ -66,7 +66,7 @@ def read_prompt(messages: Sequence[Any]) -> tuple[Prompt, bool]:
     """Convert messages to a prompt, and say whether they hold more than ours can."""
     turns = []
     lossy = False
-    for message in map(mapping, messages):
+    for message in map(as_mapping, messages):
         parts, _, changed = read_content(message)
         role = _ROLES.get(str(message.get("role")), "user")
         if message.get("role") == "tool":
@@ -75,7 +75,7 @@ def read_prompt(messages: Sequence[Any]) -> tuple[Prompt, bool]:
                 *parts,
             )
         calls = message.get("tool_calls")
-        for call in map(mapping, listed(calls)):
+        for call in map(as_mapping, as_list(calls)):
             arguments = json.dumps(call.get("arguments"), ensure_ascii=False)
             parts = (
                 *parts,

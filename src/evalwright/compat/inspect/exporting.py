@@ -19,7 +19,7 @@ from evalwright._version import __version__
 from evalwright.compat.inspect.conversations import STOPS, write_messages
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
-from evalwright.compat.recording import file_name, mapping, replacing, writing
+from evalwright.compat.recording import as_mapping, file_name, replacing, writing
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.secrets import holds_secret, masked
@@ -72,12 +72,12 @@ class _Export:
     def __init__(self, run: Run, task: Mapping[str, Any]) -> None:
         self.run = run
         self.task = task
-        imported = mapping(run.data["configuration"].get("imported"))
+        imported = as_mapping(run.data["configuration"].get("imported"))
         self.theirs = imported if imported.get("format") == FORMAT else {}
         self.created = datetime.fromisoformat(str(run.data["started"])).isoformat(
             timespec="seconds"
         )
-        their_eval = mapping(self.theirs.get("eval"))
+        their_eval = as_mapping(self.theirs.get("eval"))
         digest = hashlib.sha256(
             f"{run.data.get('identity')}\0{run.id}\0{task['name']}".encode()
         ).hexdigest()
@@ -91,11 +91,13 @@ class _Export:
         self.total = 0
         self.pictures = False
         definitions = (
-            mapping(mapping(task.get("definition")).get("metrics"))
+            as_mapping(as_mapping(task.get("definition")).get("metrics"))
             if self.theirs
             else {}
         )
-        self.known = {label: mapping(metric) for label, metric in definitions.items()}
+        self.known = {
+            label: as_mapping(metric) for label, metric in definitions.items()
+        }
         marks = [
             (
                 metric["scorer"],
@@ -146,10 +148,10 @@ class _Export:
     def _spec(self) -> dict[str, Any]:
         run = self.run
         task = self.task
-        their_eval = {**mapping(self.theirs.get("eval"))}
-        definition = mapping(task.get("definition"))
-        config = {"epochs": task["draws"], **mapping(their_eval.get("config"))}
-        generation = mapping(definition.get("answer")) or mapping(
+        their_eval = {**as_mapping(self.theirs.get("eval"))}
+        definition = as_mapping(task.get("definition"))
+        config = {"epochs": task["draws"], **as_mapping(their_eval.get("config"))}
+        generation = as_mapping(definition.get("answer")) or as_mapping(
             definition.get("generation")
         )
         settings = ("temperature", "top_p", "max_tokens")
@@ -208,7 +210,7 @@ class _Export:
         return self.theirs.get("plan") or {"name": "plan", "steps": [], "config": {}}
 
     def _header(self) -> dict[str, Any]:
-        stats = mapping(self.theirs.get("stats")) or {
+        stats = as_mapping(self.theirs.get("stats")) or {
             "started_at": self.created,
             "completed_at": self.created,
             "model_usage": {
@@ -283,7 +285,7 @@ class _Export:
     def _sample(self, record: SampleRecord) -> dict[str, Any]:
         sample = record.sample
         answer = record.answer
-        extras = mapping(sample.metadata.get(KEY))
+        extras = as_mapping(sample.metadata.get(KEY))
         prompt = answer.prompt if answer is not None else sample.input
         self.pictures = self.pictures or any(
             turn.images for turn in prompt if not isinstance(turn, str)
@@ -376,8 +378,8 @@ class _Export:
 def _sample_scores(
     record: SampleRecord, extras: Mapping[str, Any], without: Collection[str]
 ) -> dict[str, Any]:
-    values = mapping(extras.get("values"))
-    score_extras = mapping(extras.get("scores"))
+    values = as_mapping(extras.get("values"))
+    score_extras = as_mapping(extras.get("scores"))
     scores: dict[str, Any] = {}
     for column, score in record.scores.items():
         name = next(
@@ -387,10 +389,10 @@ def _sample_scores(
             continue
         letter = _LETTERS.get((score.value, score.label))
         value = values.get(name, letter if letter and not score.parts else score.value)
-        extra = dict(mapping(score_extras.get(name)))
+        extra = dict(as_mapping(score_extras.get(name)))
         ours = {} if name in values or isinstance(value, str) else _our_fields(score)
         if ours:
-            extra["metadata"] = {**mapping(extra.get("metadata")), OURS: ours}
+            extra["metadata"] = {**as_mapping(extra.get("metadata")), OURS: ours}
         scores[name] = {
             "value": value,
             "explanation": score.explanation or None,
@@ -402,7 +404,7 @@ def _sample_scores(
     }
     for name, (reason, message) in failures.items():
         if not any(name.startswith(f"{parent}.") for parent in values):
-            recorded = mapping(score_extras.get(name))
+            recorded = as_mapping(score_extras.get(name))
             scores[name] = {
                 "value": float("nan"),
                 "explanation": message,
@@ -432,7 +434,7 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
         else {}
     )
     limit = (
-        {"limit": str(mapping(sample["limit"]).get("type"))}
+        {"limit": str(as_mapping(sample["limit"]).get("type"))}
         if "limit" in sample
         else {}
     )

@@ -16,15 +16,15 @@ from evalwright.compat.inspect.conversations import (
     read_prompt,
     shrink_messages,
 )
-from evalwright.compat.inspect.files import Log, LoggedSample, find_logs
+from evalwright.compat.inspect.log_files import Log, LoggedSample, find_logs
 from evalwright.compat.inspect.scores import OURS, ScoreReader, scores_by_scorer
 from evalwright.compat.recording import (
+    as_list,
+    as_mapping,
     count_of,
-    digest_of,
-    listed,
-    mapping,
+    hash_files,
     number,
-    started,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import Failure, Party, RunError
@@ -167,10 +167,10 @@ class _Import:
                     f"{where}: more than {_MOST_COLUMNS:,} kinds of scores are not"
                     " read."
                 )
-        sample_ids = mapping(self.spec.get("dataset")).get("sample_ids")
+        sample_ids = as_mapping(self.spec.get("dataset")).get("sample_ids")
         order = {
             str(sample_id): position
-            for position, sample_id in enumerate(listed(sample_ids))
+            for position, sample_id in enumerate(as_list(sample_ids))
         }
         ids = sorted(
             self.places,
@@ -192,14 +192,14 @@ class _Import:
         published_metrics = (
             (score, key)
             for score in self.published
-            for key in mapping(score.get("metrics"))
+            for key in as_mapping(score.get("metrics"))
         )
         for score, key in published_metrics:
             published = score["metrics"][key]
             name = str(score.get("name") or "")
             scorer = str(score.get("scorer") or "")
             reducer = str(score.get("reducer") or "mean")
-            metric = str(mapping(published).get("name") or key)
+            metric = str(as_mapping(published).get("name") or key)
             column = next(
                 (
                     candidate
@@ -210,13 +210,14 @@ class _Import:
             )
             label = key if len(self.columns) == 1 else f"{column or name}.{key}"
             label = label if reducers == {"mean"} else f"{label}[{reducer}]"
-            value = number(mapping(published).get("value"))
+            value = number(as_mapping(published).get("value"))
             passed = next(
                 (m for pattern in _PASS if (m := re.fullmatch(pattern, reducer))), None
             )
-            plain = metric.rpartition("/")[2] in ("accuracy", "mean") and not mapping(
-                published
-            ).get("group")
+            plain = metric.rpartition("/")[2] in (
+                "accuracy",
+                "mean",
+            ) and not as_mapping(published).get("group")
             if column and plain and passed:
                 kind = _PASS[passed.re.pattern]
                 specs.append(MetricSpec(label, kind, column, {"k": int(passed[1])}))
@@ -253,9 +254,11 @@ class _Import:
         """The metrics of an exported run of ours."""
         specs = []
         for metric in map(
-            mapping,
-            listed(
-                mapping(mapping(self.spec.get("metadata")).get(OURS)).get("metrics")
+            as_mapping,
+            as_list(
+                as_mapping(as_mapping(self.spec.get("metadata")).get(OURS)).get(
+                    "metrics"
+                )
             ),
         ):
             label, kind, scorer = (
@@ -263,7 +266,7 @@ class _Import:
             )
             less = metric.get("lower_is_better") is True
             specs.append(
-                MetricSpec(label, kind, scorer, mapping(metric.get("options")), less)
+                MetricSpec(label, kind, scorer, as_mapping(metric.get("options")), less)
             )
         return [
             spec for spec in specs if is_known(spec) and spec.scorer in self.columns
@@ -271,12 +274,12 @@ class _Import:
 
     def _reduce(self, column: str, reducer: str) -> bool:
         """Whether the log has a reducer's scores; they then become a column of their own."""
-        for reduction in map(mapping, self.log.reductions()):
+        for reduction in map(as_mapping, self.log.reductions()):
             if (
                 reduction.get("scorer") == column
                 and reduction.get("reducer") == reducer
             ):
-                rows = list(map(mapping, listed(reduction.get("samples"))))
+                rows = list(map(as_mapping, as_list(reduction.get("samples"))))
                 values = {
                     str(row.get("sample_id")): self.worths.worth(
                         column, row.get("value")
@@ -297,7 +300,7 @@ class _Import:
         model = printable(spec["model"])
         header = masked_arguments(dict(log.header))
         run_folder = destination.place(
-            model, [self.task], {"imported": digest_of([log.path])}
+            model, [self.task], {"imported": hash_files([log.path])}
         )
         columns = [
             *self.columns,
@@ -318,8 +321,8 @@ class _Import:
                 yield record
 
         def finished() -> RunFacts:
-            stats = mapping(header.get("stats"))
-            config = mapping(mapping(header["eval"]).get("config"))
+            stats = as_mapping(header.get("stats"))
+            config = as_mapping(as_mapping(header["eval"]).get("config"))
             task_result = tally.result(
                 self.task, str(spec.get("task_version", 0)), self.specs
             )
@@ -350,13 +353,13 @@ class _Import:
             began, ended = (
                 str(stats.get(key) or "") for key in ("started_at", "completed_at")
             )
-            seed = mapping(spec.get("model_generate_config")).get("seed")
+            seed = as_mapping(spec.get("model_generate_config")).get("seed")
             return RunFacts(
-                started=started([began, str(spec.get("created") or "")], [log.path]),
+                started=start_time([began, str(spec.get("created") or "")], [log.path]),
                 model=model,
                 code={
                     "imported": FORMAT,
-                    **{key: mapping(header["eval"]).get(key) for key in _MODEL_KEYS},
+                    **{key: as_mapping(header["eval"]).get(key) for key in _MODEL_KEYS},
                 },
                 tasks=[recorded_task],
                 configuration={
@@ -371,23 +374,23 @@ class _Import:
                 },
                 seconds=_between(began, ended),
                 environment=_environment(spec),
-                usage=_usage(mapping(stats.get("model_usage")).get(spec["model"])),
+                usage=_usage(as_mapping(stats.get("model_usage")).get(spec["model"])),
             )
 
         return run_folder.write(records(), finished, self.epochs)
 
     def _record(self, row: LoggedSample) -> SampleRecord:
         extras: dict[str, Any] = {} if isinstance(row.id, str) else {"id": row.id}
-        ours = mapping(row.metadata.get(OURS))
+        ours = as_mapping(row.metadata.get(OURS))
         messages = list(row.messages)
         choices = row.output.get("choices")
-        chosen = mapping(choices[0]) if isinstance(choices, list) and choices else {}
-        if messages and mapping(messages[-1]).get("role") == "assistant" and chosen:
+        chosen = as_mapping(choices[0]) if isinstance(choices, list) and choices else {}
+        if messages and as_mapping(messages[-1]).get("role") == "assistant" and chosen:
             messages.pop()
         prompt, lossy = read_prompt(
             messages or (row.input if isinstance(row.input, list) else [])
         )
-        if lossy or mapping(chosen.get("message")).get("tool_calls"):
+        if lossy or as_mapping(chosen.get("message")).get("tool_calls"):
             extras |= {
                 "messages": shrink_messages(row.messages),
                 "output": shrink_messages(row.output),
@@ -398,7 +401,7 @@ class _Import:
             question = "\n\n".join(
                 message_text(message)
                 for message in question
-                if mapping(message).get("role") == "user"
+                if as_mapping(message).get("role") == "user"
             )
         targets = tuple([row.target] if isinstance(row.target, str) else row.target)
         scores, failures = self.worths.read_scores(row, extras)
@@ -438,7 +441,7 @@ class _Import:
                 "no reply", "model", limit or "The log has no reply of the model here."
             )
         metadata = {key: value for key, value in row.metadata.items() if key != OURS}
-        passages = map(mapping, listed(ours.get("passages")))
+        passages = map(as_mapping, as_list(ours.get("passages")))
         if KEY in metadata:
             extras["metadata"] = metadata[KEY]
         sample = Sample(
@@ -491,7 +494,7 @@ class _Import:
             text, reasoning, reason, usage=usage, latency=latency, model=model
         )
         letters = [
-            mapping(score).get("answer") for score in scores_by_scorer(row).values()
+            as_mapping(score).get("answer") for score in scores_by_scorer(row).values()
         ]
         first = next(
             (
@@ -503,7 +506,7 @@ class _Import:
         )
         likelihoods = [
             value
-            for raw in listed(ours.get("log_likelihoods"))
+            for raw in as_list(ours.get("log_likelihoods"))
             if (value := number(raw)) is not None
         ]
         return Answer(
@@ -520,8 +523,8 @@ class _Import:
         notes = []
         header = self.log.header
         status = header.get("status", "started")
-        error = mapping(header.get("error")).get("message")
-        n_samples = mapping(self.spec.get("dataset")).get("samples")
+        error = as_mapping(header.get("error")).get("message")
+        n_samples = as_mapping(self.spec.get("dataset")).get("samples")
         if (version := header.get("version", 1)) not in _VERSIONS:
             notes.append(
                 f"The log is of version {printable(str(version))[:40]} of its format;"
@@ -584,17 +587,19 @@ def _option_index(letter: str, choices: Sequence[str]) -> int | None:
 
 def _published(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The log's own metrics, one entry for each scorer and reducer."""
-    log_results = mapping(header.get("results"))
-    first = mapping(log_results.get("scorer"))
+    log_results = as_mapping(header.get("results"))
+    first = as_mapping(log_results.get("scorer"))
     if first:
         metrics = log_results.get("metrics") or first.get("metrics")
         return [{"name": "score", "scorer": "score", "metrics": metrics}]
-    return [score for score in map(mapping, listed(log_results.get("scores"))) if score]
+    return [
+        score for score in map(as_mapping, as_list(log_results.get("scores"))) if score
+    ]
 
 
 def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
     message = str(error.get("message") or "inspect_ai recorded no message.")[:2000]
-    our_failure = mapping(ours)
+    our_failure = as_mapping(ours)
     if isinstance(our_failure.get("kind"), str) and our_failure.get(
         "party"
     ) in get_args(Party):
@@ -624,7 +629,7 @@ def _usage(usage: Any) -> Usage:
         "input_tokens_cache_read",
     )
     read, output, thought, cached = (
-        count_of(mapping(usage).get(name)) for name in names
+        count_of(as_mapping(usage).get(name)) for name in names
     )
     return Usage(read + cached, output, thought, cached)
 
@@ -639,8 +644,8 @@ def _between(began: str, ended: str) -> float:
 
 
 def _environment(spec: Mapping[str, Any]) -> dict[str, Any]:
-    commit = mapping(spec.get("revision")).get("commit")
-    packages = mapping(spec.get("packages")).items()
+    commit = as_mapping(spec.get("revision")).get("commit")
+    packages = as_mapping(spec.get("packages")).items()
     libraries = {printable(key): printable(str(value)) for key, value in packages}
     commit_hash = printable(commit) if isinstance(commit, str) else None
     return {"libraries": libraries, "git_commit": commit_hash}

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalwright.compat.inspect.files import LoggedSample
-from evalwright.compat.recording import mapping, number
+from evalwright.compat.inspect.log_files import LoggedSample
+from evalwright.compat.recording import as_mapping, number
 from evalwright.core.errors import Failure
 from evalwright.core.samples import Score
 from evalwright.core.text import printable
@@ -44,7 +44,7 @@ class ScoreReader:
     def values(self, sample: LoggedSample) -> Iterator[tuple[str, Any]]:
         """Yield (column, value) of a sample's scores."""
         for name, score in scores_by_scorer(sample).items():
-            value = mapping(score).get("value")
+            value = as_mapping(score).get("value")
             if isinstance(value, dict):
                 yield from (
                     (f"{name}.{key}", component) for key, component in value.items()
@@ -78,7 +78,7 @@ class ScoreReader:
         scores: dict[str, Score] = {}
         failures: dict[str, Failure] = {}
         logged_scores = {
-            name: mapping(score) for name, score in scores_by_scorer(sample).items()
+            name: as_mapping(score) for name, score in scores_by_scorer(sample).items()
         }
         _collect_extras(logged_scores, extras)
         for column, value in self.values(sample):
@@ -88,14 +88,14 @@ class ScoreReader:
                 if column.startswith(f"{name}.")
             )
             score = logged_scores.get(column) or next(parent_scores, {})
-            metadata = mapping(score.get("metadata"))
-            our_fields = mapping(metadata.get(OURS))
+            metadata = as_mapping(score.get("metadata"))
+            our_fields = as_mapping(metadata.get(OURS))
             explanation = str(score.get("explanation") or "")
             worth = self.worth(column, value)
             if worth is not None:
                 word = WORDS.get(value, (0, value))[1] if isinstance(value, str) else ""
                 label = our_fields.get("label") or word
-                named = mapping(our_fields.get("parts")).items()
+                named = as_mapping(our_fields.get("parts")).items()
                 parts = {
                     key: part_worth
                     for key, raw in named

@@ -7,14 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.open_factual_bench.files import (
-    Question,
-    RecordedRun,
-    find_files,
-    read_questions,
-    read_run,
-)
-from evalwright.compat.open_factual_bench.rows import (
+from evalwright.compat.open_factual_bench.recorded_rows import (
     GROUPS,
     HALLUCINATED,
     HANDLED,
@@ -26,8 +19,20 @@ from evalwright.compat.open_factual_bench.rows import (
     judge_rows,
     runaway,
 )
+from evalwright.compat.open_factual_bench.run_files import (
+    Question,
+    RecordedRun,
+    find_files,
+    read_questions,
+    read_run,
+)
 from evalwright.compat.open_factual_bench.task_files import write_tasks
-from evalwright.compat.recording import check_scoring, opened, started, task_record
+from evalwright.compat.recording import (
+    check_scoring,
+    open_recorded,
+    start_time,
+    task_record,
+)
 from evalwright.core.errors import RunError
 from evalwright.core.samples import UNREADABLE, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
@@ -105,7 +110,7 @@ def _import(
     scoring: str,
     questions: Mapping[str, Question] | None,
 ) -> Run:
-    with opened(recorded.path) as file:
+    with open_recorded(recorded.path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     question_texts = sorted(
         (question.id, question.question, question.reference)
@@ -122,7 +127,7 @@ def _import(
     imported = _imported(recorded, rows, scoring)
     stamps = sorted(row.timestamp for row in recorded.results if row.timestamp)
     run_fields = RunFacts(
-        started=started(stamps, [recorded.path]),
+        started=start_time(stamps, [recorded.path]),
         model=recorded.model,
         code={
             "imported": FORMAT,

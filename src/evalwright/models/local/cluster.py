@@ -80,7 +80,7 @@ No keys: a cluster shows what its jobs were started with.
 
 
 @dataclass(frozen=True, slots=True)
-class On:
+class Placement:
     """Where replicas run.
 
     Attributes:
@@ -103,7 +103,7 @@ class On:
         replicas: int | str | None = None,
         gpus: float | None = None,
         prepare: Callable[[], None] | None = None,
-    ) -> On | None:
+    ) -> Placement | None:
         """From "ray" or "ray:ADDRESS", "auto" or a number, and the GPUs of each.
 
         Raises ConfigurationError.
@@ -151,7 +151,7 @@ class Cluster:
     `max_resident` models share it at a time.
     """
 
-    def __init__(self, on: On, max_resident: int = 1) -> None:
+    def __init__(self, on: Placement, max_resident: int = 1) -> None:
         if find_spec("ray") is None:
             raise MissingExtra("--on ray", "ray", "ray")
         self.on = on

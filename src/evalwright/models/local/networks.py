@@ -17,7 +17,7 @@ from evalwright.models.local.hf.loading import (
     check_device,
     library_error,
     load_tokenizer,
-    where,
+    source_arguments,
 )
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import pad
@@ -62,7 +62,7 @@ def load_network(
                 dtype=getattr(torch, model.dtype),
                 output_loading_info=True,
                 use_safetensors=True if strict else None,
-                **where(source),
+                **source_arguments(source),
                 **arguments,
             )
     except EvalwrightError:

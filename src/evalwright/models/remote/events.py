@@ -26,7 +26,7 @@ allowed.
 """
 
 
-async def gathered(
+async def gather_events(
     where: str,
     content_type: str | None,
     pieces: AsyncIterator[bytes],

@@ -36,7 +36,7 @@ from evalwright.core.errors import (
     TimedOut,
 )
 from evalwright.core.secrets import remember
-from evalwright.models.remote.events import KINDS, gathered
+from evalwright.models.remote.events import KINDS, gather_events
 from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.http_faults import (
     CertificateRefused,
@@ -144,7 +144,7 @@ class HttpClient:
                             reply, content_type, body, time.perf_counter() - started
                         )
                     pieces = self._pieces(reply, call.largest)
-                    payload = await gathered(
+                    payload = await gather_events(
                         self.where, content_type, pieces, call.gatherer, call.decoding
                     )
                     reply.check()

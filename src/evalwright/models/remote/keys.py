@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.secrets import MASKED, remember
 from evalwright.models.trust import trust_path, trusted
 
@@ -133,7 +133,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     ConfigurationError for a file that is not text.
     """
     try:
-        text = ordinary(path).read_text(encoding="utf-8-sig")
+        text = check_ordinary(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModel
 from evalwright.core.errors import ModelError
 from evalwright.core.requests import Reward
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
-from evalwright.models.local.hf.loading import load_tokenizer, where
+from evalwright.models.local.hf.loading import load_tokenizer, source_arguments
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.network_model import Encoded, Piece, Values
 from evalwright.models.local.networks import NO_CODE, padded
@@ -37,7 +37,7 @@ class Comet:
         self._tokenizer = load_tokenizer(source, about_code=NO_CODE)
         with quiet():
             self._encoder = AutoModel.from_config(
-                AutoConfig.from_pretrained(source.where, **where(source))
+                AutoConfig.from_pretrained(source.where, **source_arguments(source))
             )
         state = _state(model.weights)
         prefix = "encoder.model."

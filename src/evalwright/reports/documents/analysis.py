@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from evalwright.analysis.answers import AnswerAnalysis, Group, Item, analyse_run
+from evalwright.analysis.answers import (
+    AnswerAnalysis,
+    AnsweredItem,
+    ItemGroup,
+    analyse_run,
+)
 from evalwright.analysis.confidence import TaskConfidence
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -154,7 +159,7 @@ def _errors(analysis: AnswerAnalysis) -> Iterator[doc.Block]:
         )
 
 
-def _groups(title: str, groups: Sequence[Group], unit: numbers.Unit) -> doc.Table:
+def _groups(title: str, groups: Sequence[ItemGroup], unit: numbers.Unit) -> doc.Table:
     axis = axis_of([group.score for group in groups], unit, full_range=unit == "points")
     columns = [
         *doc.columns(f"{title}*"),
@@ -180,7 +185,7 @@ def _ratio(ratio: float) -> str:
     return numbers.NOTHING if math.isnan(ratio) else f"{ratio:.2f}"
 
 
-def _example_text(example: Item) -> str:
+def _example_text(example: AnsweredItem) -> str:
     question, answer = (
         shorten(text, SHOWN_CHARS) for text in (example.question, example.answer)
     )

@@ -9,7 +9,7 @@ from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
 from evalwright.analysis.context_gain import ContextGain
 from evalwright.analysis.gate import Gate
 from evalwright.analysis.several import PairTable, SeveralComparison
-from evalwright.analysis.words import said_once
+from evalwright.analysis.words import merge_remarks, warn_few_clusters
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.conclusions import gain_sentence
@@ -251,7 +251,7 @@ def _mean(mean: float, bounded: bool) -> str:
 
 def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
     """Remarks on the tasks, each once, with the names of the tasks that it is true of."""
-    for names, text in said_once(
+    for names, text in merge_remarks(
         (task.task, text) for task in tasks for text in _remarks_on(task)
     ):
         yield doc.Note(f"{names}: {text}", "warn")
@@ -275,9 +275,9 @@ def _remarks_on(task: TaskComparison) -> Iterator[str]:
         if left_out:
             yield f"left out of the comparison: {', '.join(left_out)}."
         if task.paired.n_clusters:
-            few_clusters = numbers.few_clusters(task.paired.effective_units)
-            if few_clusters:
-                yield few_clusters
+            warning = warn_few_clusters(task.paired.effective_units)
+            if warning:
+                yield warning
     yield from task.warnings
 
 

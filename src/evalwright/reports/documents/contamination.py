@@ -10,7 +10,7 @@ from evalwright.analysis.contamination.report import (
     CutOff,
     Drop,
     Overlap,
-    whole_drops,
+    drops_over_all_kinds,
 )
 from evalwright.analysis.words import counted, plural
 from evalwright.reports import document as doc
@@ -73,7 +73,7 @@ def contamination_document(report: ContaminationReport) -> doc.Document:
     conclusion = " ".join(
         [
             *map(_cut_off_sentence, report.cut_offs),
-            *map(_drop_sentence, whole_drops(report.drops)),
+            *map(_drop_sentence, drops_over_all_kinds(report.drops)),
             *map(_overlap_sentence, report.overlaps),
         ]
     )
@@ -195,7 +195,7 @@ def _cut_off_notes(cut_offs: Sequence[CutOff]) -> Iterator[str]:
 
 
 def _drop_notes(report: ContaminationReport) -> Iterator[str]:
-    drops = whole_drops(report.drops)
+    drops = drops_over_all_kinds(report.drops)
     n_unchecked = sum(task_drop.unchecked for task_drop in drops)
     n_rewrites = sum(task_drop.rewrites for task_drop in drops)
     if n_unchecked:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalwright.analysis.run_checks import Checked
+from evalwright.analysis.run_checks import RunCheck
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.documents.run import missing_cell
@@ -121,7 +121,7 @@ def _score(estimate: Mapping[str, Any] | None, scale: float | None = None) -> st
     return f"{estimate['value'] * times:.1f}{interval}, n {estimate['n']:,}"
 
 
-def checks_document(checks: Sequence[Checked]) -> doc.Document:
+def checks_document(checks: Sequence[RunCheck]) -> doc.Document:
     """A line per run: how many of its tasks are complete, and what is wrong with it."""
     rows: list[Sequence[doc.Content]] = [
         (

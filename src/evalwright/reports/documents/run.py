@@ -9,6 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from evalwright.analysis.words import warn_few_clusters
 from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -331,8 +332,8 @@ def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
             f"{readings} of {metric.label} {verb} unsure: if all were wrong it would be"
             f" {ends[0]}, if all were right {ends[1]}."
         )
-    if few_clusters := numbers.few_clusters(metric.estimate.effective_clusters):
-        yield doc.Note(f"{metric.label}: {few_clusters}", "warn")
+    if warning := warn_few_clusters(metric.estimate.effective_clusters):
+        yield doc.Note(f"{metric.label}: {warning}", "warn")
 
 
 def metrics_table(metrics: Sequence[MetricResult], *, how: bool = True) -> doc.Table:

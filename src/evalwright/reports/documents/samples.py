@@ -11,7 +11,7 @@ from evalwright.reports import document as doc
 from evalwright.reports.text import cell_width, inert, shorten
 
 if TYPE_CHECKING:
-    from evalwright.analysis.sample_search import Found
+    from evalwright.analysis.sample_search import FoundSample
     from evalwright.runs.reader import Run
 
 _LONGEST_CELL = 160
@@ -31,7 +31,7 @@ _REQUEST_TYPES = (
 
 def samples_document(
     run: Run,
-    matches: Sequence[Found],
+    matches: Sequence[FoundSample],
     against: Run | None = None,
     *,
     in_full: bool = False,
@@ -90,7 +90,7 @@ def _full_sample_command(run_name: str, sample_id: str) -> str:
 
 
 def _short_samples(
-    matches: Sequence[Found], against: Run | None
+    matches: Sequence[FoundSample], against: Run | None
 ) -> Iterator[doc.Block]:
     """A table of samples in which names are never wrapped.
 
@@ -117,7 +117,9 @@ def _short_samples(
     yield _samples_table(matches, against, show_task=several_tasks)
 
 
-def _short_facts(match: Found, against: Run | None, *, show_task: bool) -> doc.Facts:
+def _short_facts(
+    match: FoundSample, against: Run | None, *, show_task: bool
+) -> doc.Facts:
     facts = []
     if show_task:
         facts.append(("Task", match.row["task"]))
@@ -130,7 +132,7 @@ def _short_facts(match: Found, against: Run | None, *, show_task: bool) -> doc.F
 
 
 def _samples_table(
-    matches: Sequence[Found], against: Run | None, *, show_task: bool = False
+    matches: Sequence[FoundSample], against: Run | None, *, show_task: bool = False
 ) -> doc.Table:
     titles = [
         "Sample",
@@ -155,7 +157,7 @@ def _samples_table(
     return doc.Table(doc.columns(*titles), rows, "Samples")
 
 
-def _score_text(match: Found) -> str:
+def _score_text(match: FoundSample) -> str:
     """The main score and its label, or why there is none."""
     score = "" if math.isnan(match.score) else _number(match.score)
     label = _label_text(match.row, match.scorer)
@@ -214,7 +216,7 @@ def right_answers(row: Mapping[str, Any]) -> list[str]:
 # -- everything that is recorded of a sample -------------------------------------------
 
 
-def _full_sample(match: Found, against: Run | None) -> Iterator[doc.Block]:
+def _full_sample(match: FoundSample, against: Run | None) -> Iterator[doc.Block]:
     row = match.row
     repeat = f", repeat {row['draw']}" if row.get("draw") else ""
     yield doc.Heading(f"{shorten(str(row['id']), 100)}{repeat}")
@@ -233,7 +235,7 @@ def _full_sample(match: Found, against: Run | None) -> Iterator[doc.Block]:
         yield from _scores(match.theirs, prefix)
 
 
-def _full_facts(match: Found, against: Run | None) -> list[tuple[str, str]]:
+def _full_facts(match: FoundSample, against: Run | None) -> list[tuple[str, str]]:
     row = match.row
     facts = [
         ("Task", row["task"]),

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from evalwright.analysis.board import Board
-from evalwright.analysis.words import listed
+from evalwright.analysis.words import listed, warn_few_clusters
 from evalwright.metrics.tree import Node, distinct
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -264,8 +264,8 @@ def _scores(run: Run) -> Iterator[doc.Block]:
     for reason, names in names_by_reason.items():
         yield doc.Note(f"{listed(names, 5)}: {reason}.", "warn")
     for name, _, metric in scores:
-        if few_clusters := numbers.few_clusters(metric.estimate.effective_clusters):
-            yield doc.Note(f"{name}: {few_clusters}", "warn")
+        if warning := warn_few_clusters(metric.estimate.effective_clusters):
+            yield doc.Note(f"{name}: {warning}", "warn")
 
 
 def _outermost_first(groups: Sequence[GroupResult]) -> list[GroupResult]:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from evalwright.analysis.run_checks import RecordFaults
 from evalwright.core.errors import EvalwrightError, RunError, UsageError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.tasks import MetricSpec
 from evalwright.reports.explorer.catalog import (
     board_of,
@@ -34,7 +34,7 @@ from evalwright.runs.images import KeptImages
 from evalwright.runs.reader import Run, open_run, row_of
 from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE, Growing, growing
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 READ_SECONDS = 0.2
 """How long one run is read before the next gets its turn."""
@@ -127,7 +127,7 @@ class FollowedRun:
                 if mark == self._file_mark:
                     self._about = growing_run
                     return False
-                file = ordinary(growing_run.records).open("rb", buffering=0)
+                file = check_ordinary(growing_run.records).open("rb", buffering=0)
                 with self.lock:
                     self.run = None
                     self._about = growing_run
@@ -150,7 +150,7 @@ class FollowedRun:
                 self._file_mark = mark
                 run = open_run(self.folder)
                 run_facts = run_info(self.key, run, 0)
-                file = ordinary(run.samples_file).open("rb", buffering=0)
+                file = check_ordinary(run.samples_file).open("rb", buffering=0)
             except (OSError, UsageError) as error:
                 self.trouble = str(error)
                 return True

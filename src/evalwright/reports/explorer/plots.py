@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.confidence import ConfidenceRows
 from evalwright.analysis.judge_validation.drawing import find_set
-from evalwright.analysis.judge_validation.panels import judges_agreement
+from evalwright.analysis.judge_validation.panels import measure_agreement
 from evalwright.analysis.judge_validation.verdicts import shown_answer
 from evalwright.core.errors import EvalwrightError
 from evalwright.reports.explorer.parts import seconds_of, short_id
@@ -59,7 +59,7 @@ def plots_of(run: Run) -> dict[str, Any]:
         for curve in _curves(task, tasks[task.name])
     ]
     try:
-        pairs = judges_agreement([run]).pairs
+        pairs = measure_agreement([run]).pairs
     except EvalwrightError:  # fewer than two judges, or scores that are no verdicts
         pairs = ()
     agreement = [

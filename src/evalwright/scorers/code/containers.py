@@ -30,7 +30,7 @@ def start(sandbox: str, seconds: float, megabytes: int) -> Process:
 
     Raises NoSandbox if the program that starts containers is not installed.
     """
-    engine, image = parsed(sandbox)
+    engine, image = parse_container(sandbox)
     if shutil.which(engine) is None:
         raise NoSandbox(
             f"The sandbox '{sandbox}' needs the program '{engine}', which is not installed"
@@ -44,7 +44,7 @@ def start(sandbox: str, seconds: float, megabytes: int) -> Process:
     )
 
 
-def parsed(sandbox: str) -> tuple[str, str]:
+def parse_container(sandbox: str) -> tuple[str, str]:
     """Split `sandbox` into kind and image. Raises ConfigurationError if it is malformed."""
     engine, _, image = sandbox.partition(":")
     if (

@@ -140,10 +140,10 @@ _jail: Jail | None = None
 
 def layers() -> list[str]:
     """List the optional layers that protect programs (see docs/scorers.md). Raises NoSandbox."""
-    return list(the_jail().layers)
+    return list(get_jail().layers)
 
 
-def the_jail(stale: Jail | None = None) -> Jail:
+def get_jail(stale: Jail | None = None) -> Jail:
     """Return this process's jail, started when first needed, and again where `stale` has ended."""
     global _jail
     with _lock:

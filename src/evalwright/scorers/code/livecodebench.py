@@ -16,7 +16,7 @@ from typing import Any
 from evalwright.bounded import from_json
 from evalwright.core.errors import ScoringError
 from evalwright.scorers.code.sandbox import Outcome, run, run_script
-from evalwright.scorers.code.unit_tests import assembled
+from evalwright.scorers.code.unit_tests import assemble_program
 
 _MAX_BYTES = 1 << 28
 _MAX_TESTS = 2_000
@@ -55,7 +55,7 @@ def _read_pickled_text(pickled: bytes) -> str:
     return texts[0]
 
 
-def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
+def read_cases(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
     """List the public and then the private tests of a row. name: of the sample, for errors.
 
     Raises ScoringError.
@@ -84,7 +84,7 @@ def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
     return tests
 
 
-def passes(text: str, name: str, test: Mapping[str, str], seconds: float) -> Outcome:
+def run_test(text: str, name: str, test: Mapping[str, str], seconds: float) -> Outcome:
     """Whether the program in an answer passes a test.
 
     Args:
@@ -98,7 +98,7 @@ def passes(text: str, name: str, test: Mapping[str, str], seconds: float) -> Out
     """
     input_text = test["input"]
     expected = test["output"]
-    code = assembled(text, "", name)
+    code = assemble_program(text, "", name)
     if not name:
         written, outcome = run_script(code, input_text, seconds=seconds)
         lines, expected_lines = (

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from evalwright.core.errors import ScoringError
 from evalwright.scorers.code import containers
-from evalwright.scorers.code.jailed import the_jail
+from evalwright.scorers.code.jailed import get_jail
 from evalwright.scorers.code.processes import HEADER, NoSandbox, Process, collect, relay
 
 VARIABLE = "EVALWRIGHT_SANDBOX"
@@ -136,11 +136,11 @@ def _start_process(job: dict[str, str], seconds: float, megabytes: int) -> Proce
     if sandbox and sandbox != "jail":
         process = containers.start(sandbox, seconds, megabytes)
     else:
-        jail = the_jail()
+        jail = get_jail()
         try:
             process = jail.start(seconds, megabytes)
         except OSError:
-            process = the_jail(stale=jail).start(seconds, megabytes)
+            process = get_jail(stale=jail).start(seconds, megabytes)
     assert process.stdout is not None
     ready = select.poll()
     ready.register(process.stdout, select.POLLIN)

@@ -75,7 +75,7 @@ async def unit_tests(
     declined = declines(answer.text)
     if declined:
         return Score(0.0, "not_attempted", f"gives no answer: {declined}")
-    program = assembled(answer.text, before, entry_point)
+    program = assemble_program(answer.text, before, entry_point)
 
     def run_tests() -> Outcome:
         if cases:
@@ -89,7 +89,7 @@ async def unit_tests(
             megabytes=megabytes,
         )
 
-    async with turns():
+    async with program_slots():
         outcome = await asyncio.to_thread(run_tests)
     return Score(
         float(outcome.label == "passed"),
@@ -119,7 +119,7 @@ def _read_tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, 
         isinstance(case.get("arguments"), list) and "result" in case for case in rows
     ):
         return (
-            cases_as_tests(
+            write_case_tests(
                 [(case["arguments"], case["result"]) for case in rows], entry_point
             ),
             [],
@@ -130,7 +130,7 @@ def _read_tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, 
     )
 
 
-def cases_as_tests(cases: list[tuple[list[Any], Any]], entry_point: str) -> str:
+def write_case_tests(cases: list[tuple[list[Any], Any]], entry_point: str) -> str:
     """Write tests that call a function with arguments and compare what it returns."""
     # Python writes these values by names, which must not be looked for in the program.
     head = 'import datetime\ninf, nan = float("inf"), float("nan")\n'
@@ -173,7 +173,7 @@ def _strip_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
-def assembled(text: str, before: str, entry_point: str) -> str:
+def assemble_program(text: str, before: str, entry_point: str) -> str:
     """Assemble the program of an answer, with the code that stood before it."""
     blocks = _find_code_blocks(text)
     definition = (
@@ -244,7 +244,7 @@ _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
 )
 
 
-def turns() -> asyncio.Semaphore:
+def program_slots() -> asyncio.Semaphore:
     """The semaphore that limits how many programs run at once, one for each event loop."""
     return _semaphores.setdefault(
         asyncio.get_running_loop(), asyncio.Semaphore(_CONCURRENT_PROGRAMS)

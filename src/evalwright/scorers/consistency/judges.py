@@ -19,10 +19,10 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Classify
 from evalwright.core.sentences import sentences, word_count
-from evalwright.scorers.consistency.rubric import Verdict, question
+from evalwright.scorers.consistency.rubric import Verdict, build_question
 from evalwright.scorers.judge.asking import request_verdict
 from evalwright.scorers.judge.options import check_share, check_whole_number
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 AskMethod = Literal["auto", "classify", "verdict"]
 WAYS: tuple[AskMethod, ...] = ("auto", "classify", "verdict")
@@ -161,26 +161,28 @@ async def ask_judge(
         RequestFailed: a request failed, or its verdict cannot be used.
     """
     way = _choose_way(judge, ask)
-    source_chunks = chunks(premise, judge.chunk_words, mode.overlap)
+    source_chunks = split_chunks(premise, judge.chunk_words, mode.overlap)
     if way == "verdict":
         # Without a schema, as it was always sent.
         requests = [
             request_verdict(
                 judge.role,
-                question(chunk, answer_sentences),
+                build_question(chunk, answer_sentences),
                 ask,
                 mode.max_tokens,
                 schema=False,
             )
             for chunk in source_chunks
         ]
-        return _combine_verdicts(judge.role, answer_sentences, await together(requests))
+        return _combine_verdicts(
+            judge.role, answer_sentences, await gather_all(requests)
+        )
     hypotheses = list(answer_sentences) if mode.by_sentence else [text]
     explained = list(answer_sentences) if mode.reasons and not mode.by_sentence else []
     pairs = [
         (chunk, unit) for unit in (*hypotheses, *explained) for chunk in source_chunks
     ]
-    probabilities = await together(
+    probabilities = await gather_all(
         [_request_probability(judge.role, chunk, unit, ask) for chunk, unit in pairs]
     )
     # Supported by some part of the source is supported.
@@ -249,7 +251,7 @@ def _combine_verdicts(
 # -- long sources ----------------------------------------------------------------------
 
 
-def chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
+def split_chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
     """Cut a text into overlapping chunks, for judges with a short context window.
 
     Args:

@@ -26,10 +26,10 @@ from evalwright.scorers.consistency.judges import (
     check_judging,
     read_judges,
 )
-from evalwright.scorers.judge.options import check_whole_number, flags
+from evalwright.scorers.judge.options import check_flags, check_whole_number
 from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
 from evalwright.scorers.registry import checked
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 THRESHOLD = 0.5
 CONSISTENT = "consistent"
@@ -47,7 +47,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     check_whole_number(options["overlap"], "overlap")
     for name, choices in _CHOICES.items():
         check_known(f"value of the option '{name}'", [options[name]], choices)
-    flags(options, "sentences", "only_answered")
+    check_flags(options, "sentences", "only_answered")
     outcome.check_options(options)
 
 
@@ -108,7 +108,7 @@ async def consistency(
     premise = _read_source(sample, source)
     mode = JudgingMode(hypothesis == "sentences", sentences, overlap, max_tokens)
     answer_sentences = sentences_of(text) or [text]
-    opinions = await together(
+    opinions = await gather_all(
         [
             ask_judge(judge, premise, answer_sentences, text, ask, mode)
             for judge in panel

@@ -168,7 +168,7 @@ def cited_ids(text: str, passages: Sequence[str] = ()) -> list[str]:
     )
 
 
-def without_citations(text: str, passages: Sequence[str] = ()) -> str:
+def remove_citations(text: str, passages: Sequence[str] = ()) -> str:
     """Remove the citations from a text."""
     stripped = ""
     position = 0

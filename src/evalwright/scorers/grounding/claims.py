@@ -68,7 +68,7 @@ class Claim:
     words: int = 0
 
 
-def claims_of(
+def extract_claims(
     text: str, passages: Sequence[str] = ()
 ) -> tuple[list[Claim], tuple[str, ...]]:
     """Split a reply into claims.

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.sentences import sentences
-from evalwright.scorers.grounding.citations import without_citations
-from evalwright.scorers.grounding.claims import Claim, claims_of
+from evalwright.scorers.grounding.citations import remove_citations
+from evalwright.scorers.grounding.claims import Claim, extract_claims
 from evalwright.scorers.grounding.evidence import find_unknown_details, normalise_words
 from evalwright.scorers.outcome import REFUSED, UNCLOSED, outcome_of
 from evalwright.scorers.short_answer import short_answer
@@ -82,7 +82,7 @@ def grounded_answer(sample: Sample, answer: Answer) -> Score:
     `metadata["answerable"]`. Part: the name of the class, 1.
     """
     ids = tuple(passage.id for passage in sample.passages)
-    answer_class = classify_answer(sample, answer, claims_of(answer.text, ids)[0])
+    answer_class = classify_answer(sample, answer, extract_claims(answer.text, ids)[0])
     return Score(
         float(answer_class.label in RIGHT),
         answer_class.label,
@@ -242,7 +242,7 @@ def _score_short_answer(sample: Sample, uncited: Answer) -> Score:
 
 def strip_citations(sample: Sample, answer: Answer) -> Answer:
     """The answer without its citations."""
-    text = without_citations(
+    text = remove_citations(
         answer.text, tuple(passage.id for passage in sample.passages)
     )
     return replace(answer, text=text)

@@ -30,7 +30,7 @@ from evalwright.scorers.grounding.support import (
     score_case,
 )
 from evalwright.scorers.registry import checked
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 THRESHOLD = 0.5
 
@@ -80,7 +80,7 @@ async def grounding_judged(
     panel = read_judges(judges, chunk_words)
     faults = {check: find_certain_fault(case, check) for check in list_checks(case)}
     open_checks = [check for check, fault in faults.items() if fault is None]
-    probabilities = await together(
+    probabilities = await gather_all(
         [
             _mean_probability(case, check, panel, ask, max_tokens)
             for check in open_checks
@@ -104,7 +104,7 @@ async def _mean_probability(
     mode = JudgingMode(
         by_sentence=False, reasons=False, overlap=1, max_tokens=max_tokens
     )
-    opinions = await together(
+    opinions = await gather_all(
         [ask_judge(judge, text, [claim], claim, ask, mode) for judge in judges]
     )
     return sum(opinion.probability for opinion in opinions) / len(opinions)

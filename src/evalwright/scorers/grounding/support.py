@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.answers.verdict import shortened
-from evalwright.scorers.grounding.claims import Claim, claims_of, is_courtesy
+from evalwright.scorers.grounding.claims import Claim, extract_claims, is_courtesy
 from evalwright.scorers.grounding.evidence import (
     explain_missing_words,
     find_missing_quote,
@@ -91,7 +91,7 @@ class Case:
 def read_case(sample: Sample, answer: Answer) -> Case:
     """Classify an answer and split it into claims."""
     ids = tuple(passage.id for passage in sample.passages)
-    claims, loose = claims_of(answer.text, ids)
+    claims, loose = extract_claims(answer.text, ids)
     answer_class = classify_answer(sample, answer, claims)
     right = answer_class.label == ANSWERED_RIGHT
     needs = [

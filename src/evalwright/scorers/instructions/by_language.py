@@ -273,7 +273,7 @@ def check_instruction(kind: str, raw_settings: Any, rules: Rules) -> None:
         checks.require_language(rules.language)
 
 
-def score(
+def score_instruction(
     kind: str, text: str, settings: Settings, rules: Rules, answer_language: str = ""
 ) -> Score | NoScore:
     """1 where an instruction is followed in the right language.

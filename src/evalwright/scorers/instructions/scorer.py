@@ -18,14 +18,14 @@ from evalwright.scorers.instructions.checks import (
     check_settings,
     follows,
 )
-from evalwright.scorers.judge.options import check_choice, flags
+from evalwright.scorers.judge.options import check_choice, check_flags
 from evalwright.scorers.registry import checked
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
     if "count" in options:
         check_choice(options["count"], "count", ("all", "share"))
-    flags(options, *({"loose", "published"} & options.keys()))
+    check_flags(options, *({"loose", "published"} & options.keys()))
 
 
 def _check_instructions(sample: Sample, options: Mapping[str, Any]) -> None:
@@ -119,7 +119,9 @@ def language_instructions(
         sample, {"language": language, "published": published}
     )
     outcomes = [
-        by_language.score(kind, answer.text, settings, rules, answer_language)
+        by_language.score_instruction(
+            kind, answer.text, settings, rules, answer_language
+        )
         for kind, settings in _read_instructions(sample)
     ]
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]

@@ -16,7 +16,7 @@ from evalwright.core.images import Image
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Message, Prompt
 from evalwright.core.responses import Response
-from evalwright.scorers.judge.forms import BadVerdict, Form, mark_of
+from evalwright.scorers.judge.forms import BadVerdict, Form, hash_material
 
 MAX_TOKENS = 4096
 """Default limit on the length of a verdict, reasoning included."""
@@ -85,7 +85,12 @@ def build_question(
 ) -> Question[VerdictT]:
     """Build a question whose system message is `task`, followed by the warning about material."""
     return Question(
-        f"{task}\n\n{MATERIAL}", material, body, form, mark_of(list(material)), parse
+        f"{task}\n\n{MATERIAL}",
+        material,
+        body,
+        form,
+        hash_material(list(material)),
+        parse,
     )
 
 

@@ -17,7 +17,7 @@ from evalwright.core.errors import (
     RequestFailed,
     ScoringError,
 )
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Message
 from evalwright.core.samples import Answer, Sample, Score
@@ -29,7 +29,7 @@ from evalwright.scorers.judge.material import (
     find_reference,
     list_exchanges,
 )
-from evalwright.scorers.judge.opinions import Opinion, Scale, judged
+from evalwright.scorers.judge.opinions import Opinion, Scale, score_opinions
 from evalwright.scorers.judge.options import check_common, check_roles
 from evalwright.scorers.registry import checked
 
@@ -164,7 +164,7 @@ async def judge_correct(
             float(fields["class"] == "correct"), fields["class"], fields["reason"]
         )
 
-    return await judged(roles, [turn], opinion, Scale(tuple(CLASSES)))
+    return await score_opinions(roles, [turn], opinion, Scale(tuple(CLASSES)))
 
 
 # -- a published grader ----------------------------------------------------------------
@@ -178,7 +178,7 @@ def _read_template(name: str) -> str:
             f"The option 'template' is a text file in the working folder, not {name!r}."
         )
     try:
-        text = ordinary(Path(name).resolve()).read_text(encoding="utf-8")
+        text = check_ordinary(Path(name).resolve()).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"The template '{name}' cannot be read: {error}."

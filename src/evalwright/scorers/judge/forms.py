@@ -163,7 +163,7 @@ def _object_schema(named: Mapping[str, Any]) -> dict[str, Any]:
 # -- reading ---------------------------------------------------------------------------
 
 
-def mark_of(*material: Any) -> str:
+def hash_material(*material: Any) -> str:
     """Hash the material: the sixteen hexadecimal digits of its mark."""
     return blake2b(
         json.dumps(material, ensure_ascii=True).encode(), digest_size=8

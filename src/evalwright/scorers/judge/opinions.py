@@ -12,7 +12,7 @@ from statistics import fmean
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Score
 from evalwright.scorers.judge.material import Exchange
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 SPLIT = "split"
 """The label if no class has more than half of the judges; the score is then their mean."""
@@ -63,7 +63,7 @@ def pass_or_fail(threshold: float) -> Scale:
     return Scale(("fail", "pass"), lambda mean: "pass" if mean >= threshold else "fail")
 
 
-async def judged(
+async def score_opinions(
     roles: Sequence[str],
     turns: Sequence[Exchange],
     opinion: Callable[[str, Exchange], Awaitable[Opinion]],
@@ -73,7 +73,9 @@ async def judged(
 
     Waits until every request has ended, then raises the first error.
     """
-    opinions = await together([opinion(role, turn) for role in roles for turn in turns])
+    opinions = await gather_all(
+        [opinion(role, turn) for role in roles for turn in turns]
+    )
     by_judge = [
         opinions[start : start + len(turns)]
         for start in range(0, len(opinions), len(turns))

@@ -35,7 +35,7 @@ def check_share(number: Any, name: str) -> float:
     return float(number)
 
 
-def flags(options: Mapping[str, Any], *names: str) -> None:
+def check_flags(options: Mapping[str, Any], *names: str) -> None:
     """Check options that are true or false. Raises ConfigurationError."""
     for name in names:
         if not isinstance(options[name], bool):
@@ -87,7 +87,7 @@ def check_common(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
     """Check the options that all kinds of judges have. Raises ConfigurationError or UnknownName."""
     check_roles(options["judges"], reserved)
     check_whole_number(options["max_tokens"], "max_tokens", 1)
-    flags(options, "schema")
+    check_flags(options, "schema")
     if not isinstance(options["instructions"], str):
         raise ConfigurationError(
             f"The option 'instructions' must be text, not {options['instructions']!r}."

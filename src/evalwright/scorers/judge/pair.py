@@ -16,7 +16,7 @@ from evalwright.bounded import from_json
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.outcomes import ANSWERED, EMPTY, FAILED, Outcome
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.requests import prompt_from
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
@@ -28,10 +28,10 @@ from evalwright.scorers.judge.material import (
     find_reference,
     list_exchanges,
 )
-from evalwright.scorers.judge.opinions import Opinion, Scale, judged
-from evalwright.scorers.judge.options import check_common, check_roles, flags
+from evalwright.scorers.judge.opinions import Opinion, Scale, score_opinions
+from evalwright.scorers.judge.options import check_common, check_flags, check_roles
 from evalwright.scorers.registry import checked
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 REFERENCE = "reference"
 FIRST, SECOND, SAME, LONGER = PARTS = (
@@ -55,7 +55,7 @@ _BETTER = "Which of the two answers is better for the person who asked?"
 
 def _check_options(options: Mapping[str, Any]) -> None:
     check_common(options, PARTS)
-    flags(options, "ties")
+    check_flags(options, "ties")
     against = options["against"]
     if not isinstance(against, str) or not against:
         raise ConfigurationError(
@@ -123,7 +123,7 @@ async def judge_pair(
             _comparison_question(tagged_texts, pair, question, ties, instructions)
             for pair in pairs
         ]
-        forth, back = await together(
+        forth, back = await gather_all(
             [
                 request_verdict(
                     role, order, ask, max_tokens, schema=schema, images=turn.images
@@ -133,7 +133,7 @@ async def judge_pair(
         )
         return _combine_orders(forth, back, _log_length_ratio(*pairs[0]))
 
-    return await judged(
+    return await score_opinions(
         check_roles(judges), turns_to_judge, opinion, Scale(LABELS, _label_outcome)
     )
 
@@ -260,7 +260,7 @@ def _read_answers(
     file: Path, changed: int, size: int
 ) -> Mapping[tuple[str, str], Answer]:
     answers: dict[tuple[str, str], Answer] = {}
-    with ordinary(file).open("rb") as lines:
+    with check_ordinary(file).open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 row = from_json(line)

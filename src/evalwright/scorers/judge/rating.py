@@ -11,7 +11,7 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.judge.asking import MAX_TOKENS, build_question, request_verdict
 from evalwright.scorers.judge.forms import Form, reason, whole_number
 from evalwright.scorers.judge.material import Exchange, collect_material, list_exchanges
-from evalwright.scorers.judge.opinions import Opinion, judged, pass_or_fail
+from evalwright.scorers.judge.opinions import Opinion, pass_or_fail, score_opinions
 from evalwright.scorers.judge.options import SHOWN, check_common, check_roles
 from evalwright.scorers.registry import checked
 
@@ -127,7 +127,7 @@ async def judge_rating(
             {RATING: grade},
         )
 
-    return await judged(
+    return await score_opinions(
         check_roles(judges),
         list_exchanges(sample, answer, turns),
         opinion,

@@ -12,7 +12,12 @@ from evalwright.scorers.judge.asking import MAX_TOKENS, build_question, request_
 from evalwright.scorers.judge.criteria import Criterion, read_criteria, share_of_points
 from evalwright.scorers.judge.forms import Form, choice, group, reason
 from evalwright.scorers.judge.material import Exchange, collect_material, list_exchanges
-from evalwright.scorers.judge.opinions import Opinion, check_parts, judged, pass_or_fail
+from evalwright.scorers.judge.opinions import (
+    Opinion,
+    check_parts,
+    pass_or_fail,
+    score_opinions,
+)
 from evalwright.scorers.judge.options import (
     SHOWN,
     check_choice,
@@ -20,7 +25,7 @@ from evalwright.scorers.judge.options import (
     check_roles,
 )
 from evalwright.scorers.registry import checked
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 _TASK = """\
 You judge an answer by criteria, each on its own: by what the answer says, not by how sure, \
@@ -101,7 +106,7 @@ async def judge_rubric(
         questions = [
             _rubric_question(batch, tagged_texts, instructions) for batch in batches
         ]
-        verdicts = await together(
+        verdicts = await gather_all(
             [
                 request_verdict(
                     role, question, ask, max_tokens, schema=schema, images=turn.images
@@ -119,7 +124,7 @@ async def judge_rubric(
             threshold,
         )
 
-    return await judged(
+    return await score_opinions(
         roles, list_exchanges(sample, answer, turns), opinion, pass_or_fail(threshold)
     )
 

@@ -32,7 +32,7 @@ class Question:
     replies: tuple[str, ...] = ()
 
 
-def question_of(
+def read_question(
     text: str, targets: Sequence[str], metadata: Mapping[str, Any]
 ) -> Question:
     """Read a question's metadata; without `corrections`, the targets are taken as corrections."""

@@ -22,8 +22,8 @@ from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.judge.asking import request_verdict
 from evalwright.scorers.judge.options import check_whole_number
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ, checked, without_roles
-from evalwright.scorers.stress.question import Question, question_of
-from evalwright.scorers.stress.rubric import Opinion, asked_about
+from evalwright.scorers.stress.question import Question, read_question
+from evalwright.scorers.stress.rubric import Opinion, build_question
 from evalwright.scorers.stress.rules import (
     CLASSES,
     CREDIT,
@@ -33,7 +33,7 @@ from evalwright.scorers.stress.rules import (
     Ruling,
     judge_by_rules,
 )
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 WHEN = ("unsure", "always", "never")
 RULES = "rules"
@@ -93,7 +93,7 @@ async def stress(
     ):
         return _build_score(ruling, {}, answer.text)
     try:
-        opinions = await together(
+        opinions = await gather_all(
             [
                 _request_opinion(role, question, answer.text, ask, max_tokens)
                 for role in roles
@@ -115,7 +115,7 @@ async def stress(
 
 
 def _rule(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
-    question = question_of(sample.input, sample.targets, sample.metadata)
+    question = read_question(sample.input, sample.targets, sample.metadata)
     return question, _rule_by_response(answer) or judge_by_rules(question, answer.text)
 
 
@@ -154,7 +154,7 @@ def _rule_by_response(answer: Answer) -> Ruling | None:
 async def _request_opinion(
     role: str, question: Question, answer: str, ask: Ask, max_tokens: int
 ) -> Opinion:
-    question_to_judge = asked_about(question.text, question.premise, answer)
+    question_to_judge = build_question(question.text, question.premise, answer)
     return await request_verdict(
         role, question_to_judge, ask, max_tokens, schema=False
     )  # as it was always sent

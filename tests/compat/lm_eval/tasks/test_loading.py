@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalwright import evaluate
-from evalwright.analysis.task_checks.material import preview
+from evalwright.analysis.task_checks.material import preview_requests
 from evalwright.compat.lm_eval.tasks.loading import Library, load, read_options
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import all_results
@@ -45,7 +45,7 @@ def _files(write: Write) -> None:
 
 
 def asked(task: Task, index: int = 0) -> list[Request]:
-    return preview(task, index)
+    return preview_requests(task, index)
 
 
 def scored(task: Task, answer: Any, **settings: Any) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def _native_words(key: str, values: Sequence[str], foreign: bool) -> list[str] |
     return None if words is None else [word.replace("{}", first) for word in words]
 
 
-def meant(
+def suggest_command(
     option: str,
     command: Sequence[str],
     arguments: Sequence[str],

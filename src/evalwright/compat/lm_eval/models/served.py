@@ -58,7 +58,7 @@ from evalwright.models.remote.exchange import Call, Reply, largest_reply
 from evalwright.models.remote.openai import OpenAIModel
 from evalwright.models.remote.openai_echo import NoEcho
 from evalwright.models.remote.providers import Provider, find
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.openai_text import reply_usage
 
 log = logging.getLogger("evalwright.lm_eval")
@@ -228,7 +228,7 @@ class ServedModel(OpenAIModel):
 
         def parse_without_reasoning(
             body: Any, request: Any, settings: Settings
-        ) -> Said:
+        ) -> ReplyContent:
             parsed = parse_reply(body, request, settings)
             return replace(
                 parsed, text=postprocess_generated_text(parsed.text, None, thinking_end)

@@ -37,11 +37,11 @@ from evalwright.compat.lm_eval.runs.records import (
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (
-    digest_of,
-    mapping,
+    as_mapping,
+    hash_files,
     nothing_at,
-    opened,
-    started,
+    open_recorded,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import RunError
@@ -93,11 +93,11 @@ class Source:
 
     def section(self, name: str) -> Mapping[str, Any]:
         """A top-level mapping of the results file, empty if missing."""
-        return mapping(self.document.get(name))
+        return as_mapping(self.document.get(name))
 
     def task_section(self, section: str, task: str) -> Mapping[str, Any]:
         """A task's mapping in a section, empty if missing."""
-        return mapping(self.section(section).get(task))
+        return as_mapping(self.section(section).get(task))
 
 
 def find_sources(path: Path) -> list[Source]:
@@ -184,7 +184,7 @@ def _open_source(
     path: Path, lines: dict[tuple[Path, str], list[Path]]
 ) -> Source | None:
     """Open a results file, and claim its samples files from `lines`; None if it has no results."""
-    with opened(path) as file:
+    with open_recorded(path) as file:
         document = parse_json(file.read(), str(path))
     metrics_by_task = document.get("results") if isinstance(document, dict) else None
     has_results = (
@@ -289,7 +289,7 @@ def import_lm_eval(path: Path, runs_folder: Path, name: str = "") -> list[Run]:
     run_folders = []
     for source in sources:
         names = json.dumps([file.name for file in source.files])
-        made_from = {"imported": digest_of(source.files), "files": names}
+        made_from = {"imported": hash_files(source.files), "files": names}
         run_folders.append(destination.place(_model(source), [source.time], made_from))
     return [
         _import(source, run_folder)
@@ -617,4 +617,4 @@ def _start_time(source: Source) -> str:
     except (ValueError, OverflowError, OSError):
         pass
     day, _, clock = source.time.partition("T")
-    return started([f"{day}T{clock.replace('-', ':')}"], source.files)
+    return start_time([f"{day}T{clock.replace('-', ':')}"], source.files)

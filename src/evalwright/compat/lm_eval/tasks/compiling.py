@@ -25,7 +25,6 @@ from evalwright.compat.lm_eval.tasks.asking import (
 )
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
-from evalwright.compat.lm_eval.tasks.files import FunctionRef, is_sandboxed
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
 from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
@@ -34,13 +33,14 @@ from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
 from evalwright.compat.lm_eval.tasks.splits import Splits, reported
+from evalwright.compat.lm_eval.tasks.task_yaml import FunctionRef, is_sandboxed
 from evalwright.core.asking import Ask
 from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
 from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer, Task
-from evalwright.scorers.code.unit_tests import turns
+from evalwright.scorers.code.unit_tests import program_slots
 
 MAX_REPEATS = 10_000
 """The most repeats of a request; published tasks have up to 64."""
@@ -99,7 +99,7 @@ class TaskWork:
             return Scorer(name, DIALECT, options, score, on_fault=on_fault)
 
         async def score_apart(sample: Sample, answer: Answer, ask: Ask) -> Score:
-            async with turns():
+            async with program_slots():
                 return await asyncio.to_thread(score, sample, answer)
 
         return Scorer(name, DIALECT, options, score_apart, asks=True, on_fault=on_fault)

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.indexes import State, kept
+from evalwright.compat.indexes import State, cached_index
 from evalwright.compat.lm_eval.tasks.options import (
     DIALECT,
     Options,
@@ -68,7 +68,7 @@ class Index(Mapping[str, ListedTask]):
 
 def _read_folder_index(folder: Path) -> tuple[list[ListedTask], dict[str, str]]:
     files = sorted(_yaml_files(str(folder)))
-    index = kept(
+    index = cached_index(
         DIALECT, folder, files, lambda: _read(folder, [path for path, *_ in files])
     )
     entries = [
@@ -105,7 +105,7 @@ def _yaml_files(folder: str) -> Iterator[State]:
 
 
 def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
-    from evalwright.compat.lm_eval.tasks.files import Files
+    from evalwright.compat.lm_eval.tasks.task_yaml import Files
 
     files = Files()
     entries: dict[str, ListedTask] = {}

@@ -22,13 +22,13 @@ from transformers import (
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
 from evalwright.core.requests import Prompt
-from evalwright.models.local.files import context_length
 from evalwright.models.local.hf.batching import text_config
 from evalwright.models.local.hf.options import HfOptions, bitsandbytes_config
 from evalwright.models.local.hf.prompts import ChatRenderer
 from evalwright.models.local.hf.quiet import quiet, verbose
 from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.hf.vision import Vision, load_processor
+from evalwright.models.local.model_files import context_length
 from evalwright.models.local.tokens import Reader, TokenRules, rules_for
 
 FALLBACK_LENGTH = 2048
@@ -202,7 +202,9 @@ def load(
     device = options.device if options.placement is None else input_device(model)
     vision = None
     if source.sees_images:
-        processor = load_processor(source, where(source, options.trust_remote_code))
+        processor = load_processor(
+            source, source_arguments(source, options.trust_remote_code)
+        )
         vision = Vision(processor, model, device, reader.render)
     return Loaded(
         model=model,
@@ -284,7 +286,7 @@ def load_tokenizer(
     try:
         with quiet():
             tokenizer = AutoTokenizer.from_pretrained(
-                source.where, **where(source, trust_remote_code)
+                source.where, **source_arguments(source, trust_remote_code)
             )
     except Exception as error:
         raise ConfigurationError(
@@ -298,7 +300,7 @@ def load_tokenizer(
 
 
 def _load_model(source: Checkpoint, options: HfOptions) -> Any:
-    arguments = where(source, options.trust_remote_code)
+    arguments = source_arguments(source, options.trust_remote_code)
     if options.attn_implementation is not None:
         arguments["attn_implementation"] = options.attn_implementation
     if options.quantisation is not None:
@@ -311,7 +313,7 @@ def _load_model(source: Checkpoint, options: HfOptions) -> Any:
         arguments["device_map"] = {"": options.device}
     try:
         config = AutoConfig.from_pretrained(
-            source.where, **where(source, options.trust_remote_code)
+            source.where, **source_arguments(source, options.trust_remote_code)
         )
         model_class: Any = (
             AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
@@ -380,7 +382,9 @@ def _add_adapter(
         ) from error
 
 
-def where(source: Checkpoint, trust_remote_code: bool = False) -> dict[str, Any]:
+def source_arguments(
+    source: Checkpoint, trust_remote_code: bool = False
+) -> dict[str, Any]:
     """The arguments of `from_pretrained` that locate a source."""
     location = {
         "revision": source.revision,

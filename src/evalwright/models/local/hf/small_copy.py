@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
-from evalwright.models.local.hf.loading import where
+from evalwright.models.local.hf.loading import source_arguments
 from evalwright.models.local.hf.options import HfOptions
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import LogitReader
@@ -72,7 +72,7 @@ def try_path(source: Checkpoint, options: HfOptions) -> dict[str, Any]:
 
 def _small_copy(source: Checkpoint, options: HfOptions) -> Any:
     """The model with few layers and random weights; None for an encoder-decoder model."""
-    trust = where(source, options.trust_remote_code)
+    trust = source_arguments(source, options.trust_remote_code)
     config = AutoConfig.from_pretrained(source.where, **trust)
     if config.is_encoder_decoder:
         return None

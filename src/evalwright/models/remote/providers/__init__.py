@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.models.base import EVERY_OPTION
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote import prices
@@ -159,7 +159,7 @@ def names() -> list[str]:
     return sorted({*_packaged(), *_added})
 
 
-def own() -> frozenset[str]:
+def user_names() -> frozenset[str]:
     """The names of a person's own rows."""
     return frozenset(_added)
 
@@ -249,7 +249,7 @@ def _providers(rows: Mapping[str, Any], where: str) -> dict[str, Provider]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with ordinary(path).open("rb") as file:
+        with check_ordinary(path).open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
         raise ConfigurationError(

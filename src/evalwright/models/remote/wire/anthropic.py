@@ -15,7 +15,7 @@ from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.requests import Generate, Part
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import ALL_IMAGES, at_place, content, nested
 
 MAX_TOKENS = 8192
@@ -58,7 +58,7 @@ def _part(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": part}
 
 
-def parse_message(data: Any, request: Generate, settings: Settings) -> Said:
+def parse_message(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """The content of a message."""
     form.require_success(data, settings)
     content = data.get("content")
@@ -77,7 +77,7 @@ def parse_message(data: Any, request: Generate, settings: Settings) -> Said:
     kinds = [block.get("type") for block in content]
     called = "tool_use" in kinds
     hidden = "redacted_thinking" in kinds
-    return Said(
+    return ReplyContent(
         text,
         reasoning,
         finish,

@@ -12,7 +12,7 @@ from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message, status_of
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import (
     ALL_IMAGES,
     SCHEMA_NAME,
@@ -72,7 +72,7 @@ def _part(part: Part) -> dict[str, Any]:
     return {"text": part}
 
 
-def parse_converse(data: Any, request: Generate, settings: Settings) -> Said:
+def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """The content of a Converse reply; a guardrail's message counts as the text."""
     form.require_object(data, settings)
     content = form.get_nested(data, "output", "message", "content")
@@ -93,7 +93,7 @@ def parse_converse(data: Any, request: Generate, settings: Settings) -> Said:
     text, finish = form.apply_local_stops(
         text, finish, tuple(sign for sign in request.stop if not sign.strip())
     )
-    return Said(
+    return ReplyContent(
         text,
         reasoning,
         finish,

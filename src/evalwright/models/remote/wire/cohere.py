@@ -11,7 +11,7 @@ from evalwright.core.requests import Generate
 from evalwright.core.responses import TokenLogProb, Usage
 from evalwright.models.remote.http_faults import clean, error_for
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.openai_text import chat_messages
 from evalwright.models.remote.wire.options import (
     ALL_IMAGES,
@@ -49,7 +49,7 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     return form.merge_bodies(body, settings.extra_body)
 
 
-def parse_cohere(data: Any, request: Generate, settings: Settings) -> Said:
+def parse_cohere(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """The content of a chat reply."""
     message = data.get("message") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(message, Mapping):
@@ -70,7 +70,7 @@ def parse_cohere(data: Any, request: Generate, settings: Settings) -> Said:
     text = _joined(blocks, "text")
     reasoning = _joined(blocks, "thinking")
     called = bool(message.get("tool_calls"))
-    return Said(
+    return ReplyContent(
         text,
         reasoning,
         form.finish_of(finish),

@@ -102,7 +102,7 @@ _LIMITS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ReplyContent:
     """The content of a reply, in any format.
 
     Attributes:
@@ -155,7 +155,7 @@ class Wire:
     name: str
     path: Callable[[Settings], str]
     payload: Callable[[Any, Settings], dict[str, Any]]
-    parse: Callable[[Any, Any, Settings], Said]
+    parse: Callable[[Any, Any, Settings], ReplyContent]
     usage: Callable[[Any], Usage]
     abilities: frozenset[Ability] = frozenset(("generate", "chat"))
     gather: Callable[[Settings], Gatherer] | None = None

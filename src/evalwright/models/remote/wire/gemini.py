@@ -17,7 +17,7 @@ from evalwright.core.requests import Generate, Part
 from evalwright.core.responses import TokenLogProb, Usage
 from evalwright.models.remote.http_faults import Filtered, clean
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import (
     NoLogProbs,
     at_place,
@@ -103,7 +103,7 @@ def _tokens(data: Any) -> list[TokenLogProb]:
     return read_tokens(rows, "token", "logProbability", "others")
 
 
-def parse_gemini(data: Any, request: Generate, settings: Settings) -> Said:
+def parse_gemini(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """The content of a GenerateContentResponse. Raises Filtered if its prompt was blocked."""
     form.require_success(data, settings)
     usage = gemini_usage(data)
@@ -113,10 +113,10 @@ def parse_gemini(data: Any, request: Generate, settings: Settings) -> Said:
     if not (text or reasoning or called):
         _refuse_blocked_prompt(data, settings)
     if _is_blocked(candidate) and not (text or called):
-        return Said("", reasoning, CONTENT_FILTER, usage, model)
+        return ReplyContent("", reasoning, CONTENT_FILTER, usage, model)
     finish = form.finish_of(candidate.get("finishReason"))
     text, finish = form.apply_local_stops(text, finish, request.stop[MOST_STOPS:])
-    return Said(
+    return ReplyContent(
         text, reasoning, finish, usage, model, excused=called, calls_tool=called
     )
 

@@ -11,7 +11,7 @@ from evalwright.core.requests import Embed
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire.format import (
     SAMPLING,
-    Said,
+    ReplyContent,
     Settings,
     Wire,
     not_documented,
@@ -28,7 +28,7 @@ def embedding_payload(request: Embed, settings: Settings) -> dict[str, Any]:
     return {"model": settings.model, "input": request.text, **settings.extra_body}
 
 
-def parse_embedding(data: Any, request: Embed, settings: Settings) -> Said:
+def parse_embedding(data: Any, request: Embed, settings: Settings) -> ReplyContent:
     """The vector. Raises BadReply unless there is exactly one, of finite numbers."""
     rows = require_success(data, settings).get("data")
     if not isinstance(rows, list) or len(rows) != 1 or not isinstance(rows[0], Mapping):
@@ -36,7 +36,7 @@ def parse_embedding(data: Any, request: Embed, settings: Settings) -> Said:
             settings, "exactly one embedding in data", _shorten_lists(data)
         )
     vector = _vector(rows[0].get("embedding"), data, settings)
-    return Said(
+    return ReplyContent(
         "", usage=_usage(data), model=data.get("model"), excused=True, values=vector
     )
 

@@ -23,7 +23,7 @@ from evalwright.models.remote.http_faults import (
     status_of,
 )
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import (
     ALL_IMAGES,
     SCHEMA_NAME,
@@ -105,7 +105,7 @@ def _tokens(data: Any) -> list[TokenLogProb]:
     ]
 
 
-def parse_response(data: Any, request: Generate, settings: Settings) -> Said:
+def parse_response(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """The content of a response object."""
     status = form.require_object(data, settings).get("status")
     if status == "failed":
@@ -121,7 +121,7 @@ def parse_response(data: Any, request: Generate, settings: Settings) -> Said:
         text = refusal
         finish = REFUSAL
     called = any(str(item.get("type", "")).endswith("_call") for item in items)
-    return Said(
+    return ReplyContent(
         text,
         reasoning,
         finish,

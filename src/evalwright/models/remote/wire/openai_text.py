@@ -10,7 +10,7 @@ from evalwright.core.outcomes import CONTENT_FILTER, REFUSAL
 from evalwright.core.requests import Generate, Prompt
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import (
     ALL_IMAGES,
     OPENAI_CHAT,
@@ -52,7 +52,7 @@ def with_sampling(
     return form.merge_bodies({**body, **form.without_none(fields)}, settings.extra_body)
 
 
-def parse_chat(data: Any, request: Generate, settings: Settings) -> Said:
+def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """The content of a chat completion."""
     choice = first_choice(data, settings)
     message = choice.get("message")
@@ -72,7 +72,7 @@ def parse_chat(data: Any, request: Generate, settings: Settings) -> Said:
         finish = REFUSAL
     called = bool(message.get("tool_calls") or message.get("function_call"))
     stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
-    return Said(
+    return ReplyContent(
         text,
         reasoning,
         finish,
@@ -304,7 +304,7 @@ def text_of(prompt: Prompt, settings: Settings) -> str:
     )
 
 
-def parse_completion(data: Any, request: Generate, settings: Settings) -> Said:
+def parse_completion(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """The content of a completion."""
     choice = first_choice(data, settings)
     text = choice.get("text")
@@ -313,7 +313,7 @@ def parse_completion(data: Any, request: Generate, settings: Settings) -> Said:
     finish = form.finish_of(choice.get("finish_reason"))
     usage = read_usage(data.get("usage"))
     stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
-    return Said(
+    return ReplyContent(
         text,
         "",
         finish,

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from evalwright.core.requests import Generate
 from evalwright.models.remote.wire.format import (
-    Said,
+    ReplyContent,
     Settings,
     merge_bodies,
     sampling,
@@ -75,7 +75,7 @@ def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     )
 
 
-def parse_mistral(data: Any, request: Generate, settings: Settings) -> Said:
+def parse_mistral(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """The content of a chat completion, without a repeated prefill."""
     reply_content = parse_chat(data, request, settings)
     last = turns(request.prompt)[-1:]

@@ -16,7 +16,7 @@ from evalwright.core.responses import Usage
 from evalwright.models.remote.exchange import Call, Polling, Reply
 from evalwright.models.remote.http_faults import clean
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 
 _NAME = re.compile(
     r"(?P<model>\w[\w.-]*/\w[\w.-]*)?(?:(?(model):)(?P<version>[0-9a-f]{64}))?",
@@ -119,7 +119,7 @@ def _below(reply: Reply, name: str, settings: Settings) -> str:
     return suffix
 
 
-def parse_prediction(data: Any, request: Generate, settings: Settings) -> Said:
+def parse_prediction(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """The content of a prediction that has ended."""
     status = _status(data, settings)
     if status in _ENDED_BADLY:
@@ -136,7 +136,7 @@ def parse_prediction(data: Any, request: Generate, settings: Settings) -> Said:
     usage = _usage(data)
     most = form.sampling(request, settings).max_tokens
     finish = "length" if most is not None and usage.output_tokens >= most else "stop"
-    return Said(output or "", "", finish, usage, data.get("model"))
+    return ReplyContent(output or "", "", finish, usage, data.get("model"))
 
 
 def _usage(data: Any) -> Usage:

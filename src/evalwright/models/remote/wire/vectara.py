@@ -8,7 +8,7 @@ from evalwright.core.errors import Rejected
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 
 
 def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
@@ -38,13 +38,13 @@ def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     return form.merge_bodies(body, settings.extra_body)
 
 
-def parse_query_reply(data: Any, request: Generate, settings: Settings) -> Said:
+def parse_query_reply(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """The summary; the interface reports neither tokens nor a finish reason."""
     summary = form.require_success(data, settings).get("summary")
     if not isinstance(summary, str):
         raise form.not_documented(settings, "summary as text", data)
     text, finish = form.apply_local_stops(summary, "stop", request.stop)
-    return Said(text, "", finish)
+    return ReplyContent(text, "", finish)
 
 
 WIRE = Wire(

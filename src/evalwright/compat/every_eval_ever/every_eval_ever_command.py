@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import later, option
+from evalwright.compat.programs import import_later, option
 from evalwright.extend import Exporter, Importer, ImportSummary, summarise_import
 from evalwright.runs.reader import Run
 
@@ -33,7 +33,7 @@ IMPORTER = Importer(
 EXPORTER = Exporter(
     "Write each task of each RUN as a record of Every Eval Ever:"
     " data/TASK/ORGANISATION/MODEL/ID.json and its samples.",
-    later("every_eval_ever.exporting:export_eee"),
+    import_later("every_eval_ever.exporting:export_eee"),
     ".",
     "Where the folder 'data' is made.",
     takes_several_runs=True,

@@ -13,16 +13,16 @@ from typing import Any
 
 import click
 
-from evalwright.compat.programs import later, option, scoring_option
+from evalwright.compat.programs import import_later, option, scoring_option
 from evalwright.extend import Importer
-from evalwright.tasks.files import check_file, write_file
+from evalwright.tasks.safe_files import check_file, write_file
 
 IMPORTER = Importer(
     about=(
         "Import saved results of HRET: `save_json` files, `--output_file` files and"
         " hret_results_*.json."
     ),
-    make=later("hret.importing:imports"),
+    make=import_later("hret.importing:imports"),
     run_name="the file's name",
 )
 

@@ -23,7 +23,7 @@ from evalwright.evaluation.configuration import Configuration
 from evalwright.extend import CommandLine, Importer, ImportSummary, summarise_import
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import slug
-from evalwright.tasks.files import check_file, write_file
+from evalwright.tasks.safe_files import check_file, write_file
 
 FILE = "leaderboard.yaml"
 TEST = "test"

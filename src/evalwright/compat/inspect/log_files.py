@@ -16,16 +16,16 @@ from typing import IO, Any
 
 from evalwright.compat.recording import (
     Recorded,
+    as_list,
+    as_mapping,
     check_depth,
     field,
-    listed,
-    mapping,
     nothing_at,
-    opened,
+    open_recorded,
     read_whole,
 )
 from evalwright.core.errors import MissingExtra, RunError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.text import printable
 from evalwright.extend import parse_json
 
@@ -99,7 +99,7 @@ class Log:
     @property
     def spec(self) -> Mapping[str, Any]:
         """The header's `eval`."""
-        return mapping(self.header.get("eval"))
+        return as_mapping(self.header.get("eval"))
 
     def samples(self) -> Iterator[tuple[str, LoggedSample]]:
         """Yield (location, sample) in file order. Raises RunError."""
@@ -118,7 +118,7 @@ class Log:
     def reductions(self) -> list[Any]:
         """Scores of samples over their epochs, as reducers made them."""
         if self.document is not None:
-            log_results = mapping(self.document.get("results"))
+            log_results = as_mapping(self.document.get("results"))
             reductions = self.document.get("reductions") or log_results.get(
                 "sample_reductions"
             )
@@ -129,7 +129,7 @@ class Log:
                     if "reductions.json" in archive.names
                     else []
                 )
-        return listed(reductions)
+        return as_list(reductions)
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
         if self.document is not None:
@@ -156,7 +156,7 @@ class Log:
 
 def read_log(path: Path) -> Log:
     """Read a log. Raises RunError if it is not one."""
-    with opened(path) as file:
+    with open_recorded(path) as file:
         packed = file.read(2) == b"PK"
     document = None
     if packed:
@@ -238,7 +238,7 @@ class _Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._zip = zipfile.ZipFile(ordinary(path))
+            self._zip = zipfile.ZipFile(check_ordinary(path))
         except _UNREADABLE as error:
             raise RunError(f"{path} cannot be read as an archive: {error}.") from error
         self.names = list(self._zip.NameToInfo)

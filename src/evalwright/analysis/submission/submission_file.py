@@ -20,12 +20,12 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.requests import Prompt, prompt_payload
 from evalwright.core.samples import Sample, SampleRecord
 from evalwright.core.secrets import (
+    find_key_prefix,
     holds_secret,
-    key_in,
     mask_message,
     remember_environment,
 )
@@ -33,7 +33,7 @@ from evalwright.models.remote.keys import read_env_file
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json
-from evalwright.tasks.files import failing_as, write_bytes
+from evalwright.tasks.safe_files import failing_as, write_bytes
 
 FORMAT = "evalwright-submission"
 VERSION = 1
@@ -132,7 +132,7 @@ def _check_secrets(
             f"{where} has one of your keys in it: nothing was written. Make the run"
             " again; responses are masked now."
         )
-    if not allow_key_like and (key_start := key_in(text)):
+    if not allow_key_like and (key_start := find_key_prefix(text)):
         raise RunError(
             f"{where} has a text with the form of a key ('{key_start}...'): nothing was"
             " written. If it is none, add --allow-key-like."
@@ -354,7 +354,7 @@ def read_submission(path: Path) -> Submission:
 
 def _read_unpacked(path: Path) -> bytes:
     """The file's text, gzip or not, read no further than the limit. Raises RunError."""
-    with ordinary(path).open("rb") as file:
+    with check_ordinary(path).open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         with failing_as(

@@ -18,10 +18,10 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from evalwright.compat.recording import Clean, Recorded, field, nothing_at, number
 from evalwright.core.errors import RunError, closest
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.text import printable
 from evalwright.extend import read_json_lines
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
 SUMMARIES = "summaries.jsonl"
@@ -278,7 +278,11 @@ def read_articles(path: Path) -> dict[str, dict[str, str]]:
         RunError, f"{path} is not a CSV in UTF-8", (UnicodeDecodeError, csv.Error)
     )
     unread = failing_as(RunError, f"{path} cannot be read")
-    with unread, broken, ordinary(path).open(encoding="utf-8-sig", newline="") as file:
+    with (
+        unread,
+        broken,
+        check_ordinary(path).open(encoding="utf-8-sig", newline="") as file,
+    ):
         rows = csv.DictReader(file)
         if "article_id" not in (rows.fieldnames or ()):
             raise RunError(

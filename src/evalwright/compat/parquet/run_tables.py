@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.recording import mapping, nothing_at, replacing, writing
+from evalwright.compat.recording import as_mapping, nothing_at, replacing, writing
 from evalwright.core.errors import MissingExtra, RunError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.extend import (
     ExportSummary,
     ImportDestination,
@@ -108,7 +108,7 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
     if not path.exists():
         raise nothing_at(path, "Name a file that `evalwright export parquet` wrote.")
     try:
-        with pq.ParquetFile(ordinary(path)) as file:
+        with pq.ParquetFile(check_ordinary(path)) as file:
             facts = (file.schema_arrow.metadata or {}).get(_KEY)
             if (
                 facts is None
@@ -123,7 +123,7 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
                 raise RunError(
                     f"{path} unpacks to more than the {MAX_RECORDS_BYTES:,} bytes allowed."
                 )
-            run_record = mapping(parse_json(facts, f"{path}, the run"))
+            run_record = as_mapping(parse_json(facts, f"{path}, the run"))
             if run_record.get("schema") not in range(
                 1, SCHEMA_VERSION + 1
             ) or not isinstance(run_record.get("id"), str):

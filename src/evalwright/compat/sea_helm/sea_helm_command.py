@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from evalwright.compat.programs import later, option, scoring_option
+from evalwright.compat.programs import import_later, option, scoring_option
 from evalwright.extend import Exporter, Importer, ImportSummary, summarise_import
 from evalwright.runs.reader import Run
 
@@ -104,7 +104,7 @@ IMPORTER = Importer(
 EXPORTER = Exporter(
     "Write the SEA-HELM tasks of each RUN as SEA-HELM writes its results:"
     " ORGANISATION/MODEL/run_N with configs, results and inferences.",
-    later("sea_helm.exporting:export_sea_helm"),
+    import_later("sea_helm.exporting:export_sea_helm"),
     "exports",
     "Where the folders of the models are made.",
     takes_several_runs=True,

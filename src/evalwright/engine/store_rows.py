@@ -23,7 +23,7 @@ MINE: Final = "mine"
 STORED: Final = "stored"
 
 _COMPRESS_FROM_BYTES = 1024
-LONGEST = 1 << 28
+MAX_CONTENT_BYTES = 1 << 28
 """Most bytes of a request or response; a stranger's row may decompress to any length."""
 
 dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -122,7 +122,7 @@ def response_of(
         raise ValueError(str(error)) from error
 
 
-def is_whole(row: Row) -> bool:
+def is_readable(row: Row) -> bool:
     """Whether a row's columns have the right types, which SQLite does not promise, and its checksum
     holds.
     """
@@ -176,7 +176,7 @@ def unpack(packed: bytes) -> str:
     if packed[:1] != b"{":
         opened = zlib.decompressobj()
         try:
-            text = opened.decompress(packed, LONGEST)
+            text = opened.decompress(packed, MAX_CONTENT_BYTES)
         except zlib.error as error:
             raise ValueError(str(error)) from error
         if not opened.eof:

@@ -16,8 +16,8 @@ from pydantic import AfterValidator, BeforeValidator
 
 from evalwright.compat.recording import (
     Recorded,
+    as_mapping,
     field,
-    mapping,
     nothing_at,
     number,
     read_whole,
@@ -25,7 +25,7 @@ from evalwright.compat.recording import (
 from evalwright.core.errors import RunError
 from evalwright.core.text import printable
 from evalwright.extend import parse_json, read_json_lines
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 MOST_BYTES = 64 << 20
 """The largest file accepted; the benchmark has only a few dozen questions."""
@@ -160,8 +160,8 @@ def read_run(path: Path) -> RecordedRun:
         raise RunError(
             f"{path} is not a run of open-factual-bench: it has no list `results`."
         )
-    settings = mapping(document.get("config"))
-    summary = mapping(document.get("summary"))
+    settings = as_mapping(document.get("config"))
+    summary = as_mapping(document.get("summary"))
     rows = enumerate(document["results"], 1)
     run_results = tuple(
         Result.of(_flatten(row), f"{path}, row {position} of `results`")
@@ -195,7 +195,7 @@ def read_run(path: Path) -> RecordedRun:
 
 def _flatten(row: Any) -> Any:
     """Merge a row's `metadata` into the row."""
-    nested = mapping(row).get("metadata")
+    nested = as_mapping(row).get("metadata")
     if not isinstance(nested, dict):
         return row
     names = {"label": "hallucination_label", "sub_domain": "sub_domain", "type": "type"}

@@ -18,7 +18,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import home_folder, ordinary, private_folder
+from evalwright.core.private import check_ordinary, home_folder, private_folder
 
 IGNORED_SUFFIXES = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
 """Suffixes of files in a model folder that change no answer."""
@@ -31,7 +31,7 @@ TRAINING_STATE = (
     "training_args",
 )
 _CACHED_FROM_BYTES = 1 << 20
-_SETTLED_AFTER = 2.0
+_SETTLED_SECONDS = 2.0
 
 
 def read_json(path: Path | None, kind: type = dict) -> Any:
@@ -100,7 +100,7 @@ def parameter_count(folder: Path) -> int | None:
     total = 0
     for path in folder.glob("*.safetensors"):
         try:
-            with ordinary(path).open("rb") as file:
+            with check_ordinary(path).open("rb") as file:
                 size = int.from_bytes(file.read(8), "little")
                 header = from_json(file.read(min(size, 100_000_000)))
         except (OSError, ValueError):
@@ -164,7 +164,7 @@ def file_hash(path: Path) -> str:
         ConfigurationError: it is a pipe or a device, for which a loader would wait for ever.
     """
     try:
-        state = file_state(ordinary(path))
+        state = file_state(check_ordinary(path))
     except OSError as error:
         raise ConfigurationError(
             f"The model's file '{path}' cannot be read: {error.strerror}."
@@ -188,7 +188,7 @@ def file_hash(path: Path) -> str:
     # A file written a moment ago may change again within the clock's step, so it is not settled
     # yet.
     if (
-        time.time() - max(state[1:3]) / 1e9 > _SETTLED_AFTER
+        time.time() - max(state[1:3]) / 1e9 > _SETTLED_SECONDS
         and file_state(path) == state
     ):
         with suppress(OSError):
