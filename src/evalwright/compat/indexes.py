@@ -9,11 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
+from evalwright import __version__
 from evalwright.bounded import from_json
-from evalwright.core.private import check_ordinary, home_folder
+from evalwright.extend import home_folder, regular_file, write_text
 from evalwright.tasks.index import unchanged
-from evalwright.tasks.safe_files import write_text
 
 _VERSION = 1
 """Version of the cache's format."""
@@ -37,7 +36,7 @@ def cached_index(
     ).hexdigest()
     cache = home_folder() / system / f"index-{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError):
-        stored = from_json(check_ordinary(cache).read_text(encoding="utf-8"))
+        stored = from_json(regular_file(cache).read_text(encoding="utf-8"))
         if stored["state"] == state and unchanged(stored["made"].get("outside", {})):
             return stored["made"]
     stored = {"state": state, "made": build()}

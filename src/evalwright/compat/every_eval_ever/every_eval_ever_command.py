@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from evalwright import Run
 from evalwright.compat.programs import import_later, option
 from evalwright.extend import Exporter, Importer, ImportSummary, summarise_import
-from evalwright.runs.reader import Run
 
 
 def _import(path: Path, folder: Path, name: str) -> ImportSummary:

@@ -13,6 +13,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evalwright import (
+    Answer,
+    Message,
+    Response,
+    Run,
+    Sample,
+    SampleRecord,
+    Score,
+    Usage,
+)
 from evalwright.compat.every_eval_ever.exporting import (
     CLUSTER,
     DRAW,
@@ -35,18 +45,21 @@ from evalwright.compat.recording import (
     start_time,
     task_record,
 )
-from evalwright.core.errors import RunError
-from evalwright.core.requests import Message, Prompt
-from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec
-from evalwright.core.text import printable
-from evalwright.extend import ImportDestination, RunFacts, parse_json, read_json_lines
+from evalwright.extend import (
+    ImportDestination,
+    MetricResult,
+    MetricSpec,
+    Prompt,
+    RunError,
+    RunFacts,
+    TaskResult,
+    TaskTally,
+    fingerprint_of,
+    parse_json,
+    printable,
+    read_json_lines,
+)
 from evalwright.metrics.registry import is_known
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.statistics import Estimate
 
 FORMAT = "every_eval_ever"

@@ -17,13 +17,18 @@ from typing import Any
 
 import click
 
+from evalwright import Configuration, Run, UsageError
 from evalwright.compat.programs import option, scoring_option
-from evalwright.core.errors import ConfigurationError, UsageError
-from evalwright.evaluation.configuration import Configuration
-from evalwright.extend import CommandLine, Importer, ImportSummary, summarise_import
-from evalwright.runs.reader import Run
+from evalwright.extend import (
+    CommandLine,
+    ConfigurationError,
+    Importer,
+    ImportSummary,
+    check_writable,
+    summarise_import,
+    write_file,
+)
 from evalwright.runs.writer import slug
-from evalwright.tasks.safe_files import check_file, write_file
 
 FILE = "leaderboard.yaml"
 TEST = "test"
@@ -288,10 +293,10 @@ def _smoke(path: Path, trust_file: str | None) -> int:
 
     A model that cannot be reached does not stop the others.
     """
+    from evalwright import open_model
     from evalwright.evaluation.common_arguments import without_refused
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.smoke import SmokeTask, smoke_test
-    from evalwright.models.registry import open_model
 
     configuration = read_configuration(path, TEST, trust_file)
     if not configuration.models:
@@ -345,7 +350,7 @@ def _evaluate(
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.reports.markers import check_text_file
 
-    check_file(Path(options["output_dir"]) / "leaderboard.md")
+    check_writable(Path(options["output_dir"]) / "leaderboard.md")
     if options["into"]:
         check_text_file(Path(options["into"]))
     trust_file = options["trust_file"]

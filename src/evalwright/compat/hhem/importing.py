@@ -16,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from evalwright import Run
 from evalwright.compat.hhem.engine_files import (
     SLICES,
     Folder,
@@ -54,10 +55,13 @@ from evalwright.compat.recording import (
     start_time,
     task_record,
 )
-from evalwright.core.errors import RunError
-from evalwright.extend import ImportDestination, ImportFolder, RunFacts
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.reader import Run
+from evalwright.extend import (
+    ImportDestination,
+    ImportFolder,
+    RunError,
+    RunFacts,
+    fingerprint_of,
+)
 
 FORMAT = "hhem-leaderboard"
 

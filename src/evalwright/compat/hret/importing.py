@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalwright import Answer, Failure, Response, Run, SampleRecord, Score
 from evalwright.compat.hret.published import Likelihood
 from evalwright.compat.hret.row_samples import plain, sample_of, task_name
 from evalwright.compat.hret.settings import Given
@@ -21,21 +22,19 @@ from evalwright.compat.recording import (
     start_time,
     task_record,
 )
-from evalwright.core.errors import Failure, RunError, ScoringError
-from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec
-from evalwright.core.text import printable
 from evalwright.extend import (
     ImportDestination,
     ImportSummary,
+    MetricSpec,
+    RunError,
     RunFacts,
+    ScoringError,
+    TaskTally,
+    fingerprint_of,
     parse_json,
+    printable,
     summarise_import,
 )
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run
 
 FORMAT = "hret"
 _WANTED = (

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
+from evalwright import Run
 from evalwright.compat.programs import option
-from evalwright.core.errors import ConfigurationError
-from evalwright.extend import Exporter, ExportSummary
-from evalwright.runs.reader import Run
+from evalwright.extend import ConfigurationError, Exporter, ExportSummary
 
 
 def _export_results(

@@ -10,11 +10,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from evalwright import Message
 from evalwright.compat.recording import as_list, as_mapping
-from evalwright.core.errors import DatasetError
-from evalwright.core.images import Image
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH
-from evalwright.core.requests import Message, Part, Prompt
+from evalwright.core.requests import Part
+from evalwright.extend import DatasetError, Image, Prompt
 
 STOPS = {
     "max_tokens": LENGTH,

@@ -9,6 +9,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
+from evalwright import (
+    Answer,
+    Failure,
+    Passage,
+    Response,
+    Run,
+    Sample,
+    SampleRecord,
+    Score,
+    Usage,
+)
 from evalwright.compat.inspect.conversations import (
     STOPS,
     message_text,
@@ -27,24 +38,22 @@ from evalwright.compat.recording import (
     start_time,
     task_record,
 )
-from evalwright.core.errors import Failure, Party, RunError
+from evalwright.core.errors import Party
 from evalwright.core.outcomes import LENGTH
-from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score
-from evalwright.core.secrets import masked_arguments
-from evalwright.core.tasks import MetricSpec
-from evalwright.core.text import printable
 from evalwright.extend import (
     ImportDestination,
     ImportSummary,
+    MetricSpec,
+    RunError,
     RunFacts,
+    TaskResult,
+    TaskTally,
+    fingerprint_of,
+    masked_arguments,
+    printable,
     summarise_import,
 )
 from evalwright.metrics.registry import is_known
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run
-from evalwright.runs.results import TaskResult
 
 FORMAT = KEY = "inspect_ai"
 _MOST_COLUMNS = 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from evalwright import Run
 from evalwright.extend import Exporter, ExportSummary, Importer, ImportSummary
-from evalwright.runs.reader import Run
 
 
 def _import(path: Path, folder: Path, name: str) -> ImportSummary:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalwright import Run, SampleRecord, Score
 from evalwright.compat.open_factual_bench.recorded_rows import (
     GROUPS,
     HALLUCINATED,
@@ -33,13 +34,15 @@ from evalwright.compat.recording import (
     start_time,
     task_record,
 )
-from evalwright.core.errors import RunError
-from evalwright.core.samples import UNREADABLE, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec
-from evalwright.extend import ImportDestination, RunFacts
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run
+from evalwright.extend import (
+    UNREADABLE,
+    ImportDestination,
+    MetricSpec,
+    RunError,
+    RunFacts,
+    TaskTally,
+    fingerprint_of,
+)
 
 FORMAT = "open-factual-bench"
 TASK = "open-factual-bench"

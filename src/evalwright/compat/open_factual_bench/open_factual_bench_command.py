@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
+from evalwright import Run
 from evalwright.compat.programs import option, scoring_option
-from evalwright.core.text import printable
-from evalwright.extend import Importer, ImportSummary, summarise_import
-from evalwright.runs.reader import Run
+from evalwright.extend import Importer, ImportSummary, printable, summarise_import
 
 _SHOWN = 60
 _SHOWN_KEYS = (

@@ -13,20 +13,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from evalwright import Run
 from evalwright.compat.recording import as_mapping, nothing_at, replacing, writing
-from evalwright.core.errors import MissingExtra, RunError
-from evalwright.core.private import check_ordinary
 from evalwright.extend import (
     ExportSummary,
     ImportDestination,
     ImportSummary,
+    MissingExtra,
+    RunError,
     parse_json,
+    regular_file,
+    to_json,
 )
 from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import upgrade_row, upgrade_run
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import open_run
 from evalwright.runs.records import record_from, record_row
-from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, to_json
+from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
 
 _KEY = b"evalwright.run"
 _RECORD_COLUMN = "record"
@@ -108,7 +111,7 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
     if not path.exists():
         raise nothing_at(path, "Name a file that `evalwright export parquet` wrote.")
     try:
-        with pq.ParquetFile(check_ordinary(path)) as file:
+        with pq.ParquetFile(regular_file(path)) as file:
             facts = (file.schema_arrow.metadata or {}).get(_KEY)
             if (
                 facts is None

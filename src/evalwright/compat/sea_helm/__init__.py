@@ -7,8 +7,7 @@ The dialect is this module. Its functions load their module on first use.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalwright.core.lazy import lazy_names
-from evalwright.extend import TaskGroup
+from evalwright.extend import TaskGroup, lazy_names
 
 takes_limit = True
 takes_among_others = True

@@ -15,6 +15,18 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from evalwright import (
+    Answer,
+    Ask,
+    Failure,
+    Message,
+    RequestFailed,
+    Response,
+    Sample,
+    Task,
+    Usage,
+    UsageError,
+)
 from evalwright.compat.sea_helm.config import (
     DIALECT,
     PREFIX,
@@ -50,26 +62,21 @@ from evalwright.compat.sea_helm.task_rows import (
     loader_of,
     unset,
 )
-from evalwright.core.asking import Ask
-from evalwright.core.errors import (
+from evalwright.core.errors import EmptyReply, OutOfReach
+from evalwright.extend import (
+    ANSWERED,
+    NO_ANSWER,
+    Ability,
     ConfigurationError,
     DatasetError,
-    EmptyReply,
-    Failure,
-    OutOfReach,
-    RequestFailed,
-    UsageError,
+    Image,
+    Prompt,
+    Sampling,
+    ScoringRules,
+    Setup,
     check_known,
 )
-from evalwright.core.images import Image
-from evalwright.core.outcomes import ANSWERED, NO_ANSWER
-from evalwright.core.requests import Ability, Message, Prompt
-from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer, Sample
-from evalwright.core.tasks import Task
-from evalwright.extend import ScoringRules
-from evalwright.strategies.generate import Sampling, SingleDraw
-from evalwright.strategies.registry import Setup
+from evalwright.strategies.generate import SingleDraw
 from evalwright.strategies.two_phases import ReasonThenChoose
 from evalwright.tasks.yaml_files import plain
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from evalwright._version import __version__
+from evalwright import Message, Run, SampleRecord, __version__
 from evalwright.compat.recording import writing
 from evalwright.compat.sea_helm.aggregation import ERROR, result_of, with_totals
 from evalwright.compat.sea_helm.config import DIALECT, SeaTask
@@ -25,16 +25,17 @@ from evalwright.compat.sea_helm.over_runs import write_over_runs
 from evalwright.compat.sea_helm.recorded import REPLY, USAGE, at
 from evalwright.compat.sea_helm.results import NumberedRun, check_names, file_of
 from evalwright.compat.sea_helm.scoring import METRICS, SCORER, scoring_of
-from evalwright.core.errors import RunError
-from evalwright.core.requests import Message
-from evalwright.core.samples import SampleRecord
-from evalwright.core.tasks import MetricSpec
-from evalwright.extend import ExportSummary
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run, as_recorded
-from evalwright.runs.simulations import refuse_left_out
-from evalwright.runs.writer import to_json
-from evalwright.tasks.safe_files import place_of, write_text
+from evalwright.extend import (
+    ExportSummary,
+    MetricSpec,
+    RunError,
+    TaskTally,
+    require_scores,
+    resolve_path,
+    to_json,
+    write_text,
+)
+from evalwright.runs.reader import as_recorded
 
 
 def export_sea_helm(
@@ -48,7 +49,7 @@ def export_sea_helm(
     beside them. Several runs of one model, and the repeats of each, are numbered in the order
     given.
     """
-    refuse_left_out(runs, "export")
+    require_scores(runs, "export")
     _check_one_scoring(runs)
     if over_runs:
         _check_samples(runs)
@@ -426,6 +427,6 @@ def _text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _written(path: Path, text: str) -> Path:
-    place_of(path.parent).mkdir(parents=True, exist_ok=True)
+    resolve_path(path.parent).mkdir(parents=True, exist_ok=True)
     write_text(path, text)
     return path

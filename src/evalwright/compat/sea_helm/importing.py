@@ -17,6 +17,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from evalwright import (
+    Column,
+    EvalwrightError,
+    Failure,
+    Run,
+    Sample,
+    SampleRecord,
+    Score,
+    UsageError,
+)
 from evalwright.compat import recording
 from evalwright.compat.recording import as_mapping, not_scored, number
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
@@ -50,14 +60,16 @@ from evalwright.compat.sea_helm.scoring import (
     scoring_of,
     slices_of,
 )
-from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
-from evalwright.core.samples import Sample, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.extend import ImportDestination, ImportFolder, RunFacts
-from evalwright.metrics.registry import Column
-from evalwright.runs.aggregation import TaskTally
+from evalwright.extend import (
+    ImportDestination,
+    ImportFolder,
+    MetricSpec,
+    RunError,
+    RunFacts,
+    Scorer,
+    TaskTally,
+)
 from evalwright.runs.grouping import group_records
-from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate
 
 _BROKEN = (EvalwrightError, KeyError, TypeError, ValueError, AttributeError, IndexError)

@@ -29,9 +29,13 @@ from evalwright.compat.sea_helm.config import (
     read_tree,
     root_of,
 )
-from evalwright.core.errors import ConfigurationError, UnknownName, check_known
-from evalwright.extend import ListedTask
-from evalwright.strategies.generate import Sampling
+from evalwright.extend import (
+    ConfigurationError,
+    ListedTask,
+    Sampling,
+    UnknownName,
+    check_known,
+)
 from evalwright.tasks.validation import first_mistake
 
 

@@ -17,15 +17,20 @@ from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any
 
+from evalwright import Failure
 from evalwright.analysis.run_checks import RunCheck, describe_problems
 from evalwright.compat.recording import as_mapping, nothing_at, number, open_recorded
 from evalwright.compat.sea_helm.config import TASKS, Tree, check, is_name, tree_of
 from evalwright.compat.sea_helm.recorded import REPLY, answer_of, score_of
-from evalwright.core.errors import Failure, RunError, TaskError
-from evalwright.core.text import printable
-from evalwright.extend import parse_json, read_json_lines
-from evalwright.runs.writer import to_json
-from evalwright.tasks.safe_files import is_within
+from evalwright.extend import (
+    RunError,
+    TaskError,
+    is_within,
+    parse_json,
+    printable,
+    read_json_lines,
+    to_json,
+)
 from evalwright.tasks.yaml_files import plain, read_document
 
 PARTS = ("configs", "results", "inferences")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from evalwright import Run
 from evalwright.compat.programs import import_later, option, scoring_option
 from evalwright.extend import Exporter, Importer, ImportSummary, summarise_import
-from evalwright.runs.reader import Run
 
 _KEPT = ("scoring", "runs", "git", "published", "totals", "notes")
 """What of an imported run other programs are told."""

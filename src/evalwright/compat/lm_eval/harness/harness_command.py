@@ -18,12 +18,12 @@ from evalwright.compat.lm_eval.harness.backends import PARALLELIZE_FLAG
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.compat.lm_eval.utils import make_table
 from evalwright.evaluation.processes import check_one_process
+from evalwright.extend import check_writable
 from evalwright.reports.text import inert, shorten
-from evalwright.tasks.safe_files import check_file
 
 if TYPE_CHECKING:
+    from evalwright import Run
     from evalwright.compat.lm_eval.evaluator import Evaluation
-    from evalwright.runs.reader import Run
 
 _KINDS = {
     "tasks": (),
@@ -100,7 +100,7 @@ def run(ctx: click.Context) -> int:
         _print_note(note)
     _print_note(f"As our own command: {as_command(evaluation)}")
     if settings.get("output_path"):
-        check_file(_output_location(settings)[0] / "model" / "results.json")
+        check_writable(_output_location(settings)[0] / "model" / "results.json")
     if settings.get("check_integrity") and _run_native_command(
         ctx, "check", evaluation.configuration.tasks, evaluation
     ):

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evalwright import Run, SampleRecord
 from evalwright.bounded import from_json
 from evalwright.compat.lm_eval.runs.names import (
     MODEL_NAME_ARGUMENTS,
@@ -44,21 +45,21 @@ from evalwright.compat.recording import (
     start_time,
     task_record,
 )
-from evalwright.core.errors import RunError
-from evalwright.core.samples import SampleRecord
-from evalwright.core.secrets import is_secret, masked_arguments
-from evalwright.core.tasks import MetricSpec
+from evalwright.core.secrets import is_secret
 from evalwright.extend import (
+    LOWER_IS_BETTER_METRICS,
     ImportDestination,
     ImportFolder,
+    MetricResult,
+    MetricSpec,
+    RunError,
     RunFacts,
+    TaskResult,
+    fingerprint_of,
+    masked_arguments,
     parse_json,
     read_json_lines,
 )
-from evalwright.metrics.registry import LOWER_IS_BETTER
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.scores import hashed
 
 _RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
@@ -440,7 +441,7 @@ class _Task:
                 self.lost,
                 self.clustered,
             )
-            less = metric in self.less and summary.kind not in LOWER_IS_BETTER
+            less = metric in self.less and summary.kind not in LOWER_IS_BETTER_METRICS
             metric_results.append(replace(summary, lower_is_better=less))
         version = str(source.section("versions").get(name, "N/A"))
         samples = self.count or reported_size

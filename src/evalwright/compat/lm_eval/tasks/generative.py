@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evalwright import EvalwrightError
 from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import PREFIX
 from evalwright.compat.lm_eval.tasks.task_yaml import Files
-from evalwright.core.errors import EvalwrightError
 from evalwright.extend import ListedTask
 
 FORM_WORDS = frozenset(("chat", "cot", "gen", "generate", "generative"))

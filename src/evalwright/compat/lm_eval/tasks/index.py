@@ -20,8 +20,7 @@ from evalwright.compat.lm_eval.tasks.options import (
     as_paths,
     installed_tasks,
 )
-from evalwright.core.errors import TaskError, UnknownName
-from evalwright.extend import ListedTask
+from evalwright.extend import ListedTask, TaskError, UnknownName
 from evalwright.tasks.index import stamp
 
 _SKIPPED_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}

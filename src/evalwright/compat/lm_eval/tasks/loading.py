@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from evalwright import Task
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.asking import FURTHER_GENERATION, GENERATION
 from evalwright.compat.lm_eval.tasks.classes import compile_class
@@ -27,10 +28,13 @@ from evalwright.compat.lm_eval.tasks.task_yaml import (
     replace_functions,
     unavailable_in,
 )
-from evalwright.core.errors import ConfigurationError, TaskError, check_known
-from evalwright.core.tasks import Task
-from evalwright.extend import ListedTask
-from evalwright.tasks.dialects import SCORINGS
+from evalwright.extend import (
+    SCORINGS,
+    ConfigurationError,
+    ListedTask,
+    TaskError,
+    check_known,
+)
 
 _GROUP_KEYS = frozenset(
     {"group", "group_alias", "task", "aggregate_metric_list", "metadata"}

@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+from evalwright import Answer, Sample, Score
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.aggregation import BUILT_IN
 from evalwright.compat.lm_eval.tasks.classes import compile_class
@@ -22,9 +23,7 @@ from evalwright.compat.lm_eval.tasks.filters import BUILT_IN_FILTERS, Pipeline
 from evalwright.compat.lm_eval.tasks.loading import Library, read_options
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
 from evalwright.compat.lm_eval.tasks.task_yaml import refusals, unavailable_in
-from evalwright.core.errors import ConfigurationError
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.extend import ScoringRules
+from evalwright.extend import ConfigurationError, ScoringRules
 
 _NOT_SCORING = frozenset(
     {"process_docs", "custom_dataset", "fewshot_config", "metadata"}

@@ -12,13 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from evalwright import Run
 from evalwright.compat.lm_eval.tasks.aggregation import by_error
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.lm_eval.tasks.task_yaml import FunctionRef
-from evalwright.core.errors import TaskError, check_known
-from evalwright.extend import GroupAverage, TaskGroup
-from evalwright.metrics.tree import Node
-from evalwright.runs.reader import Run
+from evalwright.extend import GroupAverage, TaskError, TaskGroup, TreeNode, check_known
 from evalwright.statistics import Estimate
 
 
@@ -295,7 +293,7 @@ def _averages(
             if not metrics_by_task:
                 continue
             members = (*metrics_by_task, *lost_tasks)
-            node = Node(
+            node = TreeNode(
                 f"{PREFIX}{group.name}",
                 members,
                 "weighted" if average.weight_by_size else "macro",
