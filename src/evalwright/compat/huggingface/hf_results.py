@@ -27,8 +27,9 @@ from evalwright.extend import (
     TaskResult,
     UnknownName,
     require_scores,
+    to_json,
+    write_text,
 )
-from evalwright.runs.writer import write_json
 
 NAMES = {"mean-words": "average_summary_length"}
 """Hub names of metrics that are not ours with underscores."""
@@ -116,7 +117,7 @@ def export_hf_results(
         },
     }
     with writing(file):
-        write_json(file, contents)
+        write_text(file, to_json(contents, indent=2) + "\n")
     return file
 
 

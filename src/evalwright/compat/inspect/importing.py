@@ -39,7 +39,6 @@ from evalwright.compat.recording import (
     task_record,
 )
 from evalwright.core.errors import Party
-from evalwright.core.outcomes import LENGTH
 from evalwright.extend import (
     ImportDestination,
     ImportSummary,
@@ -498,7 +497,7 @@ class _Import:
         )
         latency = number(row.output.get("time")) or 0.0
         model = str(row.output.get("model") or "")
-        reason = LENGTH if row.limit and not text else reason
+        reason = "length" if row.limit and not text else reason
         response = Response(
             text, reasoning, reason, usage=usage, latency=latency, model=model
         )

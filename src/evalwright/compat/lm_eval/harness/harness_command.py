@@ -229,7 +229,7 @@ def _write_results(
 ) -> list[Path]:
     """Write lm_eval's files to --output_path, a folder or the name of the results file."""
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
-    from evalwright.runs.writer import write_json
+    from evalwright.extend import to_json, write_text
 
     folder, stem = _output_location(settings)
     files = export_lm_eval(run, folder, results_json["model_name"])
@@ -240,7 +240,7 @@ def _write_results(
     )
     for file in files[len(written_files) :]:
         file.unlink()
-    write_json(files[0], results_json)
+    write_text(files[0], to_json(results_json, indent=2) + "\n")
     if stem:
         named = folder / files[0].name.replace("results", stem, 1)
         files[0].replace(named)

@@ -56,7 +56,6 @@ from evalwright.extend import (
     to_json,
     write_text,
 )
-from evalwright.runs.writer import write_json
 
 AS_PUBLISHED_KEY = "evalwright_as_published"
 """Key of the results that lists figures which were not computed from these samples."""
@@ -94,7 +93,8 @@ def export_lm_eval(
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             tasks[name].write(records)
         results_file = folder / f"results_{time}.json"
-        write_json(results_file, _results(run, list(tasks.values())))
+        text = to_json(_results(run, list(tasks.values())), indent=2)
+        write_text(results_file, text + "\n")
     return [results_file, *(file for task in tasks.values() for file in task.files)]
 
 
