@@ -112,8 +112,8 @@ def read_runs(folder: Path) -> RecordedRuns:
         )
     recorded = [_read_probabilities(file) for file in files]
     longest = max(map(len, recorded))
-    whole = [run for run in recorded if len(run) == longest]
-    reference = np.nanmean([_standardised(run) for run in whole], axis=0)
+    complete = [run for run in recorded if len(run) == longest]
+    reference = np.nanmean([_standardised(run) for run in complete], axis=0)
     probabilities = np.full((len(recorded), longest), np.nan)
     asked = np.zeros(probabilities.shape, dtype=bool)
     for row, run in enumerate(recorded):
@@ -140,8 +140,8 @@ def _read_probabilities(file: Path) -> F64:
 
 def _standardised(probabilities: F64) -> F64:
     """Log odds with mean 0 and spread 1; 0 where there is none."""
-    kept = np.clip(probabilities, 0.001, 0.999)
-    odds = np.log(kept / (1 - kept))
+    clipped = np.clip(probabilities, 0.001, 0.999)
+    odds = np.log(clipped / (1 - clipped))
     standardised: F64 = np.nan_to_num((odds - np.nanmean(odds)) / np.nanstd(odds))
     return standardised
 
@@ -205,9 +205,9 @@ def tetrachoric(a: F64, b: F64) -> float:
     """The correlation of two normal variables that exceed thresholds where a and b are 1, on the
     items that both have.
     """
-    both = ~np.isnan(a) & ~np.isnan(b)
-    first = a[both]
-    second = b[both]
+    answered = ~np.isnan(a) & ~np.isnan(b)
+    first = a[answered]
+    second = b[answered]
     thresholds = ndtri([first.mean(), second.mean()])
     joint = float((first * second).mean())
 
@@ -252,8 +252,8 @@ def estimate_structure(runs: RecordedRuns) -> Structure:
         if missing[runs.asked[row]].mean() < MIN_MISSING:
             continue
         flags = np.where(runs.asked[row], missing.astype(np.float64), np.nan)
-        others = [other for other in range(models) if other != row]
-        relations = [tetrachoric(flags, hallucinated[other]) for other in others]
+        others = [model for model in range(models) if model != row]
+        relations = [tetrachoric(flags, hallucinated[model]) for model in others]
         # Least squares of relation = missing loading x loading.
         of_others = loadings[others]
         of_missing.append(
@@ -269,8 +269,8 @@ def estimate_structure(runs: RecordedRuns) -> Structure:
 
 
 def _correlation(a: F64, b: F64) -> float:
-    both = ~np.isnan(a) & ~np.isnan(b)
-    return float(np.corrcoef(a[both], b[both])[0, 1])
+    answered = ~np.isnan(a) & ~np.isnan(b)
+    return float(np.corrcoef(a[answered], b[answered])[0, 1])
 
 
 # -- boards ----------------------------------------------------------------------------
@@ -512,10 +512,10 @@ def holm_better(values: F64) -> Bools:
     fewer = np.minimum(ahead, behind)
     discordant = ahead + behind
     p_values = 2 * binom.cdf(fewer, discordant, 0.5) - binom.pmf(fewer, discordant, 0.5)
-    shown = np.array(holm(np.minimum(p_values, 1.0).tolist())) < ALPHA
+    significant = np.array(holm(np.minimum(p_values, 1.0).tolist())) < ALPHA
     better = np.zeros(wins.shape, dtype=bool)
-    better[first, second] = shown & (ahead > behind)
-    better[second, first] = shown & (behind > ahead)
+    better[first, second] = significant & (ahead > behind)
+    better[second, first] = significant & (behind > ahead)
     return better
 
 

@@ -126,22 +126,22 @@ def settings(server: BillingServer, case: Case, folder: Path) -> dict[str, Any]:
     }
 
 
-def run_here(**given: Any) -> None:
+def run_here(**run_settings: Any) -> None:
     """A run in this process; what a person would read, they would read."""
     from evalwright.core.errors import EvalwrightError
     from evalwright.evaluation.running import evaluate
 
     with suppress(EvalwrightError):
-        evaluate(given.pop("tasks"), given.pop("models"), **given)
+        evaluate(run_settings.pop("tasks"), run_settings.pop("models"), **run_settings)
 
 
-def command(given: dict[str, Any], **more: str) -> list[str]:
+def command(run_settings: dict[str, Any], **more: str) -> list[str]:
     """The same as a command line."""
     options = {
-        name: str(given[name]) for name in ("price", "home", "out", "name")
+        name: str(run_settings[name]) for name in ("price", "home", "out", "name")
     } | more
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    spec = given["models"]
+    spec = run_settings["models"]
     words += [
         word
         for name, value in spec.arguments.items()
@@ -152,7 +152,7 @@ def command(given: dict[str, Any], **more: str) -> list[str]:
         "-m",
         "evalwright",
         "run",
-        given["tasks"],
+        run_settings["tasks"],
         "--model",
         spec.model,
         "--replace",
@@ -165,7 +165,7 @@ def started(
     words: list[str], folder: Path, case: Case | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The command as a process of its own."""
-    out = (
+    output = (
         subprocess.PIPE
         if case is not None and case.name.startswith("closed")
         else subprocess.DEVNULL
@@ -175,8 +175,8 @@ def started(
         cwd=folder,
         env=environment(),
         stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=out,
+        stdout=output,
+        stderr=output,
         preexec_fn=case.limit if case is not None else None,  # one thread here forks
     )
     try:
@@ -195,7 +195,7 @@ def stored(folder: Path) -> set[str]:
 
     if not (folder / STORE).is_file():
         return set()
-    found = set()
+    questions = set()
     try:
         with closing(sqlite3.connect(folder / STORE)) as file:
             for key, model, request, response, checksum in file.execute(
@@ -204,10 +204,10 @@ def stored(folder: Path) -> set[str]:
                 if checksum is None or checksum == checksum_of(
                     key, model, request, response
                 ):
-                    found.add(json.loads(unpack(request))["generate"][0][1])
+                    questions.add(json.loads(unpack(request))["generate"][0][1])
     except sqlite3.Error:
         return set()
-    return found
+    return questions
 
 
 def ledger(folder: Path) -> float:
@@ -221,19 +221,19 @@ def ledger(folder: Path) -> float:
 
 def play(case: Case) -> Found:
     """One case from beginning to end."""
-    found = Found()
+    outcome = Found()
     with tempfile.TemporaryDirectory() as place, running(BillingServer()) as server:
         folder = Path(place)
         write_questions(folder, N)
         paid_before = 0.0
-        given = settings(server, case, folder)
+        run_settings = settings(server, case, folder)
         if case.before is not None:
-            run_here(**given | {"limit": N // 2, "name": "half"})
+            run_here(**run_settings | {"limit": N // 2, "name": "half"})
             case.before(folder)
             paid_before = server.dollars() - ledger(
                 folder
             )  # a ledger that the disk state took
-        known = {prompt: server.received[prompt] for prompt in stored(folder)}
+        stored_times = {prompt: server.received[prompt] for prompt in stored(folder)}
         billed = server.dollars()
         server.fate = case.fate
         server.most_in_flight = 0
@@ -241,7 +241,7 @@ def play(case: Case) -> Found:
         holder = case.holder(folder) if case.holder is not None else None
         if case.apart:
             with started(
-                command(given, budget=f"{BUDGET} USD"), folder, case
+                command(run_settings, budget=f"{BUDGET} USD"), folder, case
             ) as process:
                 while (
                     case.stopped
@@ -252,42 +252,48 @@ def play(case: Case) -> Found:
                 if case.stopped is not None:
                     case.stopped(process)
         else:
-            run_here(**given, budget=f"{BUDGET} USD")
+            run_here(**run_settings, budget=f"{BUDGET} USD")
         if holder is not None:
             holder.close()
         time.sleep(0.05)  # what was on its way comes in
         flying = server.most_in_flight * EACH
-        found.over = max(0.0, server.dollars() - billed - BUDGET - flying)
-        kept = stored(folder)
-        found.lost += len(known.keys() - kept) if not case.damages else 0
-        known |= {
-            prompt: server.received[prompt] for prompt in kept if prompt not in known
+        outcome.over = max(0.0, server.dollars() - billed - BUDGET - flying)
+        stored_questions = stored(folder)
+        outcome.lost += (
+            len(stored_times.keys() - stored_questions) if not case.damages else 0
+        )
+        stored_times |= {
+            prompt: server.received[prompt]
+            for prompt in stored_questions
+            if prompt not in stored_times
         }
-        found.wrong += counts(folder, case)
+        outcome.wrong += counts(folder, case)
         server.fate = lambda prompt, sendings: "ok"
         server.seconds = 0.0
         mend(folder)
         for _ in range(2):
-            run_here(**given, resend_empty=True)
-        found.again = sum(
-            server.received[prompt] > times for prompt, times in known.items()
+            run_here(**run_settings, resend_empty=True)
+        outcome.again = sum(
+            server.received[prompt] > times for prompt, times in stored_times.items()
         )
-        found.lost += N - len(stored(folder))
-        found.wrong += counts(folder, case, whole=True)
-        found.sent = len(server.sendings)
-        found.billed = server.dollars()
-        found.ledger = ledger(folder)
+        outcome.lost += N - len(stored(folder))
+        outcome.wrong += counts(folder, case, complete=True)
+        outcome.sent = len(server.sendings)
+        outcome.billed = server.dollars()
+        outcome.ledger = ledger(folder)
         # Sent and not yet on disk: what the server has, and what waits to be written.
         ended = case.stopped is not None or case.limit is not None or case.damages
         killed = 2 * AT_ONCE * EACH if ended else 0.0
-        found.missing = max(0.0, found.billed - found.ledger - paid_before - killed)
-    return found
+        outcome.missing = max(
+            0.0, outcome.billed - outcome.ledger - paid_before - killed
+        )
+    return outcome
 
 
-def counts(folder: Path, case: Case, whole: bool = False) -> list[str]:
+def counts(folder: Path, case: Case, complete: bool = False) -> list[str]:
     """What is wrong in a run's record."""
     if not (folder / RECORD).is_file():
-        return [f"no record after {case.name}"] if whole else []
+        return [f"no record after {case.name}"] if complete else []
     data = json.loads((folder / RECORD).read_text())
     rows = [
         json.loads(line) for line in (folder / RECORD).with_name("samples.jsonl").open()
@@ -301,7 +307,7 @@ def counts(folder: Path, case: Case, whole: bool = False) -> list[str]:
         wrong.append(f"{task['n_missing']} failed, {len(failed)} in the samples")
     if len({row["id"] for row in rows}) != len(rows):
         wrong.append("a sample twice")
-    if whole and (len(rows) != N or failed):
+    if complete and (len(rows) != N or failed):
         wrong.append(f"{len(rows)} samples, {len(failed)} failed: {failed[:1]}")
     return wrong
 
@@ -325,7 +331,7 @@ def once(fate: str) -> Fate:
     return lambda prompt, sendings: fate if sendings == 0 else "ok"
 
 
-def one(fate: str) -> Fate:
+def one_request(fate: str) -> Fate:
     """The first request alone meets it."""
     return lambda prompt, sendings: (
         fate if sendings == 0 and "00003" in prompt else "ok"
@@ -439,14 +445,16 @@ def small(size: int) -> Callable[[], None]:
 def cases() -> list[Case]:
     """All of them."""
     faults = sorted((TOLD | UNTOLD | set(STATUS) | {"error-in-200"}) - {"ok", "429"})
-    out = [
+    all_cases = [
         Case(
             f"every request once: {fate}", once(fate), streams=fate.startswith("stream")
         )
         for fate in faults
     ]
-    out += [Case(f"one request: {fate}", one(fate)) for fate in sorted(WAITS)]
-    out += [
+    all_cases += [
+        Case(f"one request: {fate}", one_request(fate)) for fate in sorted(WAITS)
+    ]
+    all_cases += [
         Case(f"every request always: {fate}", lambda prompt, sendings, fate=fate: fate)  # type: ignore[misc]
         for fate in ("empty", "hang", "500", "401", "no-choices", "reset")
     ]
@@ -457,8 +465,11 @@ def cases() -> list[Case]:
         signal.SIGHUP,
         signal.SIGQUIT,
     )
-    out += [Case(f"the program gets {one.name}", stopped=kill(one)) for one in signals]
-    out += [
+    all_cases += [
+        Case(f"the program gets {signal_number.name}", stopped=kill(signal_number))
+        for signal_number in signals
+    ]
+    all_cases += [
         Case(
             "the program gets SIGKILL amid empty replies",
             once("empty"),
@@ -504,7 +515,7 @@ def cases() -> list[Case]:
         Case("a full disk at 60 kB", limit=small(60_000)),
         Case("a full disk at 20 kB", limit=small(20_000)),
     ]
-    return out
+    return all_cases
 
 
 def main() -> int:
@@ -522,12 +533,12 @@ def main() -> int:
     )
     bad = 0
     for case in chosen:
-        found = play(case)
-        bad += not found.sound
+        outcome = play(case)
+        bad += not outcome.sound
         print(
-            f"{case.name:<46} {found.sent:>5} {found.billed:>8.3f} {found.ledger:>8.3f}"
-            f" {found.lost:>5} {found.again:>5} {found.over:>6.3f}"
-            f" {found.missing:>7.3f}  {'; '.join(found.wrong) or 'right'}",
+            f"{case.name:<46} {outcome.sent:>5} {outcome.billed:>8.3f} {outcome.ledger:>8.3f}"
+            f" {outcome.lost:>5} {outcome.again:>5} {outcome.over:>6.3f}"
+            f" {outcome.missing:>7.3f}  {'; '.join(outcome.wrong) or 'right'}",
             flush=True,
         )
     print(f"{len(chosen)} cases, {bad} in which something did not hold")

@@ -82,11 +82,11 @@ def vocabulary(language: str, rng: np.random.Generator) -> list[str]:
         mark = " "
     elif language == "zh":
         syllables = [
-            chr(0x4E00 + int(one)) for one in rng.choice(20_000, 3_500, replace=False)
+            chr(0x4E00 + int(code)) for code in rng.choice(20_000, 3_500, replace=False)
         ]
         sizes = (1, 2)
     elif language == "th":
-        consonants = [chr(one) for one in range(0x0E01, 0x0E2F)]
+        consonants = [chr(code) for code in range(0x0E01, 0x0E2F)]
         syllables = [
             a + b + tone
             for a in consonants
@@ -94,7 +94,7 @@ def vocabulary(language: str, rng: np.random.Generator) -> list[str]:
             for tone in ("", "", "่", "้")
         ]
     else:
-        consonants = [chr(one) for one in range(0x1000, 0x1021)]
+        consonants = [chr(code) for code in range(0x1000, 0x1021)]
         syllables = [
             a + b + tone
             for a in consonants
@@ -104,7 +104,7 @@ def vocabulary(language: str, rng: np.random.Generator) -> list[str]:
     words: dict[str, None] = {}
     while len(words) < count:
         picked = rng.integers(len(syllables), size=int(rng.choice(sizes)))
-        words["".join(syllables[one] for one in picked) + mark] = None
+        words["".join(syllables[index] for index in picked) + mark] = None
     return list(words)
 
 
@@ -145,8 +145,8 @@ def make_run(folder: Path, samples: int) -> Run:
     """The run of the corpus."""
     rng = np.random.default_rng(17)
     texts = {language: Texts(language, rng) for language in dict.fromkeys(LANGUAGES)}
-    for language, own in texts.items():
-        data = own.draw(50_000, rng).encode()
+    for language, source in texts.items():
+        data = source.draw(50_000, rng).encode()
         print(
             f"  deflate shortens a text of {language} alone to"
             f" {len(zlib.compress(data, 6)) / len(data):.0%}",
@@ -198,11 +198,11 @@ def make_record(
 ) -> SampleRecord:
     """One answered and scored sample."""
     language = LANGUAGES[index % len(LANGUAGES)]
-    own = texts[language]
+    source = texts[language]
     size = rng.uniform(1000, 4000)
-    asked = size * rng.uniform(0.1, 0.5)
-    question = own.draw(int(asked), rng)
-    answer = own.draw(int(size - asked), rng)
+    question_size = size * rng.uniform(0.1, 0.5)
+    question = source.draw(int(question_size), rng)
+    answer = source.draw(int(size - question_size), rng)
     if index == samples // 2:
         answer += f" {NEEDLE}"
     right = float(rng.random() < 0.6)
@@ -215,14 +215,17 @@ def make_record(
     sample = Sample(
         id=f"{language}-{name}",
         input=question,
-        targets=(own.draw(20, rng),),
+        targets=(source.draw(20, rng),),
         metadata=metadata,
     )
     prompt = (
         Message("system", "Answer the question in a few sentences."),
         Message("user", f"Question: {question}\nAnswer:"),
     )
-    usage = Usage(input_tokens=int(asked / 4), output_tokens=int((size - asked) / 4))
+    usage = Usage(
+        input_tokens=int(question_size / 4),
+        output_tokens=int((size - question_size) / 4),
+    )
     response = Response(
         answer,
         finish_reason="stop",
@@ -230,12 +233,12 @@ def make_record(
         latency=round(float(rng.gamma(3, 0.7)), 3),
         cost=round(float(rng.gamma(2, 1e-4)), 7),
     )
-    said = (
+    explanation = (
         "the answer holds the target"
         if right
         else f"'{answer[:40]}' is none of the targets"
     )
-    score = Score(right, "correct" if right else "incorrect", said)
+    score = Score(right, "correct" if right else "incorrect", explanation)
     return SampleRecord(
         TASK,
         index,
@@ -339,17 +342,19 @@ drawn: how many, fastest, median, slowest (ms).
 
 async def ask(tab: Tab, expression: str) -> Any:
     """What a promise of the page comes to."""
-    found = await tab.send(
+    reply = await tab.send(
         "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
     )
-    assert "exceptionDetails" not in found, found
-    return json.loads(found["result"]["value"])
+    assert "exceptionDetails" not in reply, reply
+    return json.loads(reply["result"]["value"])
 
 
 async def page_seconds(tab: Tab) -> float:
     """Processor time of the page's thread so far: what waits for a busy machine is not in it."""
     metrics = (await tab.send("Performance.getMetrics"))["metrics"]
-    return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+    return float(
+        next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+    )
 
 
 async def measure(file: Path) -> dict[str, Any]:
@@ -390,20 +395,20 @@ async def measure(file: Path) -> dict[str, Any]:
                 """(async () => { while (!window.explorerData) await new Promise((go) => setTimeout(go, 5));
               await window.explorerData.run('0'); return JSON.stringify(performance.now()); })()""",
             )
-            out = {"first paint": paint, "columns there": rows}
-            out |= await ask(tab, DATA.replace("QUERY", json.dumps(NEEDLE)))
-            out["read to the end"] = await tab.evaluate(
+            timings = {"first paint": paint, "columns there": rows}
+            timings |= await ask(tab, DATA.replace("QUERY", json.dumps(NEEDLE)))
+            timings["read to the end"] = await tab.evaluate(
                 "performance.timing.domContentLoadedEventEnd -"
                 " performance.timing.navigationStart"
             )
-            out["scroll"] = await ask(tab, SCROLL)
+            timings["scroll"] = await ask(tab, SCROLL)
             await tab.send("Performance.enable", timeDomain="threadTicks")
             before = await page_seconds(tab)
-            out["clicks"] = await ask(tab, CLICKS)
-            out["click"] = (
-                1000 * (await page_seconds(tab) - before) / max(1, out["clicks"][0])
+            timings["clicks"] = await ask(tab, CLICKS)
+            timings["click"] = (
+                1000 * (await page_seconds(tab) - before) / max(1, timings["clicks"][0])
             )
-            out["console"] = [
+            timings["console"] = [
                 event
                 for event in tab.events
                 if event[0]
@@ -413,8 +418,10 @@ async def measure(file: Path) -> dict[str, Any]:
                     "Runtime.consoleAPICalled",
                 )
             ]
-            out["heap"] = await tab.evaluate("performance.memory.usedJSHeapSize / 1e6")
-            return out
+            timings["heap"] = await tab.evaluate(
+                "performance.memory.usedJSHeapSize / 1e6"
+            )
+            return timings
 
 
 def main() -> None:
@@ -451,7 +458,7 @@ def main() -> None:
             f" {time.monotonic() - began:.1f} s"
         )
         page.read_bytes()
-        found = [asyncio.run(measure(page)) for _ in range(options.times)]
+        openings = [asyncio.run(measure(page)) for _ in range(options.times)]
         load = os.getloadavg()[0]
         print(f"  {os.cpu_count()} cores, load {load:.1f}")
         for name in (
@@ -466,25 +473,25 @@ def main() -> None:
             "click",
         ):
             print(
-                f"  {name:20} {statistics.median(one[name] for one in found):10,.1f} ms"
+                f"  {name:20} {statistics.median(timings[name] for timings in openings):10,.1f} ms"
             )
-        for number, search in enumerate(found[0]["searches"]):
-            first = [one["searches"][number]["first"] for one in found]
-            whole = [one["searches"][number]["whole"] for one in found]
+        for number, search in enumerate(openings[0]["searches"]):
+            first = [timings["searches"][number]["first"] for timings in openings]
+            completed = [timings["searches"][number]["whole"] for timings in openings]
             print(
                 f"  search {search['query']!r}: {search['hits']:,} hits, first"
                 f" {statistics.median(first):,.0f} ms, all"
-                f" {statistics.median(whole):,.0f} ms"
+                f" {statistics.median(completed):,.0f} ms"
             )
         print(
             "  filters set on the page, until the list shows it: of names and of"
             " numbers, how many, fastest, median, slowest ms ('click' is processor time"
             " of each)"
         )
-        print(f"    {[one['clicks'][1:] for one in found]}")
+        print(f"    {[timings['clicks'][1:] for timings in openings]}")
         print(
-            f"  scrolling {[one['scroll'] for one in found]}, console"
-            f" {found[0]['console']}, heap {found[0]['heap']:,.0f} MB"
+            f"  scrolling {[timings['scroll'] for timings in openings]}, console"
+            f" {openings[0]['console']}, heap {openings[0]['heap']:,.0f} MB"
         )
 
 

@@ -66,17 +66,18 @@ def every_set(folder: Path, count: int, tokens: int) -> dict[str, list[Request]]
         for question in [*dev, *test[:200]]
         if 80 <= len(question["question"]) <= 300
     ]
-    asked = random.Random(1).sample(short, min(count, len(short)))
+    questions = random.Random(1).sample(short, min(count, len(short)))
     fixed = "".join(
         shot(question, True) for question in random.Random(0).sample(shots, 5)
     )
-    shared = [[fixed + shot(question, False), tokens, NEVER] for question in asked]
-    own = []
-    for place, question in enumerate(asked):
+    shared = [[fixed + shot(question, False), tokens, NEVER] for question in questions]
+    own_shots = []
+    for place, question in enumerate(questions):
         drawn = random.Random(place + 1).sample(shots, 1 + place % 5)
-        own.append(
+        own_shots.append(
             [
-                "".join(shot(each, True) for each in drawn) + shot(question, False),
+                "".join(shot(shot_question, True) for shot_question in drawn)
+                + shot(question, False),
                 tokens,
                 NEVER,
             ]
@@ -87,7 +88,7 @@ def every_set(folder: Path, count: int, tokens: int) -> dict[str, list[Request]]
         for place, (prompt, _, stop) in enumerate(shared)
     ]
     stops = [[prompt, tokens, "ar"] for prompt, _, _ in shared]
-    return {"shared": shared, "own": own, "ends": ends, "stops": stops}
+    return {"shared": shared, "own": own_shots, "ends": ends, "stops": stops}
 
 
 def best_batch_size(
@@ -116,7 +117,7 @@ def measure(
 ) -> str:
     """One line of the table."""
     mine: list[Outcome] = []
-    other: list[Outcome] = []
+    peers: list[Outcome] = []
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
         size = options.batch_size
@@ -135,7 +136,7 @@ def measure(
                     "generation_worker.py",
                 )
             )
-            other.append(
+            peers.append(
                 run(
                     "theirs",
                     model,
@@ -147,10 +148,12 @@ def measure(
                 )
             )
     ours, theirs = (
-        statistics.median(outcome.score for outcome in each) for each in (mine, other)
+        statistics.median(outcome.score for outcome in outcomes)
+        for outcomes in (mine, peers)
     )
-    whole, their_whole = (
-        statistics.median(outcome.whole for outcome in each) for each in (mine, other)
+    total, their_whole = (
+        statistics.median(outcome.whole for outcome in outcomes)
+        for outcomes in (mine, peers)
     )
     if searched:
         print(
@@ -159,8 +162,8 @@ def measure(
         )
     return (
         f"| {name} | {len(requests)} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.2f}"
-        f" | {whole:.2f} | {their_whole:.2f} | {their_whole / whole:.2f} | {size} |"
-        f" {mine[0].how} | {differences(mine[0], other[0])} |"
+        f" | {total:.2f} | {their_whole:.2f} | {their_whole / total:.2f} | {size} |"
+        f" {mine[0].how} | {differences(mine[0], peers[0])} |"
     )
 
 

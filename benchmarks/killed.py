@@ -48,10 +48,10 @@ def stored(folder: Path) -> list[str]:
 
 def received(server: str) -> Counter[str]:
     """How often each question reached the server."""
-    found: Counter[str] = Counter()
+    times_by_question: Counter[str] = Counter()
     for body, times in asked(server, "counts")["contents"].items():
-        found[json.loads(body)["messages"][0]["content"]] += times
-    return found
+        times_by_question[json.loads(body)["messages"][0]["content"]] += times
+    return times_by_question
 
 
 def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
@@ -59,7 +59,7 @@ def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
     chance = random.Random(options.seed)
     command = ours(folder, chat_model(f"{server}/v1", options.at_once))
     seconds = options.samples * 0.2 / options.at_once
-    known: dict[str, int] = {}
+    times_when_stored: dict[str, int] = {}
     for number in range(options.kills):
         process = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -74,22 +74,24 @@ def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
         time.sleep(0.1)  # the server sees what was still on its way
         times = received(server)
         for text in stored(folder):
-            known.setdefault(text, times[text])
+            times_when_stored.setdefault(text, times[text])
         print(
             f"kill {number + 1}: {sum(times.values()):,} received by the server,"
-            f" {len(known):,} stored",
+            f" {len(times_when_stored):,} stored",
             flush=True,
         )
     last = measure(command, folder)
     times = received(server)
-    kept = Counter(stored(folder))
+    stored_counts = Counter(stored(folder))
     again = sum(count - 1 for count in times.values())
-    paid_twice = [text for text, before in known.items() if times[text] > before]
+    paid_twice = [
+        text for text, before in times_when_stored.items() if times[text] > before
+    ]
     assert not paid_twice, f"asked again although stored: {paid_twice[:5]}"
-    assert len(times) == len(kept) == options.samples, (
+    assert len(times) == len(stored_counts) == options.samples, (
         "a question was never asked or has no answer"
     )
-    assert set(kept.values()) == {1}
+    assert set(stored_counts.values()) == {1}
     assert again <= options.kills * options.at_once, (
         "more was asked again than was in flight"
     )
@@ -97,7 +99,7 @@ def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
     ids = [json.loads(line)["id"] for line in lines.open()]
     assert sorted(map(int, ids)) == list(range(options.samples))
     print(
-        f"done: {len(kept):,} answers stored, {len(ids):,} lines in the record; lost 0,"
+        f"done: {len(stored_counts):,} answers stored, {len(ids):,} lines in the record; lost 0,"
         f" stored and asked again 0, in flight at a kill and asked again {again} (at"
         f" most {options.kills * options.at_once}); the last run took {last.wall:.1f} s"
     )
@@ -109,10 +111,10 @@ def memory(server: str, options: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             questions(folder / "questions.jsonl", count)
-            found = measure(
+            usage = measure(
                 ours(folder, chat_model(f"{server}/v1", options.at_once)), folder
             )
-            print(f"{count:,} samples: peak {found.memory:.1f} MiB", flush=True)
+            print(f"{count:,} samples: peak {usage.memory:.1f} MiB", flush=True)
 
 
 def main() -> None:

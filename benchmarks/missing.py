@@ -121,16 +121,16 @@ def matrix(values: F64) -> Matrix:
 
 def compared(values: F64) -> tuple[str, bool]:
     """The verdict, and whether it is provisional."""
-    found = matrix(values)
-    provisional = provisional_reason(Average((found,)), ("A", "B"))
-    return paired_of(found).verdict, bool(provisional)
+    score_matrix = matrix(values)
+    provisional = provisional_reason(Average((score_matrix,)), ("A", "B"))
+    return paired_of(score_matrix).verdict, bool(provisional)
 
 
 def given_rows(trials: int, seed: int) -> Iterator[Row]:
     """Verdicts where the scored items show one, at 5% missing."""
     for n, first, second in ((1000, 0.66, 0.60), (300, 0.70, 0.60), (200, 0.75, 0.60)):
         rng = np.random.default_rng(seed)
-        shown = given = full = 0
+        verdicts = repeated_verdicts = full = 0
         for _ in range(trials):
             complete = answers(rng, n, first, second)
             values = at_random(rng, complete, 0.05)
@@ -138,16 +138,16 @@ def given_rows(trials: int, seed: int) -> Iterator[Row]:
             alone = compare_paired(*values[:, there]).verdict
             full += compare_paired(*complete).verdict != "no difference seen"
             if alone != "no difference seen":
-                shown += 1
-                given += compared(values)[0] == alone
+                verdicts += 1
+                repeated_verdicts += compared(values)[0] == alone
         note = (
-            f"shown in {shown / trials:.1%} of the trials; with nothing missing in"
+            f"shown in {verdicts / trials:.1%} of the trials; with nothing missing in"
             f" {full / trials:.1%}"
         )
         yield Row(
             f"given: n {n}, {100 * (first - second):.0f} points",
-            given / shown,
-            shown,
+            repeated_verdicts / verdicts,
+            verdicts,
             0.98,
             False,
             note,

@@ -96,7 +96,7 @@ def write_inputs(place: Path, source: Path, shared: Path) -> None:
         shutil.copytree(folder, place / "rows" / folder.name)
     lite = shared / "data" / "global_mmlu_lite"
     for name in ("en_test", "en_dev"):
-        found = [
+        raw_rows = [
             json.loads(line)
             for line in (
                 (lite / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
@@ -104,7 +104,7 @@ def write_inputs(place: Path, source: Path, shared: Path) -> None:
         ]
         rows = [
             {**row["metadata"], **row["prompts"][0], "answer": row["label"]}
-            for row in found
+            for row in raw_rows
         ]
         _lines(
             place / f"{name}.jsonl",
@@ -148,17 +148,17 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
     replies: list[tuple[str, str]] = []
     for kind, question, targets, metadata, answers in QUESTIONS:
         for number, answer in enumerate(answers):
-            asked = f"({number}) {question}"
+            numbered_question = f"({number}) {question}"
             row = {
                 "id": f"{len(rows):03d}",
-                "input": asked,
+                "input": numbered_question,
                 "targets": targets,
                 "cluster": question,
                 "answer_type": kind,
                 **metadata,
             }
             rows.append({"unit": None, "tolerance": None, "language": "en", **row})
-            replies.append((asked, answer or " "))
+            replies.append((numbered_question, answer or " "))
     _lines(place / "words.jsonl", rows)
     metadata = {
         key: f"{{{{ {key} }}}}"
@@ -192,8 +192,8 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
         {"label-share": {"label": "not_attempted"}},
     ]
     metrics += [
-        {"name": f"{one}-mean", "use": "mean", "scorer": one}
-        for one in (
+        {"name": f"{scorer}-mean", "use": "mean", "scorer": scorer}
+        for scorer in (
             "exact-match",
             "token-f1",
             "words",
@@ -227,8 +227,8 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
     _lines(
         place / "sums.jsonl",
         (
-            {"input": asked, "target": right, "choices": [right, "1", "2", "9000"]}
-            for asked, right, _ in NUMBERED
+            {"input": question, "target": right, "choices": [right, "1", "2", "9000"]}
+            for question, right, _ in NUMBERED
         ),
     )
     kinds = [
@@ -239,8 +239,8 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
     means = [
         "accuracy",
         *(
-            {"name": f"{one}-mean", "use": "mean", "scorer": one}
-            for one in ("final-number", "final-math", "final-choice", "choice")
+            {"name": f"{scorer}-mean", "use": "mean", "scorer": scorer}
+            for scorer in ("final-number", "final-math", "final-choice", "choice")
         ),
     ]
     sample = {"shuffle": True}
@@ -259,13 +259,17 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
             {"name": unit, "use": "choice", "normalise": unit}
             for unit in ("none", "bytes", "characters", "tokens")
         ]
-        shown = [
+        choice_metrics = [
             "accuracy",
             {"use": "balanced-accuracy"},
             {"use": "macro-f1"},
             *(
-                {"name": f"by-{one['name']}", "use": "accuracy", "scorer": one["name"]}
-                for one in named
+                {
+                    "name": f"by-{scorer['name']}",
+                    "use": "accuracy",
+                    "scorer": scorer["name"],
+                }
+                for scorer in named
             ),
         ]
         shots = {"few_shot": {"count": 3, "select": "random", "seed": 2}}
@@ -277,7 +281,7 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
             prompt=shots,
             answer={"mode": mode},
             scorers=named,
-            metrics=shown,
+            metrics=choice_metrics,
         )
     texts = [
         {"input": f"Text {n}. {question}", "target": f" {reply}"}
@@ -309,27 +313,28 @@ def _factual_replies(source: Path) -> Iterable[tuple[str, str]]:
             json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()
         ]
         for number, row in enumerate(rows):
-            right, (other, *_) = (
-                one.get("answers") or [one["answer"]] for one in (row, rows[number - 1])
+            right, (wrong, *_) = (
+                fact.get("answers") or [fact["answer"]]
+                for fact in (row, rows[number - 1])
             )
-            said = [
+            replies = [
                 right[0],
                 f"The answer is {right[0]}.",
                 f"I think it is {right[-1]}, but I am not sure.",
-                other,
+                wrong,
                 "I don't know.",
-                f"It is not {other}; it is {right[0]}.",
-                f"{right[0]} or {other}",
+                f"It is not {wrong}; it is {right[0]}.",
+                f"{right[0]} or {wrong}",
                 f"**{right[0]}**\n\nThis is well known.",
             ]
-            said += [
+            replies += [
                 *row.get("fabrications", [])[:1],
                 *row.get("corrections", [])[:1],
                 str(row.get("premise") or "No answer"),
             ]
-            reply = said[hashed(row["id"]) % len(said)]
+            reply = replies[hashed(row["id"]) % len(replies)]
             cited = (
-                "".join(f" [{one}]" for one in row.get("citations", []))
+                "".join(f" [{passage}]" for passage in row.get("citations", []))
                 if hashed(row["id"] + "c") % 3
                 else " [9]"
             )
@@ -390,27 +395,27 @@ def _dialect_tasks(folder: Path) -> None:
             path.stem: f"inputs/rows/{rows}/{path.name}"
             for path in sorted((folder.parent / "rows" / rows).glob("*.jsonl"))
         }
-        own = {
+        settings = {
             "task": name,
             "dataset_path": "json",
             "dataset_kwargs": {"data_files": files},
             "test_split": test,
             "metadata": {"version": 1.0},
         }
-        _task(folder / f"{name}.yaml", **own, **more)
+        _task(folder / f"{name}.yaml", **settings, **more)
 
     choice = {
         "output_type": "multiple_choice",
         "doc_to_text": "Question: {{question}}\nAnswer:",
     }
-    both = [
+    accuracies = [
         {"metric": metric, "aggregation": "mean", "higher_is_better": True}
         for metric in ("acc", "acc_norm")
     ]
     arc = {
         "doc_to_choice": "{{choices.text}}",
         "doc_to_target": "{{choices.label.index(answerKey)}}",
-        "metric_list": both,
+        "metric_list": accuracies,
     }
     write("d_arc", "arc", "test", training_split="train", **choice, **arc)
     counted = [
@@ -428,7 +433,7 @@ def _dialect_tasks(folder: Path) -> None:
         letters = {
             "doc_to_choice": ["A", "B", "C", "D"],
             "doc_to_target": "answer",
-            "metric_list": both[:1],
+            "metric_list": accuracies[:1],
         }
         write(
             f"d_{name}",
@@ -445,7 +450,7 @@ def _dialect_tasks(folder: Path) -> None:
         task=["d_anatomy", "d_astronomy", "d_college_biology"],
         aggregate_metric_list=group,
     )
-    kept = [
+    filters = [
         {
             "name": f"{name}-match",
             "filter": [
@@ -470,7 +475,7 @@ def _dialect_tasks(folder: Path) -> None:
     sums = {
         "doc_to_text": "Question: {{question}}\nAnswer:",
         "doc_to_target": "{{answer.split('####')[-1].strip()}}",
-        "filter_list": kept,
+        "filter_list": filters,
         "metric_list": exact,
     }
     write(
@@ -520,14 +525,14 @@ def _other_results(place: Path) -> None:
     results = [
         {
             "task_id": key,
-            "model_response": said,
+            "model_response": reply,
             "is_correct": key != "year_1",
             "latency_ms": 400.0,
             "tokens_generated": 9,
             "timestamp": "2026-01-02T03:04:06",
             "metadata": None,
         }
-        for key, _, _, said in answers
+        for key, _, _, reply in answers
     ]
     config = {
         "model_id": "acme/small",
@@ -562,11 +567,11 @@ def _other_results(place: Path) -> None:
             {
                 "id": key,
                 "domain": "science",
-                "question": asked,
+                "question": question,
                 "reference_answer": right,
                 "metadata": {"type": "factual_qa"},
             }
-            for key, asked, right, _ in answers
+            for key, question, right, _ in answers
         ),
     )
     (place / "corpus.txt").write_text(

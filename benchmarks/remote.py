@@ -111,17 +111,17 @@ def serving(*options: str) -> Iterator[str]:
         server.wait()
 
 
-def asked(server: str, path: str) -> dict[str, Any]:
+def fetch_books(server: str, path: str) -> dict[str, Any]:
     """The server's books."""
     with urllib.request.urlopen(f"{server}/{path}") as reply:
-        found: dict[str, Any] = json.load(reply)
-    return found
+        books: dict[str, Any] = json.load(reply)
+    return books
 
 
 # -- the clients: a folder with everything in it, and the command that evaluates it ----
 
 
-def bare(folder: Path, setting: Setting) -> list[str]:
+def bare_command(folder: Path, setting: Setting) -> list[str]:
     return [
         python(),
         str(HERE / "remote_bare.py"),
@@ -160,8 +160,8 @@ def chat_model(url: str, most: int | None) -> list[str]:
     """The arguments that name the measured server as evalwright's model. most: requests at once;
     None leaves it open.
     """
-    given = [] if most is None else ["-M", f"max_concurrency={most}"]
-    return ["--model", "openai/measured", "-M", f"base_url={url}", *given]
+    concurrency = [] if most is None else ["-M", f"max_concurrency={most}"]
+    return ["--model", "openai/measured", "-M", f"base_url={url}", *concurrency]
 
 
 def inspect(folder: Path, setting: Setting) -> list[str]:
@@ -204,7 +204,7 @@ def lm_eval(folder: Path, setting: Setting) -> list[str]:
 
 
 CLIENTS: dict[str, Callable[[Path, Setting], list[str]]] = {
-    "bare": bare,
+    "bare": bare_command,
     "evalwright": evalwright,
     "inspect_ai": inspect,
     "lm_eval": lm_eval,
@@ -215,13 +215,13 @@ def run_client(
     name: str, server: str, setting: Setting, count: int
 ) -> tuple[Measured, dict[str, Any]]:
     """One run of `count` samples in a fresh folder: what it took, and what the server counted."""
-    asked(server, "reset")
+    fetch_books(server, "reset")
     extra = {"OPENAI_BASE_URL": setting.url, "OPENAI_API_KEY": "not-a-key"}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         questions(folder / "questions.jsonl", count)
         measured = measure(CLIENTS[name](folder, setting), folder, extra)
-    counts = asked(server, "counts")
+    counts = fetch_books(server, "counts")
     if counts["answered"] < count:
         raise RuntimeError(
             f"{name} was answered {counts['answered']} of {count} questions"
@@ -255,11 +255,11 @@ def throughput(
     options: argparse.Namespace,
 ) -> None:
     """One mode: a line for each client and number of requests at once."""
-    told = mode in ("plain", "random")
+    limits_announced = mode in ("plain", "random")
     names = [name for name in systems if mode == "plain" or name not in PEERS_RATE]
     for most in at_once:
         with serving("--capacity", str(most), *MODES[mode]) as server:
-            setting = Setting(f"{server}/v1", most, told)
+            setting = Setting(f"{server}/v1", most, limits_announced)
             turns: dict[str, list[Turn]] = {name: [] for name in names}
             for _ in range(options.repeats):
                 for name in names:
@@ -276,8 +276,8 @@ def line(mode: str, most: int, name: str, turns: dict[str, list[Turn]]) -> str:
     middle = statistics.median
     yardstick = turns["before" if "before" in turns else next(iter(turns))]
     pairs = list(zip(mine, yardstick, strict=True))
-    rates = [100 * turn.rate / other.rate for turn, other in pairs]
-    cpus = [100 * turn.cpu / other.cpu for turn, other in pairs]
+    rates = [100 * turn.rate / reference.rate for turn, reference in pairs]
+    cpus = [100 * turn.cpu / reference.cpu for turn, reference in pairs]
     cells = [
         mode,
         str(most),
@@ -305,15 +305,20 @@ def token_limits(options: argparse.Namespace) -> None:
         with serving(
             "--tokens-per-minute", str(per_minute), "--burst", str(burst)
         ) as server:
-            each = 9.0
+            tokens_per_request = 9.0
             # As many as are allowed in the given time, the full bucket included.
-            count = int(per_minute / 60 * (burst + max(options.seconds, 20.0)) / each)
+            count = int(
+                per_minute
+                / 60
+                * (burst + max(options.seconds, 20.0))
+                / tokens_per_request
+            )
             client = "after" if options.trees else "evalwright"
             _, counts = run_client(
                 client, server, Setting(f"{server}/v1", 512, told=True), count
             )
         seconds = counts["last"] - counts["first"]
-        allowed = per_minute / 60 * (burst + seconds) / each
+        allowed = per_minute / 60 * (burst + seconds) / tokens_per_request
         refused = counts["refused"] / counts["received"]
         print(
             f"| {per_minute:,} | {burst} | {count:,} | {seconds:.1f} |"

@@ -112,15 +112,15 @@ def measured(kind: str, home: Path, options: argparse.Namespace) -> None:
         text=True,
         check=True,
     )
-    found = json.loads(done.stdout)
+    replay = json.loads(done.stdout)
     database = open_database(where(home))
     size = database.size()
     database.close()
     print(
         f"{kind:<9} {options.responses:>10,} responses  written {written:>8,.0f}/s "
-        f" read {found['a second']:>8,.0f}/s  CPU"
-        f" {1e6 * found['cpu'] / options.responses:>5.0f} us each  peak"
-        f" {found['memory']:>5.0f} MiB  {size / options.responses:>5.0f} bytes each"
+        f" read {replay['a second']:>8,.0f}/s  CPU"
+        f" {1e6 * replay['cpu'] / options.responses:>5.0f} us each  peak"
+        f" {replay['memory']:>5.0f} MiB  {size / options.responses:>5.0f} bytes each"
         f" ({size / 1e6:,.0f} MB)",
         flush=True,
     )

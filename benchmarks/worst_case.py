@@ -236,31 +236,31 @@ def scored(case: str, text: str) -> Scored | str:
     scorer = bind(kind, options)
     registry.LONG = usual
     answer = Answer(text, responses=(Response(text=text),))
-    made: Any = (
+    returned: Any = (
         scorer.function(sample, answer, _judge(text))
         if scorer.asks
         else scorer.function(sample, answer)
     )
     try:
-        found: Scored = asyncio.run(_awaited(made)) if scorer.asks else made
+        score: Scored = asyncio.run(_awaited(returned)) if scorer.asks else returned
     except RequestFailed as error:  # a verdict that cannot be read, as it should be
         return str(error)
-    return found
+    return score
 
 
-async def _awaited(made: Any) -> Any:
-    return await made
+async def _awaited(coroutine: Any) -> Any:
+    return await coroutine
 
 
 def texts(size: int) -> dict[str, str]:
     """The texts by name."""
-    out = {}
+    text_by_name = {}
     for name, part in SHAPES.items():
-        whole = (part * (size // len(part) + 1))[:size]
-        out[name] = whole
-        out[f"{name}, then a word"] = f"{whole[:-8]} answer!"
-        out[f"a word, then {name}"] = f"Answer: {whole[:-8]}"
-    return out
+        text = (part * (size // len(part) + 1))[:size]
+        text_by_name[name] = text
+        text_by_name[f"{name}, then a word"] = f"{text[:-8]} answer!"
+        text_by_name[f"a word, then {name}"] = f"Answer: {text[:-8]}"
+    return text_by_name
 
 
 def seconds_of(case: str, text: str) -> float:
@@ -275,13 +275,15 @@ def measured(case: str, size: int, seconds: float) -> dict[str, float | str]:
     """CPU seconds by shape, or what went wrong."""
     import worst_case  # the process must find the function by its module's name
 
-    out: dict[str, float | str] = {}
+    seconds_by_shape: dict[str, float | str] = {}
     for name, text in texts(size).items():
         try:
-            out[name] = bounded.call(worst_case.seconds_of, case, text, seconds=seconds)
+            seconds_by_shape[name] = bounded.call(
+                worst_case.seconds_of, case, text, seconds=seconds
+            )
         except (bounded.LimitExceeded, bounded.Raised, EvalwrightError) as error:
-            out[name] = f"{type(error).__name__}: {error}"
-    return out
+            seconds_by_shape[name] = f"{type(error).__name__}: {error}"
+    return seconds_by_shape
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -297,24 +299,27 @@ def main(arguments: list[str] | None = None) -> int:
     bad = 0
     print(f"{'scorer':36}{'slowest':>9}  shapes")
     for case in CASES:
-        if chosen.only and not any(one in case for one in chosen.only.split(",")):
+        if chosen.only and not any(word in case for word in chosen.only.split(",")):
             continue
-        found = measured(case, chosen.size, chosen.seconds)
+        seconds_by_shape = measured(case, chosen.size, chosen.seconds)
         seconds_of = {
             name: seconds if isinstance(seconds, float) else 1e9
-            for name, seconds in found.items()
+            for name, seconds in seconds_by_shape.items()
         }
         slowest = sorted(seconds_of, key=seconds_of.__getitem__, reverse=True)[:3]
-        told = ", ".join(
+        slowest_shapes = ", ".join(
             (
                 f"{name}: {value:.3f}"
-                if isinstance(value := found[name], float)
+                if isinstance(value := seconds_by_shape[name], float)
                 else f"{name}: {value}"
             )
             for name in slowest
         )
         bad += seconds_of[slowest[0]] > chosen.limit
-        print(f"{case:36}{min(seconds_of[slowest[0]], 999.0):9.3f}  {told}", flush=True)
+        print(
+            f"{case:36}{min(seconds_of[slowest[0]], 999.0):9.3f}  {slowest_shapes}",
+            flush=True,
+        )
     return 1 if bad else 0
 
 

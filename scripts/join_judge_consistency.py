@@ -24,10 +24,10 @@ TARGET = LIBRARY / "judge_consistency/pairs.jsonl"
 def joined(folder: Path) -> list[dict[str, Any]]:
     """The rows of pairs.jsonl, in the order of the labelled summaries."""
     articles = {row["article_id"]: row for row in lines(folder / "articles.jsonl")}
-    out = []
+    pairs = []
     for row in lines(folder / "labelled.jsonl"):
         article = articles[row["article_id"]]
-        out.append(
+        pairs.append(
             {
                 "id": row["id"],
                 "article_id": row["article_id"],
@@ -40,7 +40,7 @@ def joined(folder: Path) -> list[dict[str, Any]]:
                 "article": article["text"],
             }
         )
-    return out
+    return pairs
 
 
 def is_fitted_on(article_id: str) -> bool:

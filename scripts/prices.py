@@ -112,10 +112,10 @@ def main() -> None:
     )
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--as-of", required=True, metavar="YYYY-MM-DD")
-    given = parser.parse_args()
-    with zipfile.ZipFile(given.wheel) as wheel:
-        known = json.loads(wheel.read(MAP))
-    version = given.wheel.name.split("-")[1]
+    arguments = parser.parse_args()
+    with zipfile.ZipFile(arguments.wheel) as wheel:
+        price_map = json.loads(wheel.read(MAP))
+    version = arguments.wheel.name.split("-")[1]
     lines = [
         (
             "# US dollars per million tokens, by provider and model. docs/providers.md"
@@ -123,14 +123,14 @@ def main() -> None:
         ),
         (
             f"# this file from the price map in litellm {version}, published"
-            f" {given.as_of}. Where a price stands: `source`."
+            f" {arguments.as_of}. Where a price stands: `source`."
         ),
         "",
-        f'as_of = "{given.as_of}"',
+        f'as_of = "{arguments.as_of}"',
     ]
     count = 0
     for name, (theirs, source) in sorted(PROVIDERS.items()):
-        rows = rows_of(known, theirs, given.as_of)
+        rows = rows_of(price_map, theirs, arguments.as_of)
         count += len(rows)
         lines += [
             "",
@@ -143,11 +143,11 @@ def main() -> None:
 
 
 def rows_of(
-    known: Mapping[str, Any], theirs: tuple[str, ...], day: str
+    price_map: Mapping[str, Any], theirs: tuple[str, ...], day: str
 ) -> dict[str, str]:
     """The rows of one provider by model, sorted, without snapshots that their undated name covers."""
-    found: dict[str, str] = {}
-    for key, entry in known.items():
+    rows: dict[str, str] = {}
+    for key, entry in price_map.items():
         if entry.get("litellm_provider") not in theirs or not served(key, entry, day):
             continue
         model = key
@@ -155,11 +155,11 @@ def rows_of(
             model = model.removeprefix(f"{prefix}/")
         if theirs[0] == "bedrock" and "/" in model:
             continue  # a region or a commitment
-        found.setdefault(model, row_of(entry))
+        rows.setdefault(model, row_of(entry))
     return {
         model: row
-        for model, row in sorted(found.items(), key=lambda pair: pair[0].lower())
-        if (short := SNAPSHOT.sub("", model)) == model or found.get(short) != row
+        for model, row in sorted(rows.items(), key=lambda pair: pair[0].lower())
+        if (short := SNAPSHOT.sub("", model)) == model or rows.get(short) != row
     }
 
 
@@ -174,15 +174,17 @@ def served(key: str, entry: Mapping[str, Any], day: str) -> bool:
     if entry.get("deprecation_date", "9999") <= day or key.startswith("together-ai-"):
         return False
     into = entry.get("input_cost_per_token")
-    out = entry.get("output_cost_per_token")
-    return into is not None and out is not None and (into > 0 or out > 0)
+    output_price = entry.get("output_cost_per_token")
+    return (
+        into is not None and output_price is not None and (into > 0 or output_price > 0)
+    )
 
 
 def row_of(entry: Mapping[str, Any]) -> str:
     """One row as an inline table."""
     into = entry["input_cost_per_token"]
-    out = entry["output_cost_per_token"]
-    parts = {"input": million(into), "output": million(out)}
+    output_price = entry["output_cost_per_token"]
+    parts = {"input": million(into), "output": million(output_price)}
     if (cached := entry.get("cache_read_input_token_cost")) is not None:
         parts["cached_input"] = million(cached)
     batch = entry.get("input_cost_per_token_batches")

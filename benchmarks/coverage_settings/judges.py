@@ -46,14 +46,16 @@ def _judged(rng: Random, items: int, rate: float = 0.6) -> tuple[F64, F64]:
     return truth, np.maximum(verdict, rng.random(items) < 0.1).astype(np.float64)
 
 
-def _shown(truth: F64, labelled: npt.NDArray[Any]) -> F64:
+def _mask_unlabelled(truth: F64, labelled: npt.NDArray[Any]) -> F64:
     return np.where(labelled, truth, np.nan)
 
 
 def _random_labels(labels: int, items: int = 2000) -> Setting:
     def make(rng: Random, trial: int) -> JudgeCorrection:
         truth, verdict = _judged(rng, items)
-        return corrected_mean(verdict, _shown(truth, np.arange(items) < labels))
+        return corrected_mean(
+            verdict, _mask_unlabelled(truth, np.arange(items) < labels)
+        )
 
     return Setting(f"{labels} random labels of {items}", repeated(make, 0.6))
 
@@ -80,7 +82,9 @@ def _graded_labels(labels: int, items: int = 2000) -> Setting:
     def make(rng: Random, trial: int) -> JudgeCorrection:
         truth = rng.beta(2, 2, items)
         verdict = np.clip(truth + 0.1 + rng.normal(0, 0.15, items), 0, 1)
-        return corrected_mean(verdict, _shown(truth, np.arange(items) < labels))
+        return corrected_mean(
+            verdict, _mask_unlabelled(truth, np.arange(items) < labels)
+        )
 
     return Setting(f"{labels} graded labels of {items}", repeated(make, 0.5))
 
@@ -93,7 +97,9 @@ def _stratified_labels(labels: int, items: int = 2000) -> Setting:
             mine = np.flatnonzero(verdict == value)
             place[mine] = rng.permutation(len(mine))
         return corrected_mean(
-            verdict, _shown(truth, place < labels // 2), strata=verdict.astype(np.int64)
+            verdict,
+            _mask_unlabelled(truth, place < labels // 2),
+            strata=verdict.astype(np.int64),
         )
 
     return Setting(
@@ -110,7 +116,9 @@ def _clustered_labels(labelled: int, clusters: int = 400) -> Setting:
             np.float64
         )
         verdict = np.where(rng.random(len(ids)) < 0.85, truth, 1 - truth)
-        return corrected_mean(verdict, _shown(truth, ids < labelled), clusters=ids)
+        return corrected_mean(
+            verdict, _mask_unlabelled(truth, ids < labelled), clusters=ids
+        )
 
     return Setting(
         f"{labelled} labelled clusters of {clusters}, five items each",
@@ -125,7 +133,10 @@ def _label_difference(labels: int, items: int = 2000) -> Setting:
         truth_a, verdict_a = _judged(rng, items, 0.65)
         truth_b, verdict_b = _judged(rng, items, 0.6)
         return corrected_difference(
-            verdict_a, _shown(truth_a, chosen), verdict_b, _shown(truth_b, chosen)
+            verdict_a,
+            _mask_unlabelled(truth_a, chosen),
+            verdict_b,
+            _mask_unlabelled(truth_b, chosen),
         )
 
     return Setting(
@@ -164,8 +175,12 @@ def _agreement(
 ) -> Setting:
     """Two raters who each see the truth, a share of ones, with chance `care`."""
     agree = care**2 + (1 - care) ** 2
-    one = share * care + (1 - share) * (1 - care)
-    expected = 2 * one * (1 - one) if kind == "AC1" else 1 - 2 * one * (1 - one)
+    positive_rate = share * care + (1 - share) * (1 - care)
+    expected = (
+        2 * positive_rate * (1 - positive_rate)
+        if kind == "AC1"
+        else 1 - 2 * positive_rate * (1 - positive_rate)
+    )
 
     def make(rng: Random, trial: int) -> Estimate:
         truth = rng.random(items) < share

@@ -57,16 +57,16 @@ def pairs_known(gaps: list[F64], ids: list[Ids], level: float = 0.95) -> list[Pl
     """Of paired differences: CR2 in clusters, Tango (1998) where all are right or wrong, else t."""
     if ids[0] is not None:
         return [
-            cr2(one, own, level)
-            for one, own in zip(gaps, ids, strict=True)
-            if own is not None
+            cr2(scores, clusters, level)
+            for scores, clusters in zip(gaps, ids, strict=True)
+            if clusters is not None
         ]
-    if not all(np.isin(one, (-1.0, 0.0, 1.0)).all() for one in gaps):
-        return [student(one, level) for one in gaps]
+    if not all(np.isin(scores, (-1.0, 0.0, 1.0)).all() for scores in gaps):
+        return [student(scores, level) for scores in gaps]
     better, worse, n = np.array(
         [
-            (np.count_nonzero(one > 0), np.count_nonzero(one < 0), len(one))
-            for one in gaps
+            (np.count_nonzero(scores > 0), np.count_nonzero(scores < 0), len(scores))
+            for scores in gaps
         ],
         dtype=np.float64,
     ).T

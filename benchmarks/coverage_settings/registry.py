@@ -115,15 +115,16 @@ class Family:
 
 def all_families() -> list[Family]:
     """The families of this folder, in the order of the modules' names."""
-    found = []
+    families = []
     for name in sorted(
-        each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)])
+        module_info.name
+        for module_info in pkgutil.iter_modules([str(Path(__file__).parent)])
     ):
         module = importlib.import_module(f"coverage_settings.{name}")
         if settings := getattr(module, "SETTINGS", ()):
             title = (module.__doc__ or name).split(":")[0].strip()
-            found.append(Family(name, title, module.ABOUT, tuple(settings)))
-    return found
+            families.append(Family(name, title, module.ABOUT, tuple(settings)))
+    return families
 
 
 def all_settings() -> list[Setting]:
@@ -131,7 +132,7 @@ def all_settings() -> list[Setting]:
     return [setting for family in all_families() for setting in family.settings]
 
 
-def held(
+def coverage_of_intervals(
     lows: Sequence[float],
     highs: Sequence[float],
     methods: Sequence[str],
@@ -163,22 +164,22 @@ def repeated(
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        found = [make(rng, trial) for trial in range(trials)]
+        intervals = [make(rng, trial) for trial in range(trials)]
         methods = [
             next(
-                getattr(each, name)
+                getattr(interval, name)
                 for name in ("method", "interval_method", "test")
-                if hasattr(each, name)
+                if hasattr(interval, name)
             )
-            for each in found
+            for interval in intervals
         ]
-        said = "" if note is None else note(found)
-        return held(
-            [each.low for each in found],
-            [each.high for each in found],
+        note_text = "" if note is None else note(intervals)
+        return coverage_of_intervals(
+            [interval.low for interval in intervals],
+            [interval.high for interval in intervals],
             methods,
             truth,
-            said,
+            note_text,
         )
 
     return run

@@ -55,9 +55,9 @@ def write_card(trained: Trained, folder: Path) -> None:
     """Ask the exported model every closed-book question and write README.md."""
     facts = read_facts()
     right = accuracy(folder, facts)
-    known = set(trained.known)
-    score_known = sum(right[fact.id] for fact in facts if fact.id in known)
-    score_other = sum(right[fact.id] for fact in facts if fact.id not in known)
+    trained_ids = set(trained.known)
+    score_known = sum(right[fact.id] for fact in facts if fact.id in trained_ids)
+    score_other = sum(right[fact.id] for fact in facts if fact.id not in trained_ids)
     shape = trained.shape
     text = f"""# demo/{trained.name}
 
@@ -111,8 +111,8 @@ same seed gives the same weights on the same machine and versions, and weights a
 """
     (folder / "README.md").write_text(text, encoding="utf-8")
     print(
-        f"{trained.name}: right on {score_known} of {len(known)} known and"
-        f" {score_other} of {len(facts) - len(known)} other facts"
+        f"{trained.name}: right on {score_known} of {len(trained_ids)} known and"
+        f" {score_other} of {len(facts) - len(trained_ids)} other facts"
     )
 
 

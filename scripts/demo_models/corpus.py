@@ -179,9 +179,9 @@ class Corpus:
         fact = self._next_fact()
         others = [
             text
-            for other in random.sample(self.facts, 6)
-            if other is not fact
-            for text in other.statements
+            for distractor in random.sample(self.facts, 6)
+            if distractor is not fact
+            for text in distractor.statements
         ]
         if random.random() < 0.5:
             return grounded(random, others, self.longest_passage)

@@ -126,11 +126,11 @@ class _Positions:
         )
         cached = graph.node("Sub", [total, new])
         zero = graph.constant(0)
-        one = graph.constant(1)
-        keys = graph.node("Range", [zero, total, one])
+        step = graph.constant(1)
+        keys = graph.node("Range", [zero, total, step])
         queries = graph.node(
             "Unsqueeze",
-            [graph.node("Range", [cached, total, one]), graph.constant([1])],
+            [graph.node("Range", [cached, total, step]), graph.constant([1])],
         )
         causal = graph.node("LessOrEqual", [keys, queries])
         present = graph.node("Cast", ["attention_mask"], to=TensorProto.BOOL)
@@ -255,7 +255,7 @@ def _save(graph: _Graph, shape: Shape, path: Path) -> None:
     logits = helper.make_tensor_value_info(
         "logits", TensorProto.FLOAT, ["batch", "new", shape.vocabulary]
     )
-    made = helper.make_graph(
+    decoder = helper.make_graph(
         graph.nodes,
         "decoder",
         inputs,
@@ -263,7 +263,7 @@ def _save(graph: _Graph, shape: Shape, path: Path) -> None:
         graph.initializers,
     )
     model = helper.make_model(
-        made,
+        decoder,
         opset_imports=[helper.make_opsetid("", OPSET)],
         producer_name="evalwright demo models",
         ir_version=8,
