@@ -28,7 +28,7 @@ Cost = dict[str, float]
 BILLION = 1_000_000_000
 
 
-def spent(arguments: list[str], home: Path) -> Cost:
+def measure_command(arguments: list[str], home: Path) -> Cost:
     """CPU seconds and peak bytes of the command `evalwright` with these arguments."""
     command = [sys.executable, "-m", "evalwright", *arguments]
     process = os.posix_spawn(
@@ -53,7 +53,7 @@ def size(folder: Path) -> float:
     )
 
 
-def measured(samples: int, shards: int, url: str, base: Path) -> dict[str, Cost]:
+def measure_steps(samples: int, shards: int, url: str, base: Path) -> dict[str, Cost]:
     """The cost of every step."""
     rows = base / "rows.jsonl"
     task = base / "billion.yaml"
@@ -78,18 +78,18 @@ def measured(samples: int, shards: int, url: str, base: Path) -> dict[str, Cost]
     run = ["run", str(task), *model, "--quiet", "--out", str(base / "runs")]
     home = base / "home"
     costs = {}
-    costs["sent"] = spent([*run, "--name", "first"], home)
+    costs["sent"] = measure_command([*run, "--name", "first"], home)
     costs["sent"] |= {"store": size(home), "record": size(base / "runs")}
-    costs["read from the store"] = spent([*run, "--name", "again"], home)
+    costs["read from the store"] = measure_command([*run, "--name", "again"], home)
     parts = [
-        spent([*run, "--name", "parts", "--shard", f"{n}/{shards}"], home)
+        measure_command([*run, "--name", "parts", "--shard", f"{n}/{shards}"], home)
         for n in range(1, shards + 1)
     ]
     costs["a shard"] = {
         "cpu": sum(part["cpu"] for part in parts),
         "peak": max(part["peak"] for part in parts),
     }
-    costs["shards merged"] = spent(
+    costs["shards merged"] = measure_command(
         ["runs", "merge", "parts", "--out", str(base / "runs")], home
     )
     return costs
@@ -110,7 +110,7 @@ def main() -> None:
         for samples in (few, many):
             with tempfile.TemporaryDirectory() as where:
                 costs_by_size.append(
-                    measured(samples, arguments.shards, server.url, Path(where))
+                    measure_steps(samples, arguments.shards, server.url, Path(where))
                 )
     print(
         f"{'step':<22}{'what':<8}{'a request':>14}{f'at {many:,}':>14}{'at 10^9':>16}"

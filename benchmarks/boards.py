@@ -1,7 +1,7 @@
 """Rank ranges on a board of 96 models: how wide they are, and whether the true ranks lie inside.
 
     python benchmarks/boards.py --data DIR [--boards 200] [--articles 7731] [--seed 0] [--json]
-    [--before FILE] [--write PAGE]
+        [--before FILE] [--write PAGE]
 
 DIR holds recorded runs of the public hallucination leaderboard as its engine writes them,
 `company/model/judgments.jsonl`, one row per article. From them come the correlation between models
@@ -75,12 +75,12 @@ class RecordedRuns:
     Args:
         names: (models,).
         probabilities: (models, articles), of a consistent summary; nan where there is none.
-        asked: (models, articles), whether the run has a row for the article.
+        was_asked: (models, articles), whether the run has a row for the article.
     """
 
     names: Sequence[str]
     probabilities: F64
-    asked: Bools
+    was_asked: Bools
 
     @property
     def hallucinated(self) -> F64:
@@ -94,7 +94,7 @@ class RecordedRuns:
     @property
     def missing(self) -> Bools:
         """(models, articles), where the run has a row and no valid summary."""
-        return self.asked & np.isnan(self.probabilities)
+        return self.was_asked & np.isnan(self.probabilities)
 
 
 def read_runs(folder: Path) -> RecordedRuns:
@@ -115,7 +115,7 @@ def read_runs(folder: Path) -> RecordedRuns:
     complete = [run for run in recorded if len(run) == longest]
     reference = np.nanmean([_standardised(run) for run in complete], axis=0)
     probabilities = np.full((len(recorded), longest), np.nan)
-    asked = np.zeros(probabilities.shape, dtype=bool)
+    was_asked = np.zeros(probabilities.shape, dtype=bool)
     for row, run in enumerate(recorded):
         places = (
             np.arange(longest)
@@ -123,8 +123,8 @@ def read_runs(folder: Path) -> RecordedRuns:
             else align(_standardised(run), reference)
         )
         probabilities[row, places] = run
-        asked[row, places] = True
-    return RecordedRuns([file.parent.name for file in files], probabilities, asked)
+        was_asked[row, places] = True
+    return RecordedRuns([file.parent.name for file in files], probabilities, was_asked)
 
 
 def _read_probabilities(file: Path) -> F64:
@@ -249,9 +249,9 @@ def estimate_structure(runs: RecordedRuns) -> Structure:
 
     of_missing = []
     for row, missing in enumerate(runs.missing):
-        if missing[runs.asked[row]].mean() < MIN_MISSING:
+        if missing[runs.was_asked[row]].mean() < MIN_MISSING:
             continue
-        flags = np.where(runs.asked[row], missing.astype(np.float64), np.nan)
+        flags = np.where(runs.was_asked[row], missing.astype(np.float64), np.nan)
         others = [model for model in range(models) if model != row]
         relations = [tetrachoric(flags, hallucinated[model]) for model in others]
         # Least squares of relation = missing loading x loading.
@@ -353,18 +353,20 @@ def simulate_board(
     )
 
 
-def score_matrix(values: F64, missing: Bools, asked: Bools) -> Matrix:
+def score_matrix(values: F64, missing: Bools, was_asked: Bools) -> Matrix:
     """The package's matrix of one task, as it is read from records."""
     keys = np.arange(values.shape[1], dtype=np.int64)
     fields: dict[str, Any] = {
         "measure": MEASURE,
         "keys": keys,
         "values": values,
-        "asked": asked,
         "missing": missing,
         "clusters": None,
         "slices": {},
     }
+    # Other versions of the package name the fields otherwise, or lack them.
+    asked_field = "was_asked" if "was_asked" in Matrix.__dataclass_fields__ else "asked"
+    fields[asked_field] = was_asked
     if "unsure" in Matrix.__dataclass_fields__:
         fields["unsure"] = np.zeros(values.shape, dtype=bool)
     return Matrix(**fields)
@@ -525,7 +527,7 @@ def holm_better(values: F64) -> Bools:
 def real_ranks(runs: RecordedRuns) -> dict[str, tuple[int, int]]:
     """Rank ranges of the recorded runs themselves."""
     values = 1.0 - runs.hallucinated
-    ranking = rank([score_matrix(values, runs.missing, runs.asked)])
+    ranking = rank([score_matrix(values, runs.missing, runs.was_asked)])
     return dict(zip(runs.names, ranking.ranks, strict=True))
 
 

@@ -10,8 +10,8 @@ the ledger says; and these must hold:
     lost      a question without an answer in the end, or an answer that was stored and is no more
     again     a request that was sent although its answer was stored
     over      dollars billed beyond the budget and what was in flight
-    missing   dollars billed that the ledger has not, beyond what was in flight when the program was
-    killed
+    missing   dollars billed that the ledger has not, beyond what was in flight when the program
+              was killed
     counts    whether the record counts what its samples say
 """
 
@@ -80,7 +80,7 @@ class Case:
 
 
 @dataclass
-class Found:
+class Outcome:
     """What a case came to."""
 
     sent: int = 0
@@ -161,7 +161,7 @@ def command(run_settings: dict[str, Any], **more: str) -> list[str]:
 
 
 @contextmanager
-def started(
+def start_run(
     words: list[str], folder: Path, case: Case | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The command as a process of its own."""
@@ -189,7 +189,7 @@ def started(
             process.communicate()
 
 
-def stored(folder: Path) -> set[str]:
+def read_stored(folder: Path) -> set[str]:
     """The questions that the store has sound answers to."""
     from evalwright.engine.rows import checksum_of, unpack
 
@@ -219,9 +219,9 @@ def ledger(folder: Path) -> float:
     return 0.0
 
 
-def play(case: Case) -> Found:
+def play(case: Case) -> Outcome:
     """One case from beginning to end."""
-    outcome = Found()
+    outcome = Outcome()
     with tempfile.TemporaryDirectory() as place, running(BillingServer()) as server:
         folder = Path(place)
         write_questions(folder, N)
@@ -233,14 +233,16 @@ def play(case: Case) -> Found:
             paid_before = server.dollars() - ledger(
                 folder
             )  # a ledger that the disk state took
-        stored_times = {prompt: server.received[prompt] for prompt in stored(folder)}
+        stored_times = {
+            prompt: server.received[prompt] for prompt in read_stored(folder)
+        }
         billed = server.dollars()
         server.fate = case.fate
         server.most_in_flight = 0
         server.seconds = 0.05 if case.apart else 0.0
         holder = case.holder(folder) if case.holder is not None else None
         if case.apart:
-            with started(
+            with start_run(
                 command(run_settings, budget=f"{BUDGET} USD"), folder, case
             ) as process:
                 while (
@@ -258,7 +260,7 @@ def play(case: Case) -> Found:
         time.sleep(0.05)  # what was on its way comes in
         flying = server.most_in_flight * EACH
         outcome.over = max(0.0, server.dollars() - billed - BUDGET - flying)
-        stored_questions = stored(folder)
+        stored_questions = read_stored(folder)
         outcome.lost += (
             len(stored_times.keys() - stored_questions) if not case.damages else 0
         )
@@ -276,7 +278,7 @@ def play(case: Case) -> Found:
         outcome.again = sum(
             server.received[prompt] > times for prompt, times in stored_times.items()
         )
-        outcome.lost += N - len(stored(folder))
+        outcome.lost += N - len(read_stored(folder))
         outcome.wrong += counts(folder, case, complete=True)
         outcome.sent = len(server.sendings)
         outcome.billed = server.dollars()
@@ -331,6 +333,11 @@ def once(fate: str) -> Fate:
     return lambda prompt, sendings: fate if sendings == 0 else "ok"
 
 
+def always(fate: str) -> Fate:
+    """Every sending of every request meets it."""
+    return lambda prompt, sendings: fate
+
+
 def one_request(fate: str) -> Fate:
     """The first request alone meets it."""
     return lambda prompt, sendings: (
@@ -349,7 +356,7 @@ def pause(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGCONT)
 
 
-def twice(process: subprocess.Popen[bytes]) -> None:
+def interrupt_twice(process: subprocess.Popen[bytes]) -> None:
     """Ctrl-C, and again."""
     process.send_signal(signal.SIGINT)
     time.sleep(0.05)
@@ -375,7 +382,7 @@ def sql(*statements: str) -> Callable[[Path], None]:
     return change
 
 
-def flipped(column: str) -> Callable[[Path], None]:
+def flip_bit(column: str) -> Callable[[Path], None]:
     """One bit of one column of each second row."""
 
     def change(folder: Path) -> None:
@@ -392,7 +399,7 @@ def flipped(column: str) -> Callable[[Path], None]:
     return change
 
 
-def overwritten(start: float, length: int) -> Callable[[Path], None]:
+def overwrite_with_zeros(start: float, length: int) -> Callable[[Path], None]:
     """Zeros in the store's file, from a share of it on."""
 
     def change(folder: Path) -> None:
@@ -408,7 +415,7 @@ def cut(folder: Path) -> None:
     os.truncate(folder / STORE, (folder / STORE).stat().st_size // 2)
 
 
-def in_place_of(name: str) -> Callable[[Path], None]:
+def put_file_at(name: str) -> Callable[[Path], None]:
     """A file where a folder should be."""
 
     def change(folder: Path) -> None:
@@ -437,7 +444,7 @@ def locked(folder: Path) -> sqlite3.Connection:
     return file
 
 
-def small(size: int) -> Callable[[], None]:
+def limit_file_size(size: int) -> Callable[[], None]:
     """No file may grow beyond this: a full disk."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
@@ -455,7 +462,7 @@ def cases() -> list[Case]:
         Case(f"one request: {fate}", one_request(fate)) for fate in sorted(WAITS)
     ]
     all_cases += [
-        Case(f"every request always: {fate}", lambda prompt, sendings, fate=fate: fate)  # type: ignore[misc]
+        Case(f"every request always: {fate}", always(fate))
         for fate in ("empty", "hang", "500", "401", "no-choices", "reset")
     ]
     signals = (
@@ -480,15 +487,19 @@ def cases() -> list[Case]:
             once("hang"),
             stopped=kill(signal.SIGINT),
         ),
-        Case("the program gets SIGINT twice", stopped=twice),
+        Case("the program gets SIGINT twice", stopped=interrupt_twice),
         Case("the program is paused", stopped=pause),
         Case("closed output", stopped=hang_up),
         *(
-            Case(f"one bit flipped: {name}", before=flipped(name), damages=3)
+            Case(f"one bit flipped: {name}", before=flip_bit(name), damages=3)
             for name in ("request", "response", "key")
         ),
-        Case("zeros amid the store", before=overwritten(0.6, 64), damages=6),
-        Case("zeros at the store's beginning", before=overwritten(0.0, 64), damages=6),
+        Case("zeros amid the store", before=overwrite_with_zeros(0.6, 64), damages=6),
+        Case(
+            "zeros at the store's beginning",
+            before=overwrite_with_zeros(0.0, 64),
+            damages=6,
+        ),
         Case("half of the store", before=cut, damages=6),
         Case(
             "a store of the version before",
@@ -507,13 +518,13 @@ def cases() -> list[Case]:
             before=lambda folder: None,
             holder=locked,
         ),
-        Case("a file for the home folder", before=in_place_of("home"), damages=6),
-        Case("a file for the runs folder", before=in_place_of("runs")),
+        Case("a file for the home folder", before=put_file_at("home"), damages=6),
+        Case("a file for the runs folder", before=put_file_at("runs")),
         Case(
             "no records any more", before=lambda folder: shutil.rmtree(folder / "runs")
         ),
-        Case("a full disk at 60 kB", limit=small(60_000)),
-        Case("a full disk at 20 kB", limit=small(20_000)),
+        Case("a full disk at 60 kB", limit=limit_file_size(60_000)),
+        Case("a full disk at 20 kB", limit=limit_file_size(20_000)),
     ]
     return all_cases
 

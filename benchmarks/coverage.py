@@ -1,7 +1,7 @@
 """How often the intervals hold the truth, where it is known: Markdown tables of simulations.
 
-    python benchmarks/coverage.py [--trials 2000] [--only WORD ...] [--seed 0] [--jobs 1] [--list]
-    [--write PAGE]
+    python benchmarks/coverage.py [--trials 2000] [--only WORD ...] [--seed 0] [--jobs 1]
+        [--list] [--write PAGE]
 
 Coverage of a 95% interval should be 95%. Each row makes data from a known truth many times, asks
 the package for its interval and counts. `--only` keeps the settings whose names, or whose family's,
@@ -32,7 +32,8 @@ from coverage_settings.registry import Covered, Family, Setting, all_families
 
 HEAD = """| setting | method | coverage | aim | mean width | trials | Monte Carlo error | verdict |
 |---|---|---|---|---|---|---|---|"""
-SUMMARY = """| family | settings | lowest coverage | median coverage | lowest of the known method | median width, to the known method's |
+SUMMARY = """| family | settings | lowest coverage | median coverage | lowest of the known method \
+| median width, to the known method's |
 |---|---|---|---|---|---|"""
 _FEWEST = 50
 
@@ -73,13 +74,15 @@ def row(setting: Setting, covered: Covered) -> str:
 
 def _known_method_text(covered: Covered) -> str:
     """What a known method gave: its name, mean width, and how often it was right."""
-    if covered.known is None:
+    if covered.known_method is None:
         return ""
-    known_method = covered.known
-    return f" ({known_method.name}: {np.nanmean(known_method.widths):.3f}, {np.mean(known_method.hits):.1%})"
+    known_method = covered.known_method
+    width = np.nanmean(known_method.widths)
+    share = np.mean(known_method.hits)
+    return f" ({known_method.name}: {width:.3f}, {share:.1%})"
 
 
-def chosen(words: Sequence[str]) -> list[Family]:
+def choose_families(words: Sequence[str]) -> list[Family]:
     """The families with the settings that have one of `words` in their own or their family's name,
     all if there are none.
     """
@@ -96,7 +99,7 @@ def chosen(words: Sequence[str]) -> list[Family]:
     return [family for family in chosen_families if family.settings]
 
 
-def measured(
+def measure_families(
     families: Sequence[Family], seed: int, trials: int, jobs: int
 ) -> Iterator[Covered]:
     """What the trials of each setting gave, in their order, from `jobs` processes."""
@@ -112,7 +115,7 @@ def measured(
         yield from pool.map(measure, *zip(*tasks, strict=True))
 
 
-def put(page: str, family: Family, lines: dict[str, str]) -> str:
+def replace_rows(page: str, family: Family, lines: dict[str, str]) -> str:
     """`page` with the rows `lines` (by setting) in the table of `family`; rows of settings that are
     gone are left out.
 
@@ -141,7 +144,7 @@ def put(page: str, family: Family, lines: dict[str, str]) -> str:
     return page[: block.start(2)] + text + page[block.end(2) :]
 
 
-def summed_up(page: str) -> str:
+def update_summary(page: str) -> str:
     """`page` with a line for each family between its comments "families", made from the rows that
     are there.
     """
@@ -181,10 +184,9 @@ def summed_up(page: str) -> str:
             if match and float(match[2])
         ]
         theirs = [float(match[3]) for match in known_cells if match]
+        anchor = re.sub("[^a-z -]", "", family.title.lower()).replace(" ", "-")
         cells = [
-            (
-                f"[{family.title}](#{re.sub('[^a-z -]', '', family.title.lower()).replace(' ', '-')})"
-            ),
+            f"[{family.title}](#{anchor})",
             str(len(covered_rows)),
             f"{min(shares):.1f}%",
             f"{np.median(shares):.1f}%",
@@ -203,7 +205,7 @@ def summed_up(page: str) -> str:
 
 def write(path: Path, family: Family, lines: dict[str, str]) -> None:
     """`put` into the file, which is whole at every moment."""
-    text = summed_up(put(path.read_text(encoding="utf-8"), family, lines))
+    text = update_summary(replace_rows(path.read_text(encoding="utf-8"), family, lines))
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
@@ -225,7 +227,7 @@ def main() -> int:
         "--write", type=Path, metavar="PAGE", help="put the rows into this page"
     )
     arguments = parser.parse_args()
-    families = chosen(arguments.only)
+    families = choose_families(arguments.only)
     if not families:
         parser.error(
             f"no setting has {' or '.join(arguments.only)} in its name; --list shows the"
@@ -239,10 +241,12 @@ def main() -> int:
     if arguments.write is not None:
         try:
             for family in families:
-                put(arguments.write.read_text(encoding="utf-8"), family, {})
+                replace_rows(arguments.write.read_text(encoding="utf-8"), family, {})
         except (OSError, ValueError) as problem:
             parser.error(f"cannot write into {arguments.write}: {problem}")
-    results = measured(families, arguments.seed, arguments.trials, arguments.jobs)
+    results = measure_families(
+        families, arguments.seed, arguments.trials, arguments.jobs
+    )
     outside = 0
     for family in families:
         print(f"\n### {family.title}\n\n{family.about}\n\n{HEAD}", flush=True)

@@ -166,8 +166,15 @@ def make_run(folder: Path, samples: int) -> Run:
             "content_hash": "",
             "scorers": [{"name": SCORER, "kind": SCORER, "options": {}}],
             "slice_keys": ["language", "subject"],
-            "metric_specs": [{"label": "accuracy", "kind": "accuracy", "scorer": SCORER, "options": {}}],
-        }  # fmt: skip
+            "metric_specs": [
+                {
+                    "label": "accuracy",
+                    "kind": "accuracy",
+                    "scorer": SCORER,
+                    "options": {},
+                }
+            ],
+        }
         usage = {
             "asked": samples,
             "sent": samples,
@@ -256,52 +263,84 @@ DATA = """
   const data = window.explorerData;
   const run = await data.run('0');
   const median = (times) => times.sort((a, b) => a - b)[times.length >> 1];
-  const timed = (work) => { const from = performance.now(); work(); return performance.now() - from; };
+  const timed = (work) => {
+    const from = performance.now();
+    work();
+    return performance.now() - from;
+  };
   const filters = [
-    {categories: {language: ['th']}, numbers: {}}, {categories: {label: ['incorrect'], subject: ['subject 7']}, numbers: {}},
-    {categories: {}, numbers: {latency: [1, 2]}}, {categories: {language: ['zh']}, numbers: {year: [1980, 1990], score: [0, 0]}},
+    {categories: {language: ['th']}, numbers: {}},
+    {categories: {label: ['incorrect'], subject: ['subject 7']}, numbers: {}},
+    {categories: {}, numbers: {latency: [1, 2]}},
+    {categories: {language: ['zh']}, numbers: {year: [1980, 1990], score: [0, 0]}},
   ];
   const filter = [], count = [], sort = [];
   for (let i = 0; i < 5; i++) for (const one of filters) {
     let places;
     filter.push(timed(() => { places = run.filter(one); }));
-    count.push(timed(() => { for (const column of run.columns) if (column.kind === 'category') run.counts(column.name, places); }));
-    sort.push(timed(() => run.sort(run.filter({categories: {}, numbers: {}}), 'latency', i % 2 > 0)));
+    count.push(timed(() => {
+      for (const column of run.columns) {
+        if (column.kind === 'category') run.counts(column.name, places);
+      }
+    }));
+    const everything = {categories: {}, numbers: {}};
+    sort.push(timed(() => run.sort(run.filter(everything), 'latency', i % 2 > 0)));
   }
   const all = run.filter({categories: {}, numbers: {}});
   const search = async (query) => {
     const from = performance.now();
     let first = null, hits = 0;
-    await run.search(query, all, (found) => { hits += found.length; if (found.length && first === null) first = performance.now() - from; }, new AbortController().signal);
+    const collect = (matches) => {
+      hits += matches.length;
+      if (matches.length && first === null) first = performance.now() - from;
+    };
+    await run.search(query, all, collect, new AbortController().signal);
     return {query, first, whole: performance.now() - from, hits};
   };
-  const words = [(await run.sample(0)).answer.split(' ')[3], (await run.sample(1)).answer.slice(5, 7), (await run.sample(3)).answer.slice(10, 14)];
+  const words = [
+    (await run.sample(0)).answer.split(' ')[3],
+    (await run.sample(1)).answer.slice(5, 7),
+    (await run.sample(3)).answer.slice(10, 14),
+  ];
   const searches = [];
   for (const word of [...words, QUERY, words[0]]) searches.push(await search(word));
   const opened = [];
   for (const place of [5, 50000, 99999, 70001, 30003]) if (place < run.size) {
     const from = performance.now(); await run.sample(place); opened.push(performance.now() - from);
   }
-  return JSON.stringify({size: run.size, filter: median(filter), slowest: Math.max(...filter), count: median(count), sort: median(sort), searches, opened: median(opened)});
+  return JSON.stringify({
+    size: run.size,
+    filter: median(filter),
+    slowest: Math.max(...filter),
+    count: median(count),
+    sort: median(sort),
+    searches,
+    opened: median(opened),
+  });
 })()
 """
 
 SCROLL = """
 (async () => {
-  const box = [...document.querySelectorAll('*')].filter((one) => one.scrollHeight > 100 * one.clientHeight && one.clientHeight > 100).pop();
+  const isLong = (node) => node.scrollHeight > 100 * node.clientHeight && node.clientHeight > 100;
+  const box = [...document.querySelectorAll('*')].filter(isLong).pop();
   if (!box) return JSON.stringify(null);
   let frames = 0, blank = 0, longest = 0, last = performance.now();
   const height = box.scrollHeight;
   for (let step = 0; step < 300; step++) {
     // Sixty rows a frame, and every fiftieth frame a leap to anywhere.
-    box.scrollTop = step % 50 === 49 ? (height * ((step * 7919) % 1000)) / 1000 : box.scrollTop + 2000;
+    const leap = (height * ((step * 7919) % 1000)) / 1000;
+    box.scrollTop = step % 50 === 49 ? leap : box.scrollTop + 2000;
     await new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
     const now = performance.now();
     longest = Math.max(longest, now - last); last = now;
     frames++;
     const area = box.getBoundingClientRect();
-    const middle = document.elementFromPoint(area.left + area.width / 2, area.top + area.height / 2);
-    if (!middle || !box.contains(middle) || middle === box || !middle.textContent.trim() || middle.textContent.length > 5000) blank++;
+    const x = area.left + area.width / 2;
+    const y = area.top + area.height / 2;
+    const middle = document.elementFromPoint(x, y);
+    const inside = middle && box.contains(middle) && middle !== box;
+    if (!inside || !middle.textContent.trim() || middle.textContent.length > 5000) blank++;
   }
   return JSON.stringify({frames, blank, longest});
 })()
@@ -324,15 +363,29 @@ CLICKS = """
     if (rows() !== before) took[kind].push(performance.now() - from);
     await frame();
   };
-  const names = [...document.querySelectorAll('details.facet')].flatMap((one) => [...one.querySelectorAll('input[type=checkbox]')].slice(0, 3));
-  for (const box of names) for (let turn = 0; turn < 2; turn++) await timed('names', () => box.click());
-  for (const end of document.querySelectorAll('.facet-ends input')) for (const middle of [true, false]) await timed('numbers', () => {
-    const extremes = [...end.closest('.facet-ends').querySelectorAll('input')].map((one) => Number(one.placeholder.replaceAll(',', '')));
-    end.value = middle ? String((extremes[0] + extremes[1]) / 2) : '';
-    end.dispatchEvent(new Event('change', {bubbles: true}));
-  });
-  const told = (list) => [list.length, ...[0, 0.5, 1].map((share) => Math.round(list.sort((a, b) => a - b)[Math.floor(share * (list.length - 1))]))];
-  return JSON.stringify([names.length * 2 + took.numbers.length, told(took.names), told(took.numbers)]);
+  const firstBoxes = (facet) => [...facet.querySelectorAll('input[type=checkbox]')].slice(0, 3);
+  const names = [...document.querySelectorAll('details.facet')].flatMap(firstBoxes);
+  for (const box of names) {
+    for (let turn = 0; turn < 2; turn++) await timed('names', () => box.click());
+  }
+  const placeholder = (input) => Number(input.placeholder.replaceAll(',', ''));
+  for (const end of document.querySelectorAll('.facet-ends input')) {
+    for (const middle of [true, false]) {
+      await timed('numbers', () => {
+        const ends = end.closest('.facet-ends').querySelectorAll('input');
+        const extremes = [...ends].map(placeholder);
+        end.value = middle ? String((extremes[0] + extremes[1]) / 2) : '';
+        end.dispatchEvent(new Event('change', {bubbles: true}));
+      });
+    }
+  }
+  const summary = (times) => {
+    times.sort((a, b) => a - b);
+    const quantile = (share) => Math.round(times[Math.floor(share * (times.length - 1))]);
+    return [times.length, ...[0, 0.5, 1].map(quantile)];
+  };
+  const count = names.length * 2 + took.numbers.length;
+  return JSON.stringify([count, summary(took.names), summary(took.numbers)]);
 })()
 """
 """Filters of names and of numbers, set and taken away with all facets open, until the list is
@@ -392,7 +445,9 @@ async def measure(file: Path) -> dict[str, Any]:
             # The shell is not enough: a row of the table counts.
             rows = await ask(
                 tab,
-                """(async () => { while (!window.explorerData) await new Promise((go) => setTimeout(go, 5));
+                """(async () => {
+              const pause = () => new Promise((go) => setTimeout(go, 5));
+              while (!window.explorerData) await pause();
               await window.explorerData.run('0'); return JSON.stringify(performance.now()); })()""",
             )
             timings = {"first paint": paint, "columns there": rows}

@@ -2,9 +2,8 @@
 run.
 
     python benchmarks/generation.py --data FOLDER [--only shared,own,ends,stops] [--hidden 256]
-    [--vocab 32000] [--layers 4]
-                                    [--prompts 100] [--tokens 64] [--repeats 3] [--threads 2]
-                                    [--clock wall]
+        [--vocab 32000] [--layers 4] [--prompts 100] [--tokens 64] [--repeats 3] [--threads 2]
+        [--clock wall]
 
 FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is that of
 `scoring.py`, a Llama of random weights with grouped queries; both systems load the same folder and
@@ -152,7 +151,7 @@ def measure(
         for outcomes in (mine, peers)
     )
     total, their_whole = (
-        statistics.median(outcome.whole for outcome in outcomes)
+        statistics.median(outcome.total for outcome in outcomes)
         for outcomes in (mine, peers)
     )
     if searched:

@@ -2,10 +2,8 @@
 the card's rate, peak memory.
 
     python benchmarks/gpu.py [--systems hf,vllm-local,lm-eval-hf,lm-eval-vllm] [--layers 22]
-    [--hidden 2048] [--vocab 131072]
-                             [--questions 400] [--shots 2000] [--tokens 128] [--dtype bfloat16]
-                             [--device cuda] [--model FOLDER]
-                             [--peer-python PATH]
+        [--hidden 2048] [--vocab 131072] [--questions 400] [--shots 2000] [--tokens 128]
+        [--dtype bfloat16] [--device cuda] [--model FOLDER] [--peer-python PATH]
 
 The default is a Llama of random weights with 1.5 billion parameters; `--vocab 262144` is the other
 end of today's vocabularies. Each system loads the same folder in a process of its own and answers
@@ -190,7 +188,7 @@ def worker(name: str, options: argparse.Namespace) -> None:
 # --------------------------------------------------------------------------------
 
 
-def rate(options: argparse.Namespace) -> float:
+def measure_rate(options: argparse.Namespace) -> float:
     """Floating-point operations a second of a large matrix product of this dtype."""
     import torch
 
@@ -209,7 +207,7 @@ def rate(options: argparse.Namespace) -> float:
     return 2 * size**3 / statistics.median(times[2:])
 
 
-def operations(options: argparse.Namespace) -> dict[str, tuple[int, float]]:
+def count_operations(options: argparse.Namespace) -> dict[str, tuple[int, float]]:
     """By set: its tokens as they are counted, and the floating-point operations of every different
     one.
     """
@@ -235,12 +233,18 @@ def operations(options: argparse.Namespace) -> dict[str, tuple[int, float]]:
     prompt_tokens = [tokenizer(prompt)["input_ids"] for prompt in prompts]
     written = options.tokens * len(prompts)
     return {
-        "choices": (sum(map(len, rows)), different(rows) * body + sum(ends) * top),
-        "texts": (written, (different(prompt_tokens) + written) * body + written * top),
+        "choices": (
+            sum(map(len, rows)),
+            count_different_tokens(rows) * body + sum(ends) * top,
+        ),
+        "texts": (
+            written,
+            (count_different_tokens(prompt_tokens) + written) * body + written * top,
+        ),
     }
 
 
-def different(rows: list[list[int]]) -> int:
+def count_different_tokens(rows: list[list[int]]) -> int:
     """Nodes of the rows' prefix tree."""
     nodes = 0
     before = list[int]()
@@ -272,7 +276,7 @@ def used_memory_gib(device: str, process: int) -> float:
     return 0.0
 
 
-def measured(
+def measure_system(
     name: str, options: argparse.Namespace
 ) -> tuple[dict[str, float], float] | str:
     """Seconds by set and the peak, or why there are none."""
@@ -356,8 +360,8 @@ def main() -> None:
             ]
             # in a process of its own, so that its memory is free again
             subprocess.run(making, check=True)
-        per_second = rate(arguments)
-        counts = operations(arguments)
+        per_second = measure_rate(arguments)
+        counts = count_operations(arguments)
         size = (
             sum(
                 path.stat().st_size
@@ -374,7 +378,7 @@ def main() -> None:
             f"{'system':<14}{'set':<10}{'seconds':>9}{'tokens/s':>12}{'rate':>8}{'peak GiB':>10}"
         )
         for name in arguments.systems.split(","):
-            outcome = measured(name, arguments)
+            outcome = measure_system(name, arguments)
             if isinstance(outcome, str):
                 print(f"{name:<14}left out: {outcome[:200]}", flush=True)
                 continue
@@ -382,7 +386,8 @@ def main() -> None:
                 tokens, work = counts[what]
                 share = work / per_second / seconds
                 print(
-                    f"{name:<14}{what:<10}{seconds:>9.2f}{tokens / seconds:>12,.0f}{share:>8.0%}{outcome[1]:>10.2f}",
+                    f"{name:<14}{what:<10}{seconds:>9.2f}{tokens / seconds:>12,.0f}"
+                    f"{share:>8.0%}{outcome[1]:>10.2f}",
                     flush=True,
                 )
     return None

@@ -24,18 +24,19 @@ from pathlib import Path
 
 from overhead import measure, ours, questions
 from peers import OURS
-from remote import asked, chat_model, serving
+from remote import chat_model, fetch_books, serving
 
 READ_STORE = """\
 import json, sqlite3, sys
 from evalwright.engine.rows import unpack
-rows = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True).execute("SELECT request FROM responses")
+store = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
+rows = store.execute("SELECT request FROM responses")
 for (request,) in rows:
     print(json.loads(unpack(request))["generate"][0][1])
 """
 
 
-def stored(folder: Path) -> list[str]:
+def read_stored(folder: Path) -> list[str]:
     """The questions that the store has answers to, read from its file."""
     store = folder / ".evalwright" / "store.sqlite"
     if not store.exists():
@@ -46,15 +47,15 @@ def stored(folder: Path) -> list[str]:
     ).stdout.splitlines()
 
 
-def received(server: str) -> Counter[str]:
+def count_received(server: str) -> Counter[str]:
     """How often each question reached the server."""
     times_by_question: Counter[str] = Counter()
-    for body, times in asked(server, "counts")["contents"].items():
+    for body, times in fetch_books(server, "counts")["contents"].items():
         times_by_question[json.loads(body)["messages"][0]["content"]] += times
     return times_by_question
 
 
-def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
+def run_with_kills(server: str, folder: Path, options: argparse.Namespace) -> None:
     """The run with its kills; raises AssertionError where something is lost or paid twice."""
     chance = random.Random(options.seed)
     command = ours(folder, chat_model(f"{server}/v1", options.at_once))
@@ -64,16 +65,16 @@ def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
         process = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        before = asked(server, "counts?short")["received"]
-        while asked(server, "counts?short")["received"] == before:
+        before = fetch_books(server, "counts?short")["received"]
+        while fetch_books(server, "counts?short")["received"] == before:
             time.sleep(0.05)
         time.sleep(seconds / (options.kills + 1) * chance.uniform(0.5, 1.0))
         assert process.poll() is None, "it ended before it could be killed"
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         time.sleep(0.1)  # the server sees what was still on its way
-        times = received(server)
-        for text in stored(folder):
+        times = count_received(server)
+        for text in read_stored(folder):
             times_when_stored.setdefault(text, times[text])
         print(
             f"kill {number + 1}: {sum(times.values()):,} received by the server,"
@@ -81,8 +82,8 @@ def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
             flush=True,
         )
     last = measure(command, folder)
-    times = received(server)
-    stored_counts = Counter(stored(folder))
+    times = count_received(server)
+    stored_counts = Counter(read_stored(folder))
     again = sum(count - 1 for count in times.values())
     paid_twice = [
         text for text, before in times_when_stored.items() if times[text] > before
@@ -128,7 +129,7 @@ def main() -> None:
     with serving("--books") as server, tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         questions(folder / "questions.jsonl", options.samples)
-        killed(server, folder, options)
+        run_with_kills(server, folder, options)
     with serving() as server:
         memory(server, options)
 

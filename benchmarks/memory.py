@@ -2,7 +2,7 @@
 beside lm_eval's.
 
     python benchmarks/memory.py [--vocab 131072,262144] [--memory none,1,0.5] [--limits 0.6,0.3]
-    [--without-peer]
+        [--without-peer]
 
 The model is a Llama with random weights (2 layers, hidden 512, tied head, room for 8,192 tokens) in
 float32 on a CPU. Every question has a prompt of some 4,000 tokens and 40 choices of several tokens.

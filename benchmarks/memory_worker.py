@@ -1,8 +1,8 @@
 """One process of `memory.py`: load a model, score a file of pairs, write the peak of memory above
 the loaded model.
 
-    python memory_worker.py {ours,theirs} MODEL REQUESTS RESULT {tree,plain,auto,1,8} [MEMORY
-    [LIMIT]]
+    python memory_worker.py {ours,theirs} MODEL REQUESTS RESULT {tree,plain,auto,1,8}
+        [MEMORY [LIMIT]]
 
 It is run by each system's own interpreter, so it imports nothing but that system. MEMORY is our
 option of that name, in GiB ("none": not given). LIMIT is a hard one: so many GiB of address space

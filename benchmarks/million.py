@@ -129,7 +129,7 @@ def numbers(folder: Path) -> dict[str, Any]:
     }
 
 
-def compared(folder: Path, slices: Sequence[str] = ()) -> dict[str, Any]:
+def compare_run_pair(folder: Path, slices: Sequence[str] = ()) -> dict[str, Any]:
     """The comparison of both runs."""
     began = time.perf_counter()
     cpu = time.process_time()
@@ -161,7 +161,7 @@ def main() -> None:
         if options.step == "numbers":
             report = numbers(options.folder)
         else:
-            report = compared(
+            report = compare_run_pair(
                 options.folder, SLICES if options.step == "slices" else ()
             )
         report["mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

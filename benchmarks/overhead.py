@@ -1,7 +1,7 @@
 """What a sample costs the client, beside the peers, in one run.
 
-    python benchmarks/overhead.py [--samples 10000] [--big 100000] [--repeats 3] [--only
-    cpu,http,start,memory]
+    python benchmarks/overhead.py [--samples 10000] [--big 100000] [--repeats 3]
+        [--only cpu,http,start,memory]
 
 Each system answers the same arithmetic questions with its own instant model (ours:
 `scripted/constant`; lm_eval: `dummy`; inspect_ai: `mockllm/model`), scores them by exact match and
@@ -33,7 +33,7 @@ SMALL = 200
 
 
 @dataclass(frozen=True)
-class Measured:
+class ProcessUsage:
     """One finished command: seconds of CPU and of wall time, and peak memory of its largest process
     in MiB.
     """
@@ -45,7 +45,7 @@ class Measured:
 
 def measure(
     command: Sequence[str], folder: Path, extra: dict[str, str] | None = None
-) -> Measured:
+) -> ProcessUsage:
     """Run a command to its end in `folder`.
 
     Raises RuntimeError with the end of its output if it fails.
@@ -76,7 +76,7 @@ def measure(
             f"{' '.join(command)} ended with"
             f" {process.returncode}:\n{log.read_text()[-2000:]}"
         )
-    return Measured(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+    return ProcessUsage(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
 
 
 def questions(path: Path, count: int) -> None:
@@ -180,7 +180,7 @@ SYSTEMS: tuple[System, ...] = (
 
 def run_system(
     make: Callable[[Path], list[str]], count: int, extra: dict[str, str] | None = None
-) -> Measured:
+) -> ProcessUsage:
     """One evaluation of `count` samples in a fresh folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

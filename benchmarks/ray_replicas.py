@@ -41,7 +41,7 @@ from support.tiny_models import CORPUS, make_tiny_model
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Spent(NamedTuple):
+class BatchCost(NamedTuple):
     """Seconds. here: CPU of this process; replicas: of each; ray: of Ray's own processes."""
 
     wall: float
@@ -70,9 +70,9 @@ def cpu(process: int) -> float:
     return (int(parts[11]) + int(parts[12])) / TICKS
 
 
-def spent(
+def run_batch(
     model: LocalModel, batch: Sequence[Request]
-) -> tuple[Spent, dict[int, Response | Failure]]:
+) -> tuple[BatchCost, dict[int, Response | Failure]]:
     """One batch."""
     names = descendants(os.getpid())
     before = {pid: cpu(pid) for pid in (os.getpid(), *names)}
@@ -90,10 +90,10 @@ def spent(
         for pid, name in names.items()
         if name.startswith("ray::_Actor") and pid in after
     ]
-    return Spent(wall, here, replicas, sum(after.values())), answers
+    return BatchCost(wall, here, replicas, sum(after.values())), answers
 
 
-def same(
+def count_differences(
     first: dict[int, Response | Failure], second: dict[int, Response | Failure]
 ) -> int:
     """How many answers differ by more than the rounding of float32."""
@@ -133,7 +133,11 @@ def main() -> None:
         here = open_model(name)
         assert isinstance(here, LocalModel)
         here.load()
-        runs: dict[str, list[Spent]] = {"here": [], "1 replica": [], "2 replicas": []}
+        runs: dict[str, list[BatchCost]] = {
+            "here": [],
+            "1 replica": [],
+            "2 replicas": [],
+        }
         wrong = 0
         with Cluster(On("", 2, 0.0)) as cluster:
             models = {"here": here, "2 replicas": cluster.open(name, {}, here)}
@@ -146,11 +150,11 @@ def main() -> None:
                         label
                     ].load()  # those on Ray would else hold each other's cores
                     list(models[label].answer_batch(batch[:200]))  # warms up
-                    used, answers = spent(models[label], batch)
+                    used, answers = run_batch(models[label], batch)
                     if label != "here":
                         models[label].unload()
                     expected = expected or answers
-                    wrong += same(expected, answers)
+                    wrong += count_differences(expected, answers)
                     runs[label].append(used)
                     replicas = ", ".join(f"{seconds:.2f}" for seconds in used.replicas)
                     print(

@@ -2,10 +2,8 @@
 answers drift.
 
     python benchmarks/real_servers.py [--llama-server PATH --llama-source FOLDER]
-    [--transformers-serve]
-                                      [--llama-options '-ctk f32 -ctv f32 -fa off'] [--serve-path
-                                      FOLDER]
-                                      [--types f32,q8_0] [--limit 40]
+        [--transformers-serve] [--llama-options '-ctk f32 -ctv f32 -fa off']
+        [--serve-path FOLDER] [--types f32,q8_0] [--limit 40]
 
 --llama-server: the binary, built from llama.cpp's sources in --llama-source (its converter needs
 the package gguf). For instance: `cmake -B build -DGGML_NATIVE=ON && cmake --build build --target
@@ -56,7 +54,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(command: list[str], port: int, log: Path, path: str = "") -> Iterator[str]:
+def run_server(
+    command: list[str], port: int, log: Path, path: str = ""
+) -> Iterator[str]:
     """The server's address with /v1, once it says that it is well."""
     settings = {**os.environ, "PYTHONPATH": path}
     with (
@@ -174,7 +174,7 @@ def main() -> None:
                 "-t",
                 "1",
             ]
-            with started(
+            with run_server(
                 [*command, *arguments.llama_options.split()], port, base / "llama.log"
             ) as url:
                 print(f"\nllama-server, {kind}:")
@@ -200,7 +200,7 @@ def main() -> None:
                 "--device",
                 "cpu",
             ]
-            with started(
+            with run_server(
                 command, port, base / "serve.log", arguments.serve_path
             ) as url:
                 print("\ntransformers serve:")

@@ -67,7 +67,7 @@ UNSTABLE = frozenset(
 
 
 @dataclass(frozen=True)
-class Found:
+class Difference:
     """One difference. where: which record. part: run and task, or output. what: metric, scorer or
     key.
     """
@@ -190,9 +190,9 @@ def differences(
     old: Mapping[str, Any],
     new: Mapping[str, Any],
     renamed: Mapping[str, str],
-) -> list[Found]:
+) -> list[Difference]:
     """Everything that differs, part by part."""
-    found_differences: list[Found] = []
+    found_differences: list[Difference] = []
     for part in dict.fromkeys([*old, *new]):
         name = renamed.get(part, part)
         if part not in old and part in renamed.values():
@@ -200,7 +200,7 @@ def differences(
         if name not in new or part not in old:
             if not where.startswith("runs, old") or part in old:
                 found_differences.append(
-                    Found(
+                    Difference(
                         where,
                         part,
                         "whole",
@@ -210,19 +210,21 @@ def differences(
                     )
                 )
             continue
-        before = dict(_leaves(_stripped(old[part]), (), renamed))
-        after = dict(_leaves(_stripped(new[name])))
+        before = dict(_leaves(_drop_sent(old[part]), (), renamed))
+        after = dict(_leaves(_drop_sent(new[name])))
         for path in dict.fromkeys([*before, *after]):
             left = before.get(path, "missing")
             right = after.get(path, "missing")
             if json.dumps(left) != json.dumps(right):
                 found_differences.append(
-                    Found(where, *_sorted_in(part, path.split("\x1f")), left, right)
+                    Difference(
+                        where, *_locate_path(part, path.split("\x1f")), left, right
+                    )
                 )
     return found_differences
 
 
-def _stripped(record: Any) -> Any:
+def _drop_sent(record: Any) -> Any:
     """Without what is judged apart (`sent`)."""
     return (
         {key: value for key, value in record.items() if key not in ("sent", "numbers")}
@@ -231,7 +233,7 @@ def _stripped(record: Any) -> Any:
     )
 
 
-def _sorted_in(part: str, path: Sequence[str]) -> tuple[str, str, str]:
+def _locate_path(part: str, path: Sequence[str]) -> tuple[str, str, str]:
     """(part, what, at) of a path: run and task, then the metric or the scorer, then where in it."""
     if path[0] == "tasks" and len(path) > 3:
         task = path[1]
@@ -256,11 +258,11 @@ def _sorted_in(part: str, path: Sequence[str]) -> tuple[str, str, str]:
     )
 
 
-def table(differences: Sequence[Found]) -> str:
+def table(differences: Sequence[Difference]) -> str:
     """Markdown: a line for each record, part and metric or scorer, with how many differ and the
     first of them.
     """
-    groups: dict[tuple[str, str, str], list[Found]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Difference]] = defaultdict(list)
     for difference in differences:
         groups[difference.where, difference.part, difference.what].append(difference)
     if not groups:

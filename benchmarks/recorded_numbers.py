@@ -1,10 +1,11 @@
 """The numbers of many small evaluations, recorded once with one state of the code and compared with
 another's, exactly.
 
-    python benchmarks/recorded_numbers.py make FOLDER --source OLD/src [--shared DIR]    evaluate,
-    and keep store, runs and numbers in FOLDER
-    python benchmarks/recorded_numbers.py check FOLDER --source NEW/src [--out DIR]      the same
-    again from the store, and every difference
+    python benchmarks/recorded_numbers.py make FOLDER --source OLD/src [--shared DIR]
+    python benchmarks/recorded_numbers.py check FOLDER --source NEW/src [--out DIR]
+
+`make` evaluates, and keeps store, runs and numbers in FOLDER. `check` does the same again from the
+store, and lists every difference.
 
 `check` copies the store and runs the commands anew: not one request may be sent. What is computed
 from finished runs (comparisons, boards, gates, exports, imports) is computed twice, from the runs
@@ -33,7 +34,7 @@ from typing import Any
 
 from recorded_commands import ANALYSES, EVALUATIONS, RENAMED
 from recorded_differences import (
-    Found,
+    Difference,
     differences,
     numbers_of_run,
     numbers_of_text,
@@ -47,7 +48,7 @@ PORT = 18734
 
 
 @dataclass(frozen=True)
-class Place:
+class Workspace:
     """A working folder: `runs`, `inputs` and `files` in it, a store beside or in it, and the code
     to run.
     """
@@ -180,7 +181,7 @@ def make(folder: Path, source: Path, shared: Path, jobs: int) -> int:
     folder.mkdir(parents=True)
     write_inputs(folder / "inputs", source, shared)
     server = _server(folder, PORT)
-    place = Place(
+    place = Workspace(
         folder,
         folder / "home",
         source,
@@ -224,7 +225,7 @@ def check(
     server = _server(folder, record["port"])
     shutil.copytree(folder / "home", work / "home")
     places = {
-        kind: Place(
+        kind: Workspace(
             work / kind,
             work / "home",
             source,
@@ -241,7 +242,7 @@ def check(
     found_differences = differences("exit code", record["exits"], exits, RENAMED)
     with ThreadPoolExecutor(jobs) as pool:
         outputs = dict(
-            zip(places, pool.map(Place.analyse, places.values()), strict=True)
+            zip(places, pool.map(Workspace.analyse, places.values()), strict=True)
         )
     for kind, place in places.items():
         runs = place.runs()
@@ -253,13 +254,13 @@ def check(
             run for run in runs if kind == "new" or not (folder / "runs" / run).exists()
         ]
         found_differences += [
-            Found("requests", run, "sent", kind, 0, runs[run]["sent"])
+            Difference("requests", run, "sent", kind, 0, runs[run]["sent"])
             for run in anew
             if runs[run]["sent"]
         ]
     if server.n_requests:
         found_differences.append(
-            Found(
+            Difference(
                 "requests",
                 "server",
                 "received",

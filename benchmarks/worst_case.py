@@ -99,11 +99,31 @@ Each stands at the beginning, at the end after a word, and before a word that ne
 """
 
 _SETTINGS: Mapping[str, Any] = {
-    "capital_relation": "at least", "capital_frequency": 1, "prompt_to_repeat": "a", "num_placeholders": 1, "postscript_marker": "P.S.",
-    "num_sections": 1, "section_spliter": "Section", "num_bullets": 1, "num_highlights": 1, "keywords": ["a"], "forbidden_words": ["b"],
-    "keyword": "a", "relation": "at least", "frequency": 1, "letter": "a", "let_relation": "at least", "let_frequency": 1,
-    "language": "en", "num_paragraphs": 2, "nth_paragraph": 1, "first_word": "a", "num_sentences": 2, "num_words": 2, "end_phrase": "end",
-}  # fmt: skip
+    "capital_relation": "at least",
+    "capital_frequency": 1,
+    "prompt_to_repeat": "a",
+    "num_placeholders": 1,
+    "postscript_marker": "P.S.",
+    "num_sections": 1,
+    "section_spliter": "Section",
+    "num_bullets": 1,
+    "num_highlights": 1,
+    "keywords": ["a"],
+    "forbidden_words": ["b"],
+    "keyword": "a",
+    "relation": "at least",
+    "frequency": 1,
+    "letter": "a",
+    "let_relation": "at least",
+    "let_frequency": 1,
+    "language": "en",
+    "num_paragraphs": 2,
+    "nth_paragraph": 1,
+    "first_word": "a",
+    "num_sentences": 2,
+    "num_words": 2,
+    "end_phrase": "end",
+}
 
 _NAME = Sample(
     "1",
@@ -221,7 +241,7 @@ def _judge(text: str) -> Ask:
     return ask
 
 
-def scored(case: str, text: str) -> Scored | str:
+def score_text(case: str, text: str) -> Scored | str:
     """What the scorer of a case gives for a text."""
     kind, options, sample = CASES[case]
     if not kind:
@@ -242,13 +262,13 @@ def scored(case: str, text: str) -> Scored | str:
         else scorer.function(sample, answer)
     )
     try:
-        score: Scored = asyncio.run(_awaited(returned)) if scorer.asks else returned
+        score: Scored = asyncio.run(_await_score(returned)) if scorer.asks else returned
     except RequestFailed as error:  # a verdict that cannot be read, as it should be
         return str(error)
     return score
 
 
-async def _awaited(coroutine: Any) -> Any:
+async def _await_score(coroutine: Any) -> Any:
     return await coroutine
 
 
@@ -265,13 +285,13 @@ def texts(size: int) -> dict[str, str]:
 
 def seconds_of(case: str, text: str) -> float:
     """CPU seconds of one answer, libraries loaded; also what a scorer raises is an error here."""
-    scored(case, text[1:])
+    score_text(case, text[1:])
     began = time.process_time()
-    scored(case, text)
+    score_text(case, text)
     return time.process_time() - began
 
 
-def measured(case: str, size: int, seconds: float) -> dict[str, float | str]:
+def measure_case(case: str, size: int, seconds: float) -> dict[str, float | str]:
     """CPU seconds by shape, or what went wrong."""
     import worst_case  # the process must find the function by its module's name
 
@@ -301,7 +321,7 @@ def main(arguments: list[str] | None = None) -> int:
     for case in CASES:
         if chosen.only and not any(word in case for word in chosen.only.split(",")):
             continue
-        seconds_by_shape = measured(case, chosen.size, chosen.seconds)
+        seconds_by_shape = measure_case(case, chosen.size, chosen.seconds)
         seconds_of = {
             name: seconds if isinstance(seconds, float) else 1e9
             for name, seconds in seconds_by_shape.items()

@@ -58,9 +58,11 @@ def setup(app):
 
 EXPLORER = """# A run in the explorer
 
-Two small models on bundled questions, as `evalwright export site` writes them. <a href="PLACE">Open it on a page of its own</a>.
+Two small models on bundled questions, as `evalwright export site` writes them.
+<a href="PLACE">Open it on a page of its own</a>.
 
-<iframe src="PLACE" title="The explorer" style="width: 100%; height: 75vh; border: 1px solid"></iframe>
+<iframe src="PLACE" title="The explorer"
+  style="width: 100%; height: 75vh; border: 1px solid"></iframe>
 """
 PLACE = "explorer/index.html"
 

@@ -118,8 +118,8 @@ def check_files(wheel: Path, source: Path) -> None:
         )
 
 
-def use(wheel: Path, folder: Path) -> None:
-    """Install the wheel and type what a newcomer does, in an empty folder outside the source tree."""
+def try_wheel(wheel: Path, folder: Path) -> None:
+    """Install the wheel and use it as a newcomer does, in an empty folder outside the source."""
     commands = environment(folder / "installed", wheel)
     place = folder / "place"
     place.mkdir()
@@ -165,7 +165,7 @@ def main() -> None:
             folder=folder,
         )
         check_files(wheel, source)
-        use(wheel, folder)
+        try_wheel(wheel, folder)
         print(f"{wheel.name} and {source.name}: built, checked, installed and used.")
 
 

@@ -27,7 +27,8 @@ OUT = (
 )
 SNAPSHOT = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 NOT_TEXT = re.compile(
-    r"audio|realtime|image|tts|live|robotics|lyria|transcribe|search|computer-use|omni|veo|guard|embed|experimental|beta|daybreak|cyber"
+    r"audio|realtime|image|tts|live|robotics|lyria|transcribe|search|computer-use|omni|veo"
+    r"|guard|embed|experimental|beta|daybreak|cyber"
 )
 
 # Our row, the names that litellm gives the same provider, and where that provider's own prices
@@ -145,10 +146,12 @@ def main() -> None:
 def rows_of(
     price_map: Mapping[str, Any], theirs: tuple[str, ...], day: str
 ) -> dict[str, str]:
-    """The rows of one provider by model, sorted, without snapshots that their undated name covers."""
+    """One provider's rows by model, sorted, without snapshots that their undated name covers."""
     rows: dict[str, str] = {}
     for key, entry in price_map.items():
-        if entry.get("litellm_provider") not in theirs or not served(key, entry, day):
+        if entry.get("litellm_provider") not in theirs or not is_served(
+            key, entry, day
+        ):
             continue
         model = key
         for prefix in (*theirs, *PREFIXES):
@@ -163,7 +166,7 @@ def rows_of(
     }
 
 
-def served(key: str, entry: Mapping[str, Any], day: str) -> bool:
+def is_served(key: str, entry: Mapping[str, Any], day: str) -> bool:
     """Whether this is a model that answers in text on that day, at a price."""
     if (
         entry.get("mode") not in ("chat", "responses")

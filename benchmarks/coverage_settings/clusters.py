@@ -140,8 +140,9 @@ def _two_graded(name: str, sizes: Sizes) -> Setting:
 def losing(
     sizes: Sizes, lost: float, won: float = 0.0, together_share: float = 0.0
 ) -> Callable[[Rng], tuple[F64, F64, Ids]]:
-    """b loses a share `lost` of the items that a has right and wins `won`; in a share `together_share` of
-    the clusters all items go together.
+    """b loses a share `lost` of the items that a has right, and wins a share `won`.
+
+    In a share `together_share` of the clusters all items go together.
     """
 
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from coverage_settings.known_methods import Ids, beside
-from coverage_settings.registry import F64, Covered, Known, Setting
+from coverage_settings.registry import F64, Covered, KnownMethod, Setting
 from coverage_settings.trial import Rng, equivalences, pairs, pairs_at_once
 from evalwright.statistics.pairwise import AllPairs
 
@@ -45,7 +45,7 @@ def student_limits(core: AllPairs, level: float) -> tuple[F64, F64]:
     return core.difference - half, core.difference + half
 
 
-def _covered(gaps: F64, truth: float, note: str) -> Covered:
+def _cover_truth(gaps: F64, truth: float, note: str) -> Covered:
     core = pairs_at_once(gaps)
     low, high = core.limits(0.05)
     student = beside("t", *student_limits(core, 0.95), truth)
@@ -53,7 +53,9 @@ def _covered(gaps: F64, truth: float, note: str) -> Covered:
     # compare.
     has_width = core.error > 0
     widths = np.where(has_width, high - low, np.nan)
-    student = Known("t", student.hits, np.where(has_width, student.widths, np.nan))
+    student = KnownMethod(
+        "t", student.hits, np.where(has_width, student.widths, np.nan)
+    )
     return Covered(
         (low <= truth) & (high >= truth), widths, "skewness-adjusted t", note, student
     )
@@ -66,7 +68,7 @@ def _ties(n: int, equal: float) -> Setting:
         for mean, spread in KINDS:
             gaps = differences(rng, trials, n, equal, mean, spread)
             coverages.append(
-                _covered(gaps, (1 - equal) * mean, f"mean {mean:g}, sd {spread:g}")
+                _cover_truth(gaps, (1 - equal) * mean, f"mean {mean:g}, sd {spread:g}")
             )
         return min(coverages, key=lambda covered: covered.share)
 
@@ -84,7 +86,7 @@ def _rare(expected: int) -> Setting:
         lost = rng.random((4 * trials, 300)) < expected / 300
         lost = lost[lost.any(axis=1)][:trials]
         gaps = np.where(lost, -1.0, rng.normal(0, 0.02, lost.shape))
-        return _covered(gaps, -expected / 300, "at least one shown")
+        return _cover_truth(gaps, -expected / 300, "at least one shown")
 
     return Setting(
         f"300 small differences, {expected} whole losses expected",

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from coverage_settings.registry import F64, Known, Plain
+from coverage_settings.registry import F64, KnownMethod, Plain
 from evalwright.statistics.pairwise import Counts
 
 Ids = npt.NDArray[np.int64] | None
@@ -76,8 +76,10 @@ def pairs_known(gaps: list[F64], ids: list[Ids], level: float = 0.95) -> list[Pl
 
 def beside(
     name: str, low: npt.ArrayLike, high: npt.ArrayLike, truth: float | F64
-) -> Known:
+) -> KnownMethod:
     """What a known method gave in the trials."""
     bottom = np.asarray(low, np.float64)
     top = np.asarray(high, np.float64)
-    return Known(name, (bottom <= truth + 1e-12) & (top >= truth - 1e-12), top - bottom)
+    return KnownMethod(
+        name, (bottom <= truth + 1e-12) & (top >= truth - 1e-12), top - bottom
+    )

@@ -8,7 +8,14 @@ import numpy as np
 from scipy.stats import binom
 
 from coverage_settings.clusters import Sizes, answers, ids_of, one_large, unequal
-from coverage_settings.registry import F64, Bools, Covered, Known, Setting, repeated
+from coverage_settings.registry import (
+    F64,
+    Bools,
+    Covered,
+    KnownMethod,
+    Setting,
+    repeat_trials,
+)
 from evalwright.statistics import (
     PairedComparison,
     UnpairedComparison,
@@ -103,7 +110,8 @@ def _paired(
         )
 
     def seen(comparisons: list[PairedComparison | UnpairedComparison]) -> str:
-        return f"difference seen in {np.mean([comparison.p_value < 0.05 for comparison in comparisons]):.0%}"
+        significant = [comparison.p_value < 0.05 for comparison in comparisons]
+        return f"difference seen in {np.mean(significant):.0%}"
 
     what = {
         "binary": "right or wrong",
@@ -117,7 +125,9 @@ def _paired(
     name = f"paired difference, {n} items, {what}" + (
         ", as if unpaired" if as_unpaired else ""
     )
-    return Setting(name, repeated(make, truth, seen), most=most, contrast=as_unpaired)
+    return Setting(
+        name, repeat_trials(make, truth, seen), most=most, contrast=as_unpaired
+    )
 
 
 def _unpaired(n_a: int, n_b: int) -> Setting:
@@ -126,7 +136,9 @@ def _unpaired(n_a: int, n_b: int) -> Setting:
             (rng.random(n_a) < 0.9) * 1.0, (rng.random(n_b) < 0.7) * 1.0
         )
 
-    return Setting(f"unpaired difference, {n_a} and {n_b} items", repeated(make, 0.2))
+    return Setting(
+        f"unpaired difference, {n_a} and {n_b} items", repeat_trials(make, 0.2)
+    )
 
 
 def _unpaired_clusters(name: str, sizes: Sizes) -> Setting:
@@ -142,7 +154,7 @@ def _unpaired_clusters(name: str, sizes: Sizes) -> Setting:
 
     return Setting(
         f"unpaired difference, two equal models, {name} each",
-        repeated(make, 0.0),
+        repeat_trials(make, 0.0),
         most=1.0,
     )
 
@@ -223,7 +235,9 @@ def _claims(
             )
             widths[trial] = float(np.nanmean(board.high - board.low))
         note = f"{ours.mean():.2%} of pairs found"
-        beside = None if clusters else Known("mid-p, share found", theirs, mid_p_share)
+        beside = (
+            None if clusters else KnownMethod("mid-p, share found", theirs, mid_p_share)
+        )
         return Covered(hits, widths, "Holm", note, beside)
 
     more = (", clusters of 5" if clusters else "") + (

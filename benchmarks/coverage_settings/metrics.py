@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from coverage_settings.registry import F64, Covered, Setting, repeated
+from coverage_settings.registry import F64, Covered, Setting, repeat_trials
 from evalwright.statistics import PairedComparison, compare_paired
 from evalwright.statistics.jackknife import (
     MOST_GROUPS,
@@ -258,7 +258,7 @@ def _setting(
         )
 
     def run(seed: int, trials: int) -> Covered:
-        return repeated(make, _truth(kind))(seed, trials)
+        return repeat_trials(make, _truth(kind))(seed, trials)
 
     cluster_note = {
         "none": "",

@@ -14,7 +14,14 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from coverage_settings.registry import F64, Covered, Known, Plain, Setting, repeated
+from coverage_settings.registry import (
+    F64,
+    Covered,
+    KnownMethod,
+    Plain,
+    Setting,
+    repeat_trials,
+)
 from evalwright.statistics import (
     Monitor,
     all_differences,
@@ -111,7 +118,9 @@ def _pair(
 
     groups = f" in {clusters} clusters" if clusters < items else ""
     name_of_setting = f"equal models, {items} items{groups}, {name}, {policy}"
-    return Setting(name_of_setting, repeated(make, 0.0), 0.94, 1.0, contrast=contrast)
+    return Setting(
+        name_of_setting, repeat_trials(make, 0.0), 0.94, 1.0, contrast=contrast
+    )
 
 
 def _power(items: int, gap: float, share: float, least: float) -> Setting:
@@ -142,7 +151,11 @@ def _power(items: int, gap: float, share: float, least: float) -> Setting:
             )
         note = f"{complete.mean():.1%} with no answer missing"
         return Covered(
-            hits, widths, "score test, scored", note, Known("worst case", worst, wide)
+            hits,
+            widths,
+            "score test, scored",
+            note,
+            KnownMethod("worst case", worst, wide),
         )
 
     name = (
@@ -290,7 +303,7 @@ def _bounds(name: str, lose: Lose, clusters: int, items: int) -> Setting:
     groups = f" in {clusters} clusters" if clusters < items else ""
     return Setting(
         f"bounds of a mean, {items} items{groups}, {name}",
-        repeated(make, truth),
+        repeat_trials(make, truth),
         0.935,
         1.0,
     )

@@ -24,7 +24,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownMethod:
     """What a method that every reviewer knows gave in the same trials: whether it was right, and
     how wide it was.
     """
@@ -40,7 +40,7 @@ class Covered:
     for no interval.
 
     `method` is what made the intervals; where trials differ, the most frequent one. `note` is what
-    else the table should say. `known`: the same of a method that every reviewer knows
+    else the table should say. `known_method`: the same of a method that every reviewer knows
     (`known_methods.py`).
     """
 
@@ -48,7 +48,7 @@ class Covered:
     widths: F64
     method: str
     note: str = ""
-    known: Known | None = None
+    known_method: KnownMethod | None = None
 
     @property
     def share(self) -> float:
@@ -150,7 +150,7 @@ def coverage_of_intervals(
     )
 
 
-def repeated(
+def repeat_trials(
     make: Callable[[np.random.Generator, int], Any],
     truth: float,
     note: Callable[[list[Any]], str] | None = None,

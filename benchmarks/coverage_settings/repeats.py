@@ -63,8 +63,9 @@ def _answers(
 
 
 def _planned(pilot_repeats: int, repeats: int, gap: float, cluster: int = 0) -> Setting:
-    """Items for 80% power with `repeats`, from runs of 40,000 items with `pilot_repeats` repeats, and then
-    that comparison.
+    """The power of a comparison planned for 80%.
+
+    The number of items for `repeats` is planned from runs of 40,000 items with `pilot_repeats`.
     """
 
     def ids(n: int) -> Ids:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coverage_settings.registry import F64, Covered, Plain, Setting, repeated
+from coverage_settings.registry import F64, Covered, Plain, Setting, repeat_trials
 from evalwright.compat.sea_helm.over_runs import over_runs
 from evalwright.metrics.registry import Column, compute, metric_range
 from evalwright.statistics import Estimate, macro_average
@@ -98,7 +98,7 @@ def _single_task(
 
     return Setting(
         f"a task, {name}",
-        repeated(make, _truth(mean)),
+        repeat_trials(make, _truth(mean)),
         least=0.935,
         most=most,
         short=60,
@@ -122,7 +122,7 @@ def _competency(
 
     return Setting(
         f"a competency of 3 tasks, {kind}, 8 runs{name}",
-        repeated(make, _truth(*means)),
+        repeat_trials(make, _truth(*means)),
         least=0.935,
         short=40,
     )
@@ -161,7 +161,7 @@ def _languages(name: str, languages: int, shared: bool) -> Setting:
         return _over(parts, [weight / languages for weight in weights])
 
     truth = _truth(means[0], means[1]) / 2 + _truth(means[2]) / 2
-    return Setting(name, repeated(make, truth), least=0.935, most=0.975, short=40)
+    return Setting(name, repeat_trials(make, truth), least=0.935, most=0.975, short=40)
 
 
 def _notebook() -> Setting:
@@ -196,7 +196,7 @@ def _notebook() -> Setting:
         )
 
     def run(seed: int, trials: int) -> Covered:
-        return repeated(make, 100 * mean)(seed, trials)
+        return repeat_trials(make, 100 * mean)(seed, trials)
 
     return Setting("a task, 8 runs, as the notebook", run, contrast=True, short=60)
 

@@ -104,7 +104,7 @@ def _betting(rng: Random, trials: int, *, p: float, n: int = 400) -> Covered:
 
 
 def _counts(rng: Random, trials: int, *, p: float, n: int = 500) -> Covered:
-    """The number of right answers among n items: is its true value ever refuted, at any of n looks?"""
+    """The number of right answers among n items: do any of n looks refute its true value?"""
     scores = (rng.random((trials, n)) < p).astype(np.float64)
     total = np.full(trials, float(n))
     truth = scores.sum(axis=1)
@@ -225,7 +225,7 @@ def _within_margin(
 def _full_run_clusters(
     rng: Random, trials: int, *, difference: float, n: int = 600
 ) -> Covered:
-    """Clusters of 1 to 8 pairs: the run stops when the clustered t test of the full run is settled."""
+    """Clusters of 1 to 8 pairs: the run stops once the full run's clustered t test is settled."""
     hits = np.ones(trials, dtype=bool)
     stops = []
     for trial in range(trials):
@@ -253,7 +253,7 @@ def _full_run_clusters(
 def _borderline(
     rng: Random, trials: int, *, n: int = 1000, discordant: int = 250
 ) -> Covered:
-    """The hardest list: one win short of "better", in random order, a look after every ten items."""
+    """The hardest list: one win short of "better", in random order, looked at every ten items."""
     wins = int(least_wins(np.array([float(discordant)]), 0.95)[0]) - 1
     d = np.concatenate(
         (np.ones(wins), -np.ones(discordant - wins), np.zeros(n - discordant))

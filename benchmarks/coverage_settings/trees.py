@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from coverage_settings.known_methods import beside
-from coverage_settings.registry import F64, Covered, Setting, repeated
+from coverage_settings.registry import F64, Covered, Setting, repeat_trials
 from evalwright.statistics import (
     Estimate,
     MacroDifference,
@@ -68,7 +68,7 @@ def _translations(tasks: int, items: int, chance: float, share: float) -> Tasks:
     return make
 
 
-def _partly(tasks: int, items: int, common: int, chance: float) -> Tasks:
+def _partly_shared(tasks: int, items: int, common: int, chance: float) -> Tasks:
     """Every task has `common` items of all, and the rest of its own."""
 
     def make(rng: np.random.Generator) -> list[Task]:
@@ -132,7 +132,7 @@ def _mean(
         units = [unit_sums(a, ids) for a, _, ids in task_scores]
         return macro_average(parts, units=units if shared else None, value_range=UNIT)
 
-    return Setting(name, repeated(make, truth), most=most, contrast=not shared)
+    return Setting(name, repeat_trials(make, truth), most=most, contrast=not shared)
 
 
 class _Difference:
@@ -155,7 +155,7 @@ def _difference(
         )
 
     return Setting(
-        f"difference, {name}", repeated(make, 0.0), most=most, contrast=not shared
+        f"difference, {name}", repeat_trials(make, 0.0), most=most, contrast=not shared
     )
 
 
@@ -276,7 +276,7 @@ SETTINGS = (
         0.9,
         most=0.99,
     ),
-    _mean("3 tasks of 100 items, 40 in common", _partly(3, 100, 40, 0.7), 0.7),
+    _mean("3 tasks of 100 items, 40 in common", _partly_shared(3, 100, 40, 0.7), 0.7),
     _mean(
         "4 tasks about 8 unequal passages", _passages(4, EIGHT, 0.6), 0.6, most=0.995
     ),
@@ -304,7 +304,7 @@ SETTINGS = (
         "7 translations of 200 items, added as if independent", _SEVEN, shared=False
     ),
     _difference(
-        "3 tasks of 100 items, 40 in common", _partly(3, 100, 40, 0.7), most=0.98
+        "3 tasks of 100 items, 40 in common", _partly_shared(3, 100, 40, 0.7), most=0.98
     ),
     _difference(
         "4 tasks about 8 unequal passages", _passages(4, EIGHT, 0.5), most=0.998

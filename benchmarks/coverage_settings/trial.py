@@ -9,7 +9,15 @@ from collections.abc import Callable
 import numpy as np
 
 from coverage_settings.known_methods import Ids, beside, mean_known, pairs_known
-from coverage_settings.registry import F64, Bools, Covered, Known, Plain, Setting, held
+from coverage_settings.registry import (
+    F64,
+    Bools,
+    Covered,
+    KnownMethod,
+    Plain,
+    Setting,
+    coverage_of_intervals,
+)
 from evalwright.statistics import compare_paired, mean_interval
 from evalwright.statistics.pairwise import (
     AllPairs,
@@ -34,7 +42,7 @@ def means(name: str, draw: One, truth: float, least: float = 0.935) -> Setting:
             mean_known(scores if scores.ndim == 1 else scores.mean(axis=1), ids)
             for scores, ids in data
         ]
-        covered = held(
+        covered = coverage_of_intervals(
             [e.low for e in ours],
             [e.high for e in ours],
             [e.method for e in ours],
@@ -59,7 +67,7 @@ def pairs(name: str, draw: Two, truth: float, least: float = 0.935) -> Setting:
 
     def run(seed: int, trials: int) -> Covered:
         low, high, method, theirs = _intervals(draw, seed, trials, 0.95)
-        covered = held(low.tolist(), high.tolist(), [method], truth)
+        covered = coverage_of_intervals(low.tolist(), high.tolist(), [method], truth)
         return Covered(
             covered.hits,
             covered.widths,
@@ -113,7 +121,7 @@ def _verdicts(
             np.array([getattr(interval, end) for interval in theirs])
             for end in ("low", "high")
         )
-        known_method = Known(
+        known_method = KnownMethod(
             theirs[0].method, ~wrong(their_low, their_high), their_high - their_low
         )
         return Covered(~wrong(low, high), high - low, how + method, "", known_method)
@@ -191,7 +199,7 @@ def _common(a: F64, b: F64, ids: Ids) -> Ids:
     return common_ids
 
 
-def _known_coverage(theirs: list[Plain], truth: float) -> Known:
+def _known_coverage(theirs: list[Plain], truth: float) -> KnownMethod:
     return beside(
         theirs[0].method,
         [interval.low for interval in theirs],

@@ -1,8 +1,8 @@
 """A random sample of shipped tasks, run in the released lm_eval and in Evalwright on the same
 synthetic rows and the same model.
 
-    python benchmarks/parity/compare.py --tasks .../site-packages/lm_eval/tasks --peer
-    .../bin/python --sample 300
+    python benchmarks/parity/compare.py --tasks .../site-packages/lm_eval/tasks \\
+        --peer .../bin/python --sample 300
 
 Requests are compared byte for byte, filtered answers and worth row by row, results and standard
 errors to 1e-9. Tasks for which no rows can be made (or whose Python lacks a library here) are
@@ -114,7 +114,7 @@ def rows_of(name: str, definition: Definition, columns: Mapping[str, Any]) -> Ro
     }
 
 
-def found_rows(name: str, definition: Definition, options: Options) -> Rows | None:
+def find_rows(name: str, definition: Definition, options: Options) -> Rows | None:
     """Rows that can be asked and scored, None where none were found."""
     import datasets
 
@@ -166,7 +166,7 @@ def try_row(work: Work, index: int) -> None:
         )
 
 
-def prepared(
+def prepare_jobs(
     library: Library, names: list[str], folder: Path, limit: int, number: int
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
     """Write task files and rows for as many of the names as wanted; returns jobs, and why others
@@ -198,7 +198,7 @@ def prepared(
             scoring="published",
             num_fewshot=job["shots"],
         )
-        rows = found_rows(name, definition, options)
+        rows = find_rows(name, definition, options)
         if rows is None:
             left["no synthetic rows found that it can be asked"] += 1
             continue
@@ -377,7 +377,9 @@ def main() -> int:
     ]
     if not arguments.only:
         random.Random(arguments.seed).shuffle(names)
-    jobs, left = prepared(library, names, folder, arguments.sample, arguments.variant)
+    jobs, left = prepare_jobs(
+        library, names, folder, arguments.sample, arguments.variant
+    )
     (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
     theirs_path = folder / "theirs.jsonl"
     subprocess.run(

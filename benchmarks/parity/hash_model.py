@@ -45,7 +45,7 @@ def number(*parts: str) -> int:
 
 
 def likelihood(context: str, continuation: str) -> tuple[float, bool]:
-    """A log-likelihood between -30 and 0, and whether greedy decoding would give the continuation."""
+    """A log-likelihood between -30 and 0, and whether greedy decoding gives the continuation."""
     digest = number("likelihood", context, continuation)
     return -30.0 * (digest >> 11) / 2**53, digest % 4 == 0
 

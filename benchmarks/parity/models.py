@@ -2,7 +2,7 @@
 folders and requests.
 
     python benchmarks/parity/models.py --data FOLDER [--only llama,gpt2,...] [--questions 60]
-    [--texts 20] [--hidden 128]
+        [--texts 20] [--hidden 128]
 
 FOLDER holds the `en_*`, `id_*` and `vi_*` files of Global-MMLU-Lite. Models are small, of random
 weights drawn wide (`small_models.py`), in float32 on a CPU; each system answers in a process of its
@@ -40,7 +40,7 @@ from parity.small_models import (  # noqa: E402
     make_model,
 )
 from peers import LM_EVAL  # noqa: E402
-from scoring import Question, mmlu, read, shown  # noqa: E402
+from scoring import Question, format_question, mmlu, read  # noqa: E402
 
 Pairs = list[list[str]]
 LARGEST = 1e-5
@@ -56,7 +56,7 @@ a millionth.
 
 
 @dataclass
-class Asked:
+class Workload:
     """What every process is asked; `letters` and `texts` are the places of their pairs, four for
     each question.
     """
@@ -89,7 +89,8 @@ class Data:
     def texts(self) -> list[str]:
         """All of it, to make a tokenizer from."""
         return [
-            shown(question, None) for question in (*self.test, *self.dev, *self.others)
+            format_question(question, None)
+            for question in (*self.test, *self.dev, *self.others)
         ]
 
 
@@ -106,7 +107,7 @@ def load(folder: Path) -> Data:
 
 def ask(
     data: Data, model: Path, architecture: Architecture, count: int, texts_of: int
-) -> Asked:
+) -> Workload:
     """Everything that one model is asked."""
     # The shorter ones, so that five shots and a question fit into what these models take in.
     test = random.Random(1).sample(shorter(data.test), count)
@@ -122,8 +123,13 @@ def ask(
         for question in mmlu(some, shots, texts=True, per_row=False)
         for pair in question
     ]
-    return Asked(
-        [*letters, *texts, *unusual(data, architecture), *own_words(data, model)],
+    return Workload(
+        [
+            *letters,
+            *texts,
+            *unusual(data, architecture),
+            *write_continuations(data, model),
+        ],
         rolling(data),
         prompts(data, architecture),
         range(len(letters)),
@@ -134,7 +140,7 @@ def ask(
 
 def shorter(questions: list[Question]) -> list[Question]:
     """The shorter half."""
-    return sorted(questions, key=lambda question: len(shown(question, None)))[
+    return sorted(questions, key=lambda question: len(format_question(question, None)))[
         : len(questions) // 2
     ]
 
@@ -145,11 +151,11 @@ def unusual(data: Data, architecture: Architecture) -> Pairs:
     """
     rng = random.Random(2)
     some = rng.sample(data.test, 12)
-    long = "\n".join(shown(question, "C") for question in data.test[:60])
+    long = "\n".join(format_question(question, "C") for question in data.test[:60])
     spaces = [[q["question"], "  " + q["choices"][0]] for q in some[:4]]
-    lines = [[shown(q, None), f"\n\n {q['choices'][1]}\n"] for q in some[4:8]]
+    lines = [[format_question(q, None), f"\n\n {q['choices'][1]}\n"] for q in some[4:8]]
     moved = [
-        [shown(q, None) + end, q["choices"][2]]
+        [format_question(q, None) + end, q["choices"][2]]
         for q, end in zip(some, (" ", "  ", "\n", "\t "), strict=False)
     ]
     empty = [
@@ -167,7 +173,10 @@ def unusual(data: Data, architecture: Architecture) -> Pairs:
         ["Вопрос: 2 + 2?\nОтвет:", " четыре"],
         ["سؤال: ما هي عاصمة مصر؟", " القاهرة"],
         ["e\u0301 and é, 👩‍👩‍👧 and \u200b", " ﬁne ½ 𝔘𝔫𝔦"],
-        *([shown(q, None), f" {q['choices'][3]}"] for q in rng.sample(data.others, 8)),
+        *(
+            [format_question(q, None), f" {q['choices'][3]}"]
+            for q in rng.sample(data.others, 8)
+        ),
     ]
     # The last continuations are nearly as long as what the model takes in.
     cut = [
@@ -181,7 +190,7 @@ def unusual(data: Data, architecture: Architecture) -> Pairs:
     return [*spaces, *lines, *moved, *empty, *blank, *scripts, *cut]
 
 
-def own_words(data: Data, model: Path) -> Pairs:
+def write_continuations(data: Data, model: Path) -> Pairs:
     """What the model itself would write, and the same with another last token, so that greedy flags
     are of both kinds.
 
@@ -194,7 +203,7 @@ def own_words(data: Data, model: Path) -> Pairs:
     writer = AutoModelForCausalLM.from_pretrained(model).eval()
     pairs: Pairs = []
     for place, question in enumerate(random.Random(3).sample(data.test, 40)):
-        context = shown(question, None)
+        context = format_question(question, None)
         before: list[int] = tokenizer.encode(context)
         with torch.inference_mode():
             tokens = writer.generate(
@@ -243,7 +252,7 @@ def prompts(data: Data, architecture: Architecture) -> list[Any]:
     rng = random.Random(5)
     requests: list[Any] = []
     for place, question in enumerate(rng.sample([*data.test, *data.others], 40)):
-        text = shown(question, None)
+        text = format_question(question, None)
         chat = (
             [["system", "Be brief."], ["user", text]] if place % 4 else [["user", text]]
         )
@@ -263,7 +272,12 @@ def prompts(data: Data, architecture: Architecture) -> list[Any]:
 
 
 def run(
-    side: str, ways: str, model: Path, workload: Asked, attention: str | None, threads: int
+    side: str,
+    ways: str,
+    model: Path,
+    workload: Workload,
+    attention: str | None,
+    threads: int,
 ) -> dict[str, dict[str, Any]]:
     """What one process answers, by way of scoring or batch size."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads)}
@@ -319,7 +333,7 @@ class Comparison:
         return close and not self.flags and not self.accuracy
 
 
-def chosen(
+def choose_options(
     pairs: list[Any], places: range, choices: list[list[str]] | None
 ) -> list[int]:
     """The choice of each question with the highest log-likelihood, for each character where choices
@@ -342,7 +356,7 @@ def perplexity_difference(rows: list[tuple[float, int, float]]) -> float:
 
 
 def compare(
-    mine: dict[str, Any], theirs: dict[str, Any], requests: Asked
+    mine: dict[str, Any], theirs: dict[str, Any], requests: Workload
 ) -> Comparison:
     """The differences."""
     comparison = Comparison()
@@ -360,7 +374,7 @@ def compare(
         ("acc of texts", requests.texts, None),
         ("acc_norm of texts", requests.texts, requests.choices),
     ):
-        if chosen(mine["pairs"], places, by_length) != chosen(
+        if choose_options(mine["pairs"], places, by_length) != choose_options(
             theirs["pairs"], places, by_length
         ):
             comparison.accuracy.append(name)

@@ -106,7 +106,9 @@ def _from_call(node: nodes.Call, columns: dict[str, Kind]) -> None:
         columns[method.node.name] = "list"
 
 
-def _from_access(node: nodes.Getattr | nodes.Getitem, column_kinds: dict[str, Kind]) -> None:
+def _from_access(
+    node: nodes.Getattr | nodes.Getitem, column_kinds: dict[str, Kind]
+) -> None:
     owner = node.node
     if not isinstance(owner, nodes.Name):
         return
@@ -193,14 +195,16 @@ def settle(
         if missing is not None:
             columns = {**columns, missing: guessed(missing)}
             continue
-        better = _changed(columns, attempt, seen, values if "no rows" in error else [])
+        better = _change_column(
+            columns, attempt, seen, values if "no rows" in error else []
+        )
         if better is None:
             return None
         columns = better
     return None
 
 
-def _changed(
+def _change_column(
     columns: dict[str, Kind], attempt: Try, seen: set[str], values: list[str]
 ) -> dict[str, Kind] | None:
     """One column of another kind, with which the attempt fails otherwise than ever before, or not

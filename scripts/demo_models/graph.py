@@ -99,7 +99,7 @@ class _Graph:
 
 
 class _Positions:
-    """What all layers share: the rotary cosines and sines, and the mask added to attention scores."""
+    """What all layers share: rotary cosines and sines, and the mask added to attention scores."""
 
     def __init__(self, graph: _Graph, shape: Shape) -> None:
         head = shape.head_size
@@ -117,7 +117,7 @@ class _Positions:
         self.bias = self._bias(graph)
 
     def _bias(self, graph: _Graph) -> str:
-        """[batch, 1, new, cached + new]: 0 where the mask is 1 and the position not in the future."""
+        """[batch, 1, new, cached + new]: 0 where the mask is 1 and the position is not ahead."""
         total = graph.node(
             "Squeeze", [graph.node("Shape", ["attention_mask"], start=1, end=2)]
         )

@@ -136,7 +136,7 @@ def build(
         name=name,
         parameters=network.parameter_count(),
         shape=network.shape,
-        known=[fact.id for fact in trained_facts],
+        known_ids=[fact.id for fact in trained_facts],
         facts=len(facts),
         steps=steps or recipe.steps,
         tokens=(steps or recipe.steps) * recipe.batch,
