@@ -47,14 +47,14 @@ def measure_command(arguments: list[str], home: Path) -> Cost:
 
 
 def size(folder: Path) -> float:
-    """Bytes of all files."""
+    """The total size of the files in a folder, in bytes."""
     return float(
         sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     )
 
 
 def measure_steps(samples: int, shards: int, url: str, base: Path) -> dict[str, Cost]:
-    """The cost of every step."""
+    """Measure the cost of every step."""
     rows = base / "rows.jsonl"
     task = base / "billion.yaml"
     with rows.open("w") as file:

@@ -98,7 +98,7 @@ class RecordedRuns:
 
 
 def read_runs(folder: Path) -> RecordedRuns:
-    """The runs in a folder.
+    """Read the runs in a folder.
 
     A run with fewer rows than the longest is aligned to the others: rows hold no id of their
     article.
@@ -294,7 +294,7 @@ class Published:
 
 
 def read_published(file: Path = RATES) -> Published:
-    """The published rates."""
+    """Read the published rates."""
     with file.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     shares = (
@@ -424,7 +424,7 @@ class RankRanges:
         self._wrong.append(int(better[~self._is_better].sum()))
 
     def summary(self) -> RankSummary:
-        """All boards together."""
+        """Summarise all boards."""
         widths = np.array(self._widths)
         inside = np.array(self._inside)
         marked = self._marked
@@ -601,7 +601,7 @@ def _cells(ranks: RankSummary) -> dict[str, str]:
 
 
 def main() -> int:
-    """The command."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -59,7 +59,7 @@ RECORD = Path("runs") / "chaos" / "run.json"
 
 @dataclass
 class Case:
-    """One thing that goes wrong. fate: on the server. stopped: the program is ended from outside,
+    """One fault to inject. fate: on the server. stopped: the program is ended from outside,
     at a sending. before: done to the folder between a sound run and the faulty one. damages: the
     stored answers that `before` may cost.
     """
@@ -81,7 +81,7 @@ class Case:
 
 @dataclass
 class Outcome:
-    """What a case came to."""
+    """What a case led to."""
 
     sent: int = 0
     billed: float = 0.0
@@ -127,7 +127,7 @@ def settings(server: BillingServer, case: Case, folder: Path) -> dict[str, Any]:
 
 
 def run_here(**run_settings: Any) -> None:
-    """A run in this process; what a person would read, they would read."""
+    """Run in this process; errors that a user would read are ignored."""
     from evalwright.core.errors import EvalwrightError
     from evalwright.evaluation.running import evaluate
 
@@ -136,7 +136,7 @@ def run_here(**run_settings: Any) -> None:
 
 
 def command(run_settings: dict[str, Any], **more: str) -> list[str]:
-    """The same as a command line."""
+    """The same run as a command line."""
     options = {
         name: str(run_settings[name]) for name in ("price", "home", "out", "name")
     } | more
@@ -164,7 +164,7 @@ def command(run_settings: dict[str, Any], **more: str) -> list[str]:
 def start_run(
     words: list[str], folder: Path, case: Case | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The command as a process of its own."""
+    """Start the command as a separate process."""
     output = (
         subprocess.PIPE
         if case is not None and case.name.startswith("closed")
@@ -190,7 +190,7 @@ def start_run(
 
 
 def read_stored(folder: Path) -> set[str]:
-    """The questions that the store has sound answers to."""
+    """The questions with intact answers in the store."""
     from evalwright.engine.rows import checksum_of, unpack
 
     if not (folder / STORE).is_file():
@@ -220,7 +220,7 @@ def ledger(folder: Path) -> float:
 
 
 def play(case: Case) -> Outcome:
-    """One case from beginning to end."""
+    """Run one case from beginning to end."""
     outcome = Outcome()
     with tempfile.TemporaryDirectory() as place, running(BillingServer()) as server:
         folder = Path(place)
@@ -293,7 +293,7 @@ def play(case: Case) -> Outcome:
 
 
 def counts(folder: Path, case: Case, complete: bool = False) -> list[str]:
-    """What is wrong in a run's record."""
+    """List what is wrong in a run's record."""
     if not (folder / RECORD).is_file():
         return [f"no record after {case.name}"] if complete else []
     data = json.loads((folder / RECORD).read_text())
@@ -315,7 +315,7 @@ def counts(folder: Path, case: Case, complete: bool = False) -> list[str]:
 
 
 def mend(folder: Path) -> None:
-    """What a person does after an error that names the file: move it away."""
+    """Move the damaged file away, as a user would after an error that names it."""
     for path in (folder / "home", folder / "runs"):
         if path.is_file():
             path.unlink()
@@ -329,17 +329,17 @@ def mend(folder: Path) -> None:
 
 
 def once(fate: str) -> Fate:
-    """Each request meets it once."""
+    """Each request fails this way once."""
     return lambda prompt, sendings: fate if sendings == 0 else "ok"
 
 
 def always(fate: str) -> Fate:
-    """Every sending of every request meets it."""
+    """Every attempt of every request fails this way."""
     return lambda prompt, sendings: fate
 
 
 def one_request(fate: str) -> Fate:
-    """The first request alone meets it."""
+    """Only the first request fails this way."""
     return lambda prompt, sendings: (
         fate if sendings == 0 and "00003" in prompt else "ok"
     )
@@ -350,21 +350,21 @@ def kill(number: int) -> Callable[[subprocess.Popen[bytes]], None]:
 
 
 def pause(process: subprocess.Popen[bytes]) -> None:
-    """Stopped for longer than a request may take, and continued."""
+    """Stop the process for longer than a request may take, then continue it."""
     process.send_signal(signal.SIGSTOP)
     time.sleep(0.6)
     process.send_signal(signal.SIGCONT)
 
 
 def interrupt_twice(process: subprocess.Popen[bytes]) -> None:
-    """Ctrl-C, and again."""
+    """Press Ctrl-C twice."""
     process.send_signal(signal.SIGINT)
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
 
 
 def hang_up(process: subprocess.Popen[bytes]) -> None:
-    """Nobody reads what it prints any more."""
+    """Close the pipe that the process prints to."""
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
@@ -372,7 +372,7 @@ def hang_up(process: subprocess.Popen[bytes]) -> None:
 
 
 def sql(*statements: str) -> Callable[[Path], None]:
-    """Change the store's file."""
+    """Run SQL on the store's file."""
 
     def change(folder: Path) -> None:
         with closing(sqlite3.connect(folder / STORE)) as file, file:
@@ -383,7 +383,7 @@ def sql(*statements: str) -> Callable[[Path], None]:
 
 
 def flip_bit(column: str) -> Callable[[Path], None]:
-    """One bit of one column of each second row."""
+    """Flip one bit in one column of every second row."""
 
     def change(folder: Path) -> None:
         with closing(sqlite3.connect(folder / STORE)) as file, file:
@@ -400,7 +400,7 @@ def flip_bit(column: str) -> Callable[[Path], None]:
 
 
 def overwrite_with_zeros(start: float, length: int) -> Callable[[Path], None]:
-    """Zeros in the store's file, from a share of it on."""
+    """Overwrite `length` bytes of the store with zeros, from a share `start` of the file on."""
 
     def change(folder: Path) -> None:
         with (folder / STORE).open("r+b") as file:
@@ -411,12 +411,12 @@ def overwrite_with_zeros(start: float, length: int) -> Callable[[Path], None]:
 
 
 def cut(folder: Path) -> None:
-    """Half of the store's file."""
+    """Cut the store's file in half."""
     os.truncate(folder / STORE, (folder / STORE).stat().st_size // 2)
 
 
 def put_file_at(name: str) -> Callable[[Path], None]:
-    """A file where a folder should be."""
+    """Put a file where a folder should be."""
 
     def change(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
@@ -426,7 +426,7 @@ def put_file_at(name: str) -> Callable[[Path], None]:
 
 
 def foreign_claims(folder: Path) -> None:
-    """Claims of a program that is no more."""
+    """Leave claims of a program that no longer runs."""
     sql(
         "INSERT OR REPLACE INTO claims SELECT key, '1-dead' FROM responses",
         "DELETE FROM responses WHERE id > 3",
@@ -434,7 +434,7 @@ def foreign_claims(folder: Path) -> None:
 
 
 def locked(folder: Path) -> sqlite3.Connection:
-    """Another program writes for a while and is killed."""
+    """Let another program write for a while, then kill it."""
     file = sqlite3.connect(folder / STORE, check_same_thread=False)
     file.execute("BEGIN IMMEDIATE")
     subprocess.Popen(["sleep", "0.1"]).wait()
@@ -445,12 +445,12 @@ def locked(folder: Path) -> sqlite3.Connection:
 
 
 def limit_file_size(size: int) -> Callable[[], None]:
-    """No file may grow beyond this: a full disk."""
+    """Limit the size of every file, as a full disk would."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 def cases() -> list[Case]:
-    """All of them."""
+    """All cases."""
     faults = sorted((TOLD | UNTOLD | set(STATUS) | {"error-in-200"}) - {"ok", "429"})
     all_cases = [
         Case(

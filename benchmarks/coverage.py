@@ -73,7 +73,7 @@ def row(setting: Setting, covered: Covered) -> str:
 
 
 def _known_method_text(covered: Covered) -> str:
-    """What a known method gave: its name, mean width, and how often it was right."""
+    """Describe a known method: its name, mean width, and how often it was right."""
     if covered.known_method is None:
         return ""
     known_method = covered.known_method
@@ -204,7 +204,7 @@ def update_summary(page: str) -> str:
 
 
 def write(path: Path, family: Family, lines: dict[str, str]) -> None:
-    """`put` into the file, which is whole at every moment."""
+    """Replace the rows in the file, which is complete at every moment."""
     text = update_summary(replace_rows(path.read_text(encoding="utf-8"), family, lines))
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8")

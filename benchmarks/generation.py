@@ -114,7 +114,7 @@ def differences(ours: Outcome, theirs: Outcome) -> str:
 def measure(
     name: str, requests: list[Request], model: Path, options: argparse.Namespace
 ) -> str:
-    """One line of the table."""
+    """Measure one set; returns its line of the table."""
     mine: list[Outcome] = []
     peers: list[Outcome] = []
     with tempfile.TemporaryDirectory() as where:

@@ -106,7 +106,7 @@ def requests(questions: int, shots: int, folder: Path) -> tuple[Pairs, list[str]
 def ours(
     name: str, options: argparse.Namespace
 ) -> tuple[Callable[[Pairs], Any], Callable[[list[str]], Any]]:
-    """How log-likelihoods and texts are had of one of our backends."""
+    """Functions that get log-likelihoods and texts from one of our backends."""
     from evalwright.core.requests import Generate, LogLikelihood
     from evalwright.models.base import LocalModel
     from evalwright.models.registry import open_model
@@ -134,7 +134,7 @@ def ours(
 def theirs(
     name: str, options: argparse.Namespace
 ) -> tuple[Callable[[Pairs], Any], Callable[[list[str]], Any]]:
-    """The same of lm_eval's."""
+    """The same for one of lm_eval's backends."""
     from lm_eval.api.instance import Instance
     from lm_eval.api.registry import get_model
 
@@ -189,7 +189,7 @@ def worker(name: str, options: argparse.Namespace) -> None:
 
 
 def measure_rate(options: argparse.Namespace) -> float:
-    """Floating-point operations a second of a large matrix product of this dtype."""
+    """Measure floating-point operations a second, on a large matrix product of this dtype."""
     import torch
 
     size = 8192 if options.device == "cuda" else 1024
@@ -245,7 +245,7 @@ def count_operations(options: argparse.Namespace) -> dict[str, tuple[int, float]
 
 
 def count_different_tokens(rows: list[list[int]]) -> int:
-    """Nodes of the rows' prefix tree."""
+    """Count the nodes of the rows' prefix tree."""
     nodes = 0
     before = list[int]()
     for row in sorted(rows):
@@ -259,7 +259,7 @@ def count_different_tokens(rows: list[list[int]]) -> int:
 
 
 def used_memory_gib(device: str, process: int) -> float:
-    """GiB that are held now: on the card by all, on a CPU by the process."""
+    """Memory in use, in GiB: by all processes on a GPU, by this process on a CPU."""
     if device == "cuda":
         report = subprocess.run(
             ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
@@ -279,7 +279,7 @@ def used_memory_gib(device: str, process: int) -> float:
 def measure_system(
     name: str, options: argparse.Namespace
 ) -> tuple[dict[str, float], float] | str:
-    """Seconds by set and the peak, or why there are none."""
+    """Seconds by set and peak memory of one system, or why it could not be measured."""
     before = used_memory_gib(options.device, 0)
     python = options.peer_python if name.startswith("lm-eval") else sys.executable
     command = [

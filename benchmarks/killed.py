@@ -37,7 +37,7 @@ for (request,) in rows:
 
 
 def read_stored(folder: Path) -> list[str]:
-    """The questions that the store has answers to, read from its file."""
+    """Read from the store's file which questions have answers."""
     store = folder / ".evalwright" / "store.sqlite"
     if not store.exists():
         return []
@@ -48,7 +48,7 @@ def read_stored(folder: Path) -> list[str]:
 
 
 def count_received(server: str) -> Counter[str]:
-    """How often each question reached the server."""
+    """Count how often each question reached the server."""
     times_by_question: Counter[str] = Counter()
     for body, times in fetch_books(server, "counts")["contents"].items():
         times_by_question[json.loads(body)["messages"][0]["content"]] += times
@@ -107,7 +107,7 @@ def run_with_kills(server: str, folder: Path, options: argparse.Namespace) -> No
 
 
 def memory(server: str, options: argparse.Namespace) -> None:
-    """Peak memory of whole runs of two sizes."""
+    """Measure the peak memory of whole runs of two sizes."""
     for count in (options.samples // 10, options.samples):
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)

@@ -98,7 +98,7 @@ def questions(count: int, length: int, choices: int) -> list[list[str]]:
 def run(
     side: str, way: str, model: Path, pairs: list[list[str]], memory: str, limit: str
 ) -> dict[str, Any]:
-    """Score in a process of its own."""
+    """Score in a separate process."""
     environment = {
         **os.environ,
         "HF_HUB_OFFLINE": "1",
@@ -143,7 +143,7 @@ def line(
     limit: str,
     measurement: dict[str, Any],
 ) -> tuple[str, bool]:
-    """A line of the table, and whether what it shows is in order."""
+    """A line of the table, and whether its figures are within bounds."""
     start = (
         f"| {vocab:,} | {system} | {'-' if memory == 'none' else memory} |"
         f" {'-' if limit == 'none' else limit}"

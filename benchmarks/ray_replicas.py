@@ -73,7 +73,7 @@ def cpu(process: int) -> float:
 def run_batch(
     model: LocalModel, batch: Sequence[Request]
 ) -> tuple[BatchCost, dict[int, Response | Failure]]:
-    """One batch."""
+    """Answer one batch; returns its cost and the answers."""
     names = descendants(os.getpid())
     before = {pid: cpu(pid) for pid in (os.getpid(), *names)}
     began = time.monotonic()
@@ -96,7 +96,7 @@ def run_batch(
 def count_differences(
     first: dict[int, Response | Failure], second: dict[int, Response | Failure]
 ) -> int:
-    """How many answers differ by more than the rounding of float32."""
+    """Count the answers that differ by more than float32 rounding."""
 
     def of(answer: Response | Failure) -> tuple[str, float]:
         assert isinstance(answer, Response), answer

@@ -47,7 +47,7 @@ SERVE = "from transformers.cli.transformers import main; main()"
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
+    """Find a port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -57,7 +57,7 @@ def free_port() -> int:
 def run_server(
     command: list[str], port: int, log: Path, path: str = ""
 ) -> Iterator[str]:
-    """The server's address with /v1, once it says that it is well."""
+    """Run a server; yields its address with /v1 once its health check passes."""
     settings = {**os.environ, "PYTHONPATH": path}
     with (
         log.open("wb") as log_file,

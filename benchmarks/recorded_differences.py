@@ -191,7 +191,7 @@ def differences(
     new: Mapping[str, Any],
     renamed: Mapping[str, str],
 ) -> list[Difference]:
-    """Everything that differs, part by part."""
+    """List everything that differs, part by part."""
     found_differences: list[Difference] = []
     for part in dict.fromkeys([*old, *new]):
         name = renamed.get(part, part)
@@ -225,7 +225,7 @@ def differences(
 
 
 def _drop_sent(record: Any) -> Any:
-    """Without what is judged apart (`sent`)."""
+    """Drop what is compared elsewhere (`sent`, `numbers`)."""
     return (
         {key: value for key, value in record.items() if key not in ("sent", "numbers")}
         if isinstance(record, Mapping)

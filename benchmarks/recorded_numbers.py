@@ -61,7 +61,7 @@ class Workspace:
     only: str = ""
 
     def commands(self, table: dict[str, str]) -> dict[str, str]:
-        """Those of a table that are wanted."""
+        """The commands of a table that match `only`."""
         return {
             name: command
             for name, command in table.items()
@@ -135,7 +135,7 @@ class Workspace:
         }
 
     def runs(self) -> dict[str, Any]:
-        """The numbers of every run folder here."""
+        """The numbers of every run in this workspace."""
         return {
             path.parent.name: numbers_of_run(path.parent)
             for path in sorted(self.folder.glob("runs/*/run.json"))
@@ -177,7 +177,7 @@ def _server(folder: Path, port: int) -> Server:
 
 
 def make(folder: Path, source: Path, shared: Path, jobs: int) -> int:
-    """Evaluate everything with the code under `source`, and keep it."""
+    """Evaluate everything with the code under `source` and keep the records."""
     folder.mkdir(parents=True)
     write_inputs(folder / "inputs", source, shared)
     server = _server(folder, PORT)
@@ -219,7 +219,7 @@ def make(folder: Path, source: Path, shared: Path, jobs: int) -> int:
 def check(
     folder: Path, source: Path, shared: Path, jobs: int, work: Path, only: str
 ) -> int:
-    """Everything again with the code under `source`, without a request, and what differs."""
+    """Repeat everything with the code under `source`, without a request, and report differences."""
     with gzip.open(folder / "numbers.json.gz", "rt", encoding="utf-8") as file:
         record = json.load(file)
     server = _server(folder, record["port"])

@@ -90,13 +90,13 @@ class Setting:
 
 
 def python() -> str:
-    """The interpreter of evalwright's own environment where it was made, else this one."""
+    """The interpreter of evalwright's own environment if there is one, else this one."""
     return str(OURS.python if OURS.python.exists() else sys.executable)
 
 
 @contextmanager
 def serving(*options: str) -> Iterator[str]:
-    """A server process; its address without a path."""
+    """Run a server process; yields its address without a path."""
     server = subprocess.Popen(
         [python(), str(HERE / "remote_server.py"), "--latency", str(LATENCY), *options],
         stdout=subprocess.PIPE,
@@ -111,7 +111,7 @@ def serving(*options: str) -> Iterator[str]:
 
 
 def fetch_books(server: str, path: str) -> dict[str, Any]:
-    """The server's books."""
+    """Fetch the server's counts."""
     with urllib.request.urlopen(f"{server}/{path}") as reply:
         books: dict[str, Any] = json.load(reply)
     return books
@@ -139,7 +139,7 @@ def evalwright(folder: Path, setting: Setting) -> list[str]:
 
 
 def from_tree(tree: Path) -> Callable[[Path, Setting], list[str]]:
-    """Evalwright as it is in a folder of sources."""
+    """The command that runs evalwright from a source folder."""
 
     def client(folder: Path, setting: Setting) -> list[str]:
         _, *arguments = evalwright(folder, setting)
@@ -232,7 +232,7 @@ def run_client(
 
 
 def take_turn(name: str, server: str, setting: Setting, seconds: float) -> Turn:
-    """A small run for start-up and a large one for everything else."""
+    """Measure start-up with a small run, and everything else with a large one."""
     rate = min(setting.at_once / LATENCY, PEERS_RATE.get(name, float("inf")))
     count = int(rate * seconds)
     small, _ = run_client(name, server, setting, FEW)
@@ -256,7 +256,7 @@ def throughput(
     systems: Sequence[str],
     options: argparse.Namespace,
 ) -> None:
-    """One mode: a line for each client and number of requests at once."""
+    """Print one mode: a line per client and number of concurrent requests."""
     limits_announced = mode in ("plain", "random")
     names = [name for name in systems if mode == "plain" or name not in PEERS_RATE]
     for most in at_once:

@@ -34,7 +34,7 @@ SETTINGS = ((64, 32), (512, 32), (1800, 8))
 
 
 def prompts_of(model: TransformersModel, count: int, tokens: int) -> list[str]:
-    """Texts of about so many tokens, of which no two begin alike."""
+    """Texts of about `tokens` tokens, no two of which share a beginning."""
     chance = random.Random(tokens)
     words = CORPUS.split()
     reader = model.reader()
@@ -50,7 +50,7 @@ def prompts_of(model: TransformersModel, count: int, tokens: int) -> list[str]:
 def time_answers(
     model: TransformersModel, batches: Sequence[Sequence[Generate]]
 ) -> tuple[float, list[str]]:
-    """CPU seconds for these calls, and the texts."""
+    """Answer the batches; returns CPU seconds and the texts."""
     texts: list[str] = []
     began = time.process_time()
     for batch in batches:

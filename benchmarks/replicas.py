@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def serve(rate: float, burst: float) -> tuple[subprocess.Popen[str], str]:
-    """A server process with a limit, and its address."""
+    """Start a rate-limited server process; returns it and its address."""
     limit = ["--tokens-per-minute", str(rate * 60 * TOKENS), "--burst", str(burst)]
     server = subprocess.Popen(
         [sys.executable, str(HERE / "remote_server.py"), *limit],
@@ -44,7 +44,7 @@ def serve(rate: float, burst: float) -> tuple[subprocess.Popen[str], str]:
 
 
 def counts(address: str) -> dict[str, Any]:
-    """A server's books."""
+    """Fetch a server's counts."""
     with urllib.request.urlopen(f"{address}/counts?short") as reply:
         books: dict[str, Any] = json.load(reply)
     return books

@@ -83,7 +83,7 @@ def format_question(question: Question, answer: str | None) -> str:
 def mmlu(
     test: list[Question], dev: list[Question], texts: bool, per_row: bool
 ) -> list[Requests]:
-    """The requests of each question."""
+    """Build the requests of each question."""
     requests = []
     fixed = random.Random(0).sample(dev, 5)
     for place, question in enumerate(test):
@@ -121,7 +121,7 @@ def book(words: Sequence[str], count: int) -> list[Requests]:
 
 
 def every_set(folder: Path, questions: int) -> dict[str, Callable[[], list[Requests]]]:
-    """The sets by name."""
+    """Functions that build each set, by name."""
     test, dev = (read(folder / f"en_{part}.jsonl") for part in ("test", "dev"))
     test = random.Random(1).sample(test, min(questions, len(test)))
     words = [word for question in test for word in question["question"].split()]
@@ -227,7 +227,7 @@ def run(
     options: argparse.Namespace,
     worker: str = "scoring_worker.py",
 ) -> Outcome:
-    """Score, or what else the worker does, in a process of its own."""
+    """Run the worker in a separate process."""
     requests_file = folder / "requests.json"
     result = folder / "result.json"
     requests_file.write_text(json.dumps(requests))
@@ -287,7 +287,7 @@ def best_batch_size(
 def measure(
     name: str, questions: list[Requests], model: Path, options: argparse.Namespace
 ) -> str:
-    """One line of the table."""
+    """Measure one set; returns its line of the table."""
     share = options.share if len(questions) > 1 else 1.0
     step = max(1, round(1 / share))
     everything = [request for question in questions for request in question]

@@ -31,7 +31,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def read_cases(folder: Path) -> list[dict[str, Any]]:
-    """The cases that give an answer, right or wrong."""
+    """Read the cases that have an answer, right or wrong."""
     lines = [
         line
         for path in sorted(folder.glob("*.jsonl"))

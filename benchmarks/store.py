@@ -39,12 +39,12 @@ from evalwright.models.scripted import ScriptedModel  # noqa: E402
 
 
 def question(number: int) -> Generate:
-    """A request of its own for each number."""
+    """A different request for each number."""
     return Generate(f"What is {number} + {number % 7}?", max_tokens=8)
 
 
 def row(make: KeyMaker, fingerprint: str, number: int) -> Row:
-    """The stored response to it."""
+    """The stored response to a request."""
     payload = canonical(question(number).payload())
     text = f"{number} + {number % 7} is {number + number % 7}. ".ljust(100, "x")
     return row_of(
@@ -56,7 +56,7 @@ def row(make: KeyMaker, fingerprint: str, number: int) -> Row:
 
 
 async def fill(home: Path, count: int) -> float:
-    """Store the responses; how many a second."""
+    """Store the responses; returns how many a second."""
     model = ScriptedModel("4")
     make = KeyMaker(model.fingerprint)
     spent = 0.0
@@ -73,7 +73,7 @@ async def fill(home: Path, count: int) -> float:
 
 
 async def replay(home: Path, count: int, at_once: int) -> dict[str, float]:
-    """Ask for each; the rate, and what the process took."""
+    """Request every response again; returns the rate, CPU time and memory."""
     with open_store(home) as store:
         async with Engine(store) as engine:
             door = engine.door({"target": ScriptedModel("4")})
@@ -96,7 +96,7 @@ async def replay(home: Path, count: int, at_once: int) -> dict[str, float]:
 
 
 def measure_store(kind: str, home: Path, options: argparse.Namespace) -> None:
-    """One kind of store: fill, replay, size."""
+    """Fill and replay one kind of store, and print its figures."""
     written = asyncio.run(fill(home, options.responses))
     command = [
         sys.executable,

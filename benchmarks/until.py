@@ -49,7 +49,7 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One seed: what was said, what the full run says, and after how many items."""
+    """One seed: the early verdict, the verdict of the full run, and the items it took."""
 
     verdict: str
     full: str
@@ -115,7 +115,7 @@ _NOTHING: Any = None
 
 
 def record(index: int, score: float) -> SampleRecord:
-    """What the analysis reads of a record."""
+    """A record with the fields that the analysis reads."""
     return SampleRecord(
         "items", index, 0, _NOTHING, None, {"exact-match": Score(float(score))}
     )

@@ -233,7 +233,7 @@ CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
 
 
 def _judge(text: str) -> Ask:
-    """A judge that gives the hostile text back."""
+    """A judge that echoes the hostile text."""
 
     async def ask(role: str, request: Request) -> Response:
         return Response(text=text)
@@ -242,7 +242,7 @@ def _judge(text: str) -> Ask:
 
 
 def score_text(case: str, text: str) -> Scored | str:
-    """What the scorer of a case gives for a text."""
+    """Score a text with the scorer of a case."""
     kind, options, sample = CASES[case]
     if not kind:
         from evalwright.scorers.code.unit_tests import assembled
@@ -273,7 +273,7 @@ async def _await_score(coroutine: Any) -> Any:
 
 
 def texts(size: int) -> dict[str, str]:
-    """The texts by name."""
+    """The hostile texts of this size, by name."""
     text_by_name = {}
     for name, part in SHAPES.items():
         text = (part * (size // len(part) + 1))[:size]
@@ -292,7 +292,7 @@ def seconds_of(case: str, text: str) -> float:
 
 
 def measure_case(case: str, size: int, seconds: float) -> dict[str, float | str]:
-    """CPU seconds by shape, or what went wrong."""
+    """Measure CPU seconds by shape; an error's text where the scorer failed."""
     import worst_case  # the process must find the function by its module's name
 
     seconds_by_shape: dict[str, float | str] = {}

@@ -185,7 +185,7 @@ def _underlined(title: str, line: str) -> str:
 
 
 def _explorer(work: Path, into: Path) -> None:
-    """Runs of the embedded models, as a site of their own."""
+    """Run the embedded models and export the runs as a separate site."""
     names = ["factual-choice", "--model", "demo/small", "--model", "demo/large"]
     _run("evalwright", "run", *names, "--name", "site", folder=work)
     runs = sorted(

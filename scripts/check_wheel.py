@@ -68,7 +68,7 @@ def run(*command: str | Path, folder: Path) -> str:
 
 
 def environment(folder: Path, *packages: str | Path) -> Path:
-    """A new environment with these packages; the folder of its commands."""
+    """Create an environment with these packages; returns the folder of its commands."""
     venv.create(folder, with_pip=True)
     commands = folder / ("Scripts" if os.name == "nt" else "bin")
     pip = (
@@ -147,7 +147,7 @@ def try_wheel(wheel: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    """Build, check, install and use."""
+    """Build, check, install and try the wheel."""
     with tempfile.TemporaryDirectory(prefix="evalwright-wheel-") as temporary:
         folder = Path(temporary)
         built = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else folder / "built"

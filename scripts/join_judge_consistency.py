@@ -57,7 +57,7 @@ def is_fitted_on(article_id: str) -> bool:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """A JSONL file."""
+    """Read a JSONL file."""
     return [
         json.loads(line)
         for line in path.read_text(encoding="utf-8").splitlines()

@@ -107,7 +107,7 @@ PREFIXES = (
 
 
 def main() -> None:
-    """Read the wheel, write the table, say how much is in it."""
+    """Read the wheel, write the table and print how many models it has."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -184,7 +184,7 @@ def is_served(key: str, entry: Mapping[str, Any], day: str) -> bool:
 
 
 def row_of(entry: Mapping[str, Any]) -> str:
-    """One row as an inline table."""
+    """Format one row as an inline table."""
     into = entry["input_cost_per_token"]
     output_price = entry["output_cost_per_token"]
     parts = {"input": million(into), "output": million(output_price)}
@@ -222,7 +222,7 @@ def million(dollars: float) -> str:
 
 
 def plain(value: Decimal) -> str:
-    """A decimal as TOML writes it: no exponent, no zeros at the end."""
+    """Format a decimal for TOML: no exponent, no trailing zeros."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

@@ -52,7 +52,7 @@ def ids_of(sizes: F64) -> Ids:
 
 
 def answers(rng: Rng, sizes: F64, chance: float, alike: float) -> F64:
-    """Right or wrong with a correlation `alike` of items of one cluster (beta-binomial)."""
+    """Right-or-wrong scores; items of one cluster correlate by `alike` (beta-binomial)."""
     scale = (1 - alike) / alike
     cluster_chances = rng.beta(chance * scale, (1 - chance) * scale, len(sizes))
     return (
@@ -162,7 +162,7 @@ def losing(
 def _board(
     models: int, name: str, sizes: Sizes, alike: float = 0.5, graded: bool = False
 ) -> Setting:
-    """No pair of equal models is significantly different."""
+    """Equal models: no pair should be significantly different."""
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)

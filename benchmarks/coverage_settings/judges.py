@@ -175,7 +175,7 @@ def _by_rates(
 def _agreement(
     kind: str, items: int, share: float, care: float, most: float = 0.97
 ) -> Setting:
-    """Two raters who each see the truth, a share of ones, with chance `care`."""
+    """Two raters who each report the true label with probability `care`."""
     agree = care**2 + (1 - care) ** 2
     positive_rate = share * care + (1 - share) * (1 - care)
     expected = (

@@ -49,7 +49,7 @@ def cr2(values: F64, ids: npt.NDArray[np.int64], level: float = 0.95) -> Plain:
 
 
 def mean_known(scores: F64, ids: Ids, level: float = 0.95) -> Plain:
-    """Of one mean: CR2 in clusters, else t."""
+    """The known interval of one mean: CR2 in clusters, else t."""
     return student(scores, level) if ids is None else cr2(scores, ids, level)
 
 
@@ -77,7 +77,7 @@ def pairs_known(gaps: list[F64], ids: list[Ids], level: float = 0.95) -> list[Pl
 def beside(
     name: str, low: npt.ArrayLike, high: npt.ArrayLike, truth: float | F64
 ) -> KnownMethod:
-    """What a known method gave in the trials."""
+    """The hits and widths of a known method over the trials."""
     bottom = np.asarray(low, np.float64)
     top = np.asarray(high, np.float64)
     return KnownMethod(

@@ -114,7 +114,7 @@ class Family:
 
 
 def all_families() -> list[Family]:
-    """The families of this folder, in the order of the modules' names."""
+    """Import the families of this folder, in the order of the modules' names."""
     families = []
     for name in sorted(
         module_info.name
@@ -187,7 +187,7 @@ def repeat_trials(
 
 @dataclass(frozen=True)
 class Plain:
-    """An interval that no function of ours made: for contrasts."""
+    """An interval computed outside the package, for contrasts."""
 
     low: float
     high: float

@@ -162,7 +162,7 @@ def _difference(
 def _board(
     name: str, models: int, copies: int, sizes: I64, most: float = 1.0
 ) -> Setting:
-    """A board of equal models over tasks about the same passages: no pair is found to differ."""
+    """Equal models over tasks about the same passages: no pair should be found to differ."""
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)

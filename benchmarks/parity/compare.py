@@ -115,7 +115,7 @@ def rows_of(name: str, definition: Definition, columns: Mapping[str, Any]) -> Ro
 
 
 def find_rows(name: str, definition: Definition, options: Options) -> Rows | None:
-    """Rows that can be asked and scored, None where none were found."""
+    """Synthesise rows that a task can ask and score; None if that fails."""
     import datasets
 
     def attempt(columns: dict[str, Any]) -> None:
@@ -296,7 +296,7 @@ def ours(
 
 
 def sample_of(work: Work, index: int, pipeline: Any, responses: Any) -> dict[str, Any]:
-    """One row's requests, filtered answers and worth."""
+    """One row's requests, filtered answers and metric values."""
     doc = work.opened.rows[index]
     arguments = [
         [as_text(question.context, hash_model.template)]
@@ -316,7 +316,7 @@ def sample_of(work: Work, index: int, pipeline: Any, responses: Any) -> dict[str
 
 
 def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
-    """Where two runs differ."""
+    """Yield where two runs differ."""
     if hasattr(ours, "tolist"):
         ours = ours.tolist()
     if isinstance(theirs, dict) and isinstance(ours, Mapping):
@@ -406,7 +406,7 @@ def report(
     folder: Path,
     roots: tuple[Path, ...],
 ) -> int:
-    """Compare, and say what holds."""
+    """Compare all jobs and print the outcome; the exit code."""
     verdicts: Counter[str] = Counter()
     for job in jobs:
         expected = dict(theirs[job["key"]])

@@ -56,7 +56,7 @@ def rolling(text: str) -> float:
 
 
 def generated(context: str, until: list[str]) -> str:
-    """A short answer of a common form, cut at the first stop string."""
+    """A short answer in a common form, cut at the first stop string."""
     digest = number("generated", context)
     text = FORMS[digest % len(FORMS)].format(
         letter="ABCD"[digest // 16 % 4],

@@ -69,7 +69,7 @@ class Workload:
     choices: list[list[str]]
 
     def write(self, path: Path) -> None:
-        """As the workers read it."""
+        """Write the workload as the workers read it."""
         requests_by_type = {
             "pairs": self.pairs,
             "rolling": self.rolling,
@@ -108,7 +108,7 @@ def load(folder: Path) -> Data:
 def ask(
     data: Data, model: Path, architecture: Architecture, count: int, texts_of: int
 ) -> Workload:
-    """Everything that one model is asked."""
+    """Everything that one model has to answer."""
     # The shorter ones, so that five shots and a question fit into what these models take in.
     test = random.Random(1).sample(shorter(data.test), count)
     shots = shorter(data.dev)[:40]
@@ -279,7 +279,7 @@ def run(
     attention: str | None,
     threads: int,
 ) -> dict[str, dict[str, Any]]:
-    """What one process answers, by way of scoring or batch size."""
+    """Answers of one worker process, by way of scoring or batch size."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads)}
     environment |= {"TOKENIZERS_PARALLELISM": "false"}
     environment.pop("PYTHONPATH", None)
@@ -358,7 +358,7 @@ def perplexity_difference(rows: list[tuple[float, int, float]]) -> float:
 def compare(
     mine: dict[str, Any], theirs: dict[str, Any], requests: Workload
 ) -> Comparison:
-    """The differences."""
+    """Compare the answers of both systems."""
     comparison = Comparison()
     for a, b in zip(mine["pairs"], theirs["pairs"], strict=True):
         difference = abs(a[0] - b[0]) / a[2]

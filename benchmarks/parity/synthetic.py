@@ -245,7 +245,7 @@ def _names(error: str) -> Iterator[str]:
 
 
 def constants(function: Any, depth: int = 0) -> list[str]:
-    """Texts in a function, its closure and what it is bound to."""
+    """String constants of a function, its closure and its bound arguments."""
     if isinstance(function, partial):
         bound = [*function.args, *function.keywords.values()]
         return [

@@ -30,15 +30,15 @@ class HashModel(LM):  # type: ignore[misc]
     tokenizer_name = "hash"
 
     def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
-        """One answer a request."""
+        """One answer per request."""
         return [hash_model.likelihood(*request.args[:2]) for request in requests]
 
     def loglikelihood_rolling(self, requests: list[Any]) -> list[float]:
-        """One answer a request."""
+        """One answer per request."""
         return [hash_model.rolling(request.args[0]) for request in requests]
 
     def generate_until(self, requests: list[Any]) -> list[str]:
-        """One answer a request."""
+        """One answer per request."""
         answers = []
         for request in requests:
             until = request.args[1].get("until") or []
@@ -68,7 +68,7 @@ def plain(value: Any) -> Any:
 
 
 def run_job(job: dict[str, Any], manager: Any) -> dict[str, Any]:
-    """One run, or why there is none."""
+    """Run one job; its error where it fails."""
     more = (
         {"apply_chat_template": True, "fewshot_as_multiturn": job["multiturn"]}
         if job["chat"]

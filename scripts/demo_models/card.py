@@ -17,7 +17,7 @@ FILES = ("config.json", "model.onnx", "tokenizer.json")
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What the card says of a training."""
+    """What the card says about a training run."""
 
     name: str
     parameters: int
@@ -131,7 +131,7 @@ same seed gives the same weights on the same machine and versions, and weights a
 
 
 def file_table(folder: Path) -> str:
-    """A row per file: name, bytes, hash."""
+    """A Markdown row per file: name, bytes, hash."""
     rows = []
     for name in FILES:
         content = (folder / name).read_bytes()

@@ -137,7 +137,7 @@ class Example:
 
 
 def invented_name(random: Random) -> str:
-    """A name of two or three syllables that nothing carries."""
+    """An invented name of two or three syllables."""
     middle = random.choice(_MIDDLES) if random.random() < 0.6 else ""
     return random.choice(_STARTS) + middle + random.choice(_ENDS)
 

@@ -54,7 +54,7 @@ def export(shape: Shape, weights: Mapping[str, Array], path: Path) -> None:
 
 
 class _Graph:
-    """Nodes and initializers as they are made; every result gets a name of its own."""
+    """Collects nodes and initializers; every output gets its own name."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -69,7 +69,7 @@ class _Graph:
         output: str | None = None,
         **attributes: Any,
     ) -> str:
-        """Add a node with one output; its name."""
+        """Add a node with one output; returns the output's name."""
         self._count += 1
         output = output or f"{kind.lower()}_{self._count}"
         self.nodes.append(
@@ -80,7 +80,7 @@ class _Graph:
         return output
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
-        """A small constant; equal ones are one."""
+        """Add a small constant, once for equal ones; returns its name."""
         array = np.asarray(value, dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
@@ -91,7 +91,7 @@ class _Graph:
         return self._constants[key]
 
     def weight(self, name: str, array: Array) -> str:
-        """A weight kept in half precision; the name of its float32 form."""
+        """Add a weight in half precision; returns the name of its float32 form."""
         self.initializers.append(
             numpy_helper.from_array(array.astype(np.float16), f"{name}.half")
         )

@@ -88,7 +88,7 @@ class Network(nn.Module):  # type: ignore[misc]
         return functional.linear(self.norm(x), self.embedding.weight)
 
     def parameter_count(self) -> int:
-        """Numbers that are trained; the embedding, used twice, counts once."""
+        """The number of trained parameters; the shared embedding counts once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
 

@@ -79,7 +79,7 @@ RECIPES = {
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description="Train and export the demonstration models."
     )
