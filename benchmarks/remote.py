@@ -139,7 +139,7 @@ def evalwright(folder: Path, setting: Setting) -> list[str]:
 
 
 def from_tree(tree: Path) -> Callable[[Path, Setting], list[str]]:
-    """The command that runs evalwright from a source folder."""
+    """A client that runs evalwright from a source folder."""
 
     def client(folder: Path, setting: Setting) -> list[str]:
         _, *arguments = evalwright(folder, setting)
