@@ -129,7 +129,7 @@ def settings(server: BillingServer, case: Case, folder: Path) -> dict[str, Any]:
 def run_here(**run_settings: Any) -> None:
     """Run in this process; errors that a user would read are ignored."""
     from evalwright.core.errors import EvalwrightError
-    from evalwright.evaluation.running import evaluate
+    from evalwright.evaluation.evaluating import evaluate
 
     with suppress(EvalwrightError):
         evaluate(run_settings.pop("tasks"), run_settings.pop("models"), **run_settings)

@@ -36,7 +36,7 @@ os.environ.setdefault(
 import numpy as np
 import numpy.typing as npt
 
-from evalwright.analysis.robustness import provisional_reason
+from evalwright.analysis.robustness import explain_provisional
 from evalwright.analysis.trees import Average
 from evalwright.runs.measures import Matrix, Measure, paired_of
 from evalwright.statistics import Monitor, compare_paired, parse_rule
@@ -122,7 +122,7 @@ def matrix(values: F64) -> Matrix:
 def compare_values(values: F64) -> tuple[str, bool]:
     """The verdict, and whether it is provisional."""
     score_matrix = matrix(values)
-    provisional = provisional_reason(Average((score_matrix,)), ("A", "B"))
+    provisional = explain_provisional(Average((score_matrix,)), ("A", "B"))
     return paired_of(score_matrix).verdict, bool(provisional)
 
 

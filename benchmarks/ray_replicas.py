@@ -33,7 +33,7 @@ from evalwright.core.errors import Failure
 from evalwright.core.requests import Generate, LogLikelihood, Request
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
-from evalwright.models.local.cluster import Cluster, On
+from evalwright.models.local.cluster import Cluster, Placement
 from evalwright.models.registry import open_model
 from support.ray_cluster import descendants
 from support.tiny_models import CORPUS, make_tiny_model
@@ -139,9 +139,9 @@ def main() -> None:
             "2 replicas": [],
         }
         wrong = 0
-        with Cluster(On("", 2, 0.0)) as cluster:
+        with Cluster(Placement("", 2, 0.0)) as cluster:
             models = {"here": here, "2 replicas": cluster.open(name, {}, here)}
-            cluster.on = On("", 1, 0.0)
+            cluster.on = Placement("", 1, 0.0)
             models["1 replica"] = cluster.open(name, {}, here)
             for repeat in range(arguments.repeats):
                 expected: dict[int, Response | Failure] = {}

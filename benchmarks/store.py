@@ -33,7 +33,7 @@ from evalwright.core.requests import Generate  # noqa: E402
 from evalwright.core.responses import Response, Usage  # noqa: E402
 from evalwright.engine.engine import Engine  # noqa: E402
 from evalwright.engine.key import KeyMaker, canonical  # noqa: E402
-from evalwright.engine.opening import open_database, open_store, where  # noqa: E402
+from evalwright.engine.opening import open_database, open_store, store_location  # noqa: E402
 from evalwright.engine.rows import Row, row_of  # noqa: E402
 from evalwright.models.scripted import ScriptedModel  # noqa: E402
 
@@ -112,15 +112,15 @@ def measure_store(kind: str, home: Path, options: argparse.Namespace) -> None:
         text=True,
         check=True,
     )
-    replay = json.loads(done.stdout)
-    database = open_database(where(home))
+    replay_usage = json.loads(done.stdout)
+    database = open_database(store_location(home))
     size = database.size()
     database.close()
     print(
         f"{kind:<9} {options.responses:>10,} responses  written {written:>8,.0f}/s "
-        f" read {replay['a second']:>8,.0f}/s  CPU"
+        f" read {replay_usage['a second']:>8,.0f}/s  CPU"
         f" {1e6 * replay['cpu'] / options.responses:>5.0f} us each  peak"
-        f" {replay['memory']:>5.0f} MiB  {size / options.responses:>5.0f} bytes each"
+        f" {replay_usage['memory']:>5.0f} MiB  {size / options.responses:>5.0f} bytes each"
         f" ({size / 1e6:,.0f} MB)",
         flush=True,
     )

@@ -165,7 +165,7 @@ def same_end_to_end(n: int, gap: float, seed: int, text: str) -> bool:
 
 def order_of(task: Task, n: int, seed: int) -> UnitOrder:
     """The order that `evaluate` asks in."""
-    from evalwright.evaluation.planning import sample_order
+    from evalwright.evaluation.task_choice import sample_order
 
     chosen: array[int] = sample_order(n, seed, None)
     return unit_order(task, chosen, seed)

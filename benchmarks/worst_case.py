@@ -245,9 +245,9 @@ def score_text(case: str, text: str) -> Scored | str:
     """Score a text with the scorer of a case."""
     kind, options, sample = CASES[case]
     if not kind:
-        from evalwright.scorers.code.unit_tests import assembled
+        from evalwright.scorers.code.unit_tests import assemble_program
 
-        return assembled(
+        return assemble_program(
             text, str(sample.metadata["before"]), str(sample.metadata["entry_point"])
         )
     # here, and not in a process of its own

@@ -134,6 +134,18 @@ def test_only_tables_name_a_foreign_system() -> None:
                 assert not named, f"{path}:{node.lineno} names {named[0]}, which belongs to a table"
 
 
+WITHOUT_SETTINGS = ("running", "schedule", "recording", "scoring")
+"""Files of `evaluation` that carry out a plan, and know nothing of files, flags and shards."""
+
+
+def test_a_plan_is_carried_out_without_its_settings() -> None:
+    sources = {"configuration", "configuration_file", "objects", "origins", "processes", "resolving", "settings", "sharding"}
+    for name in WITHOUT_SETTINGS:
+        tree = trees()[SOURCE / "evaluation" / f"{name}.py"]
+        modules = {imported.split(".")[2] for imported in imports_at_run_time(tree) if imported.startswith("evalwright.evaluation.")}
+        assert not modules & sources, f"evaluation/{name}.py imports {sorted(modules & sources)}"
+
+
 MOST_STATEMENTS = 60
 """In a function, those of functions within it counted too: what is longer does more than one thing."""
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from evalwright import evaluate
 from evalwright.compat.lm_eval.tasks import compiling
-from evalwright.compat.lm_eval.tasks.asking import as_text
+from evalwright.compat.lm_eval.tasks.asking import prompt_as_text
 from evalwright.compat.lm_eval.tasks.compiling import Work, compile_definition
 from evalwright.compat.lm_eval.tasks.config import Definition, read
 from evalwright.compat.lm_eval.tasks.files import unavailable_in
@@ -58,7 +58,7 @@ def answer(request: Request) -> Response:
     """The hash model's answer to a request of ours."""
     if isinstance(request, LogLikelihood):
         value, greedy = hash_model.likelihood(
-            as_text(request.context, hash_model.template), request.continuation
+            prompt_as_text(request.context, hash_model.template), request.continuation
         )
         return Response(log_likelihood=value, is_greedy=greedy, tokens_scored=1)
     if isinstance(request, RollingLogLikelihood):
@@ -68,7 +68,7 @@ def answer(request: Request) -> Response:
     assert isinstance(request, Generate)
     return Response(
         text=hash_model.generated(
-            as_text(request.prompt, hash_model.template), list(request.stop)
+            prompt_as_text(request.prompt, hash_model.template), list(request.stop)
         )
     )
 
@@ -162,7 +162,10 @@ def try_row(work: Work, index: int) -> None:
     for pipeline in work.definition.pipelines:
         row = work.opened.rows[index]
         work.opened.scoring(
-            row, pipeline(work.came(Answer(responses=tuple(responses))), row)
+            row,
+            pipeline(
+                work.responses_by_request(Answer(responses=tuple(responses))), row
+            ),
         )
 
 
@@ -299,11 +302,11 @@ def sample_of(work: Work, index: int, pipeline: Any, responses: Any) -> dict[str
     """One row's requests, filtered answers and metric values."""
     doc = work.opened.rows[index]
     arguments = [
-        [as_text(question.context, hash_model.template)]
-        + ([] if question.rolling else [question.rest])
+        [prompt_as_text(question.context, hash_model.template)]
+        + ([] if question.rolling else [question.second_argument])
         for question in work.opened.questions(index, doc)
     ]
-    filtered = pipeline(work.came(responses), doc)
+    filtered = pipeline(work.responses_by_request(responses), doc)
     worth = work.opened.scoring(work.opened.rows[index], filtered)
     return {
         "doc_id": index,

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from evalwright.core.tasks import Task
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.evaluation.configuration import Configuration, ModelSpec
+    from evalwright.evaluation.evaluating import evaluate
     from evalwright.evaluation.rescoring import score_run
-    from evalwright.evaluation.running import evaluate
     from evalwright.metrics.registry import Column, metric
     from evalwright.models.base import LocalModel, Model, Pacing, RemoteModel
     from evalwright.models.registry import model, open_model
@@ -72,8 +72,8 @@ _NAMES = {
     "core.tasks": "Task",
     "evaluation.aggregating": "aggregate_run",
     "evaluation.configuration": "Configuration ModelSpec",
+    "evaluation.evaluating": "evaluate",
     "evaluation.rescoring": "score_run",
-    "evaluation.running": "evaluate",
     "metrics.registry": "Column metric",
     "models.base": "LocalModel Model Pacing RemoteModel",
     "models.registry": "model open_model",
@@ -88,12 +88,55 @@ _NAMES = {
 }
 
 __all__ = [
-    "Answer", "Ask", "Callback", "Classify", "Column", "Configuration", "Embed", "EvalwrightError", "Failure", "Generate", "LocalModel",
-    "LogLikelihood", "Message", "Model", "ModelSpec", "NoScore", "Pacing", "Passage", "RemoteModel", "RequestFailed", "Response",
-    "Reward", "RollingLogLikelihood", "Run", "Sample", "SampleRecord", "Score", "ScriptedModel", "Task", "Undecided", "Usage",
-    "UsageError", "__version__", "aggregate_run", "compare", "evaluate", "leaderboard", "load_task", "merge_runs", "metric", "model",
-    "open_model", "open_run", "plan", "score_run", "scorer", "strategy", "task",
-]  # fmt: skip
+    "Answer",
+    "Ask",
+    "Callback",
+    "Classify",
+    "Column",
+    "Configuration",
+    "Embed",
+    "EvalwrightError",
+    "Failure",
+    "Generate",
+    "LocalModel",
+    "LogLikelihood",
+    "Message",
+    "Model",
+    "ModelSpec",
+    "NoScore",
+    "Pacing",
+    "Passage",
+    "RemoteModel",
+    "RequestFailed",
+    "Response",
+    "Reward",
+    "RollingLogLikelihood",
+    "Run",
+    "Sample",
+    "SampleRecord",
+    "Score",
+    "ScriptedModel",
+    "Task",
+    "Undecided",
+    "Usage",
+    "UsageError",
+    "__version__",
+    "aggregate_run",
+    "compare",
+    "evaluate",
+    "leaderboard",
+    "load_task",
+    "merge_runs",
+    "metric",
+    "model",
+    "open_model",
+    "open_run",
+    "plan",
+    "score_run",
+    "scorer",
+    "strategy",
+    "task",
+]
 
 if not TYPE_CHECKING:  # or a type checker would take every name for one that is there
     __getattr__, __dir__ = lazy_names(__name__, _NAMES)

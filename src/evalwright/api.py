@@ -150,7 +150,7 @@ def compare(
     ):
         given = runs[0]  # a list, as `evaluate` returns and takes it
     if tasks is not None:
-        from evalwright.evaluation.running import evaluate
+        from evalwright.evaluation.evaluating import evaluate
 
         given = evaluate(tasks, given, **settings)
     elif settings:

@@ -353,7 +353,10 @@ _DECODER = json.JSONDecoder(parse_int=_whole)
 
 
 def serve(memory: int | None) -> NoReturn:
-    """Answer messages until the pipe closes, whatever is worked on then. Run in the process alone."""
+    """Answer messages until the pipe closes, whatever is worked on then.
+
+    Run in the process alone.
+    """
     import resource
 
     global _serving

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scipy.stats import contingency
 
-from evalwright.analysis.answers import Item, analyse, analyse_run, words_of
+from evalwright.analysis.answers import AnsweredItem, analyse, analyse_run, split_words
 from evalwright.cli import main
 from evalwright.core.samples import Score
 from evalwright.reports.documents.analysis import analysis_document
@@ -20,8 +20,8 @@ from support.bounds import assert_grows_linearly, repeated
 from support.runs import make_run
 
 
-def item(number: int, score: float | None, answer: str, **more: Any) -> Item:
-    return Item(f"i{number}", f"{number}번 질문", "서울", answer, score, **more)
+def item(number: int, score: float | None, answer: str, **more: Any) -> AnsweredItem:
+    return AnsweredItem(f"i{number}", f"{number}번 질문", "서울", answer, score, **more)
 
 
 ITEMS = [
@@ -61,7 +61,7 @@ def test_vocabulary_is_compared_at_equal_size() -> None:
     right, wrong = analyse(ITEMS).vocabulary
     assert right.answers == 12 and right.words == 36 and right.distinct == 14
     assert right.type_token_ratio == pytest.approx(14 / 36)
-    assert wrong.words == sum(len(words_of(one.answer)) for one in ITEMS[12:22])
+    assert wrong.words == sum(len(split_words(one.answer)) for one in ITEMS[12:22])
     # At equal size the words of the longer side that come first are counted.
     assert right.same_size == right.type_token_ratio and wrong.same_size != wrong.type_token_ratio
 
@@ -71,11 +71,11 @@ def test_vocabulary_is_compared_at_equal_size() -> None:
     [("서울에서", "서울"), ("한라산은", "한라산"), ("나이", "나이"), ("국가", "국가"), ("학교", "학교"), ("대한민국으로", "대한민국")],
 )  # fmt: skip
 def test_particles_are_taken_off_longer_words_alone(word: str, stem: str) -> None:
-    assert words_of(word) == [stem]
+    assert split_words(word) == [stem]
 
 
 def test_options_by_their_place() -> None:
-    items = [Item(str(i), "q", "", "", float(i % 4 == 0), choice=0, gold=(i % 4,)) for i in range(8)]
+    items = [AnsweredItem(str(i), "q", "", "", float(i % 4 == 0), choice=0, gold=(i % 4,)) for i in range(8)]
     assert analyse(items).choices == (("A", 8, 2), ("B", 0, 2), ("C", 0, 2), ("D", 0, 2))
 
 
@@ -86,7 +86,7 @@ def test_scores_without_a_range_are_split_at_their_median() -> None:
 
 
 @pytest.mark.parametrize("items", [[], [item(1, None, "")], [item(1, 1.0, "")], [item(1, 0.0, "")]])
-def test_little_data_gives_a_document(items: list[Item]) -> None:
+def test_little_data_gives_a_document(items: list[AnsweredItem]) -> None:
     found = analyse(items)
     assert math.isnan(found.score.value) or found.score.n == 1
     assert "<table" in to_html(analysis_document([found]))

@@ -22,7 +22,9 @@ from evalwright.runs.reader import Run, open_run
 from support.runs import edited, make_run, rewrite
 
 
-def simulated(folder: Path, accuracies: list[float], n: int = 300, seed: int = 1, **more: Any) -> list[Run]:
+def simulated(
+    folder: Path, accuracies: list[float], n: int = 300, seed: int = 1, **more: Any
+) -> list[Run]:
     """Runs of models with these true accuracies on the same items, which differ in difficulty."""
     rng = np.random.default_rng(seed)
     ease = rng.normal(0, 1, n)
@@ -30,7 +32,9 @@ def simulated(folder: Path, accuracies: list[float], n: int = 300, seed: int = 1
     for number, accuracy in enumerate(accuracies):
         level = stats.norm.ppf(1 - accuracy, scale=np.sqrt(2))
         scores = (ease + rng.normal(0, 1, n) > level).astype(int).tolist()
-        runs.append(make_run(folder, scores=scores, model=f"demo/m{number:02d}", **more))
+        runs.append(
+            make_run(folder, scores=scores, model=f"demo/m{number:02d}", **more)
+        )
     return runs
 
 
@@ -47,7 +51,9 @@ def test_a_clear_winner_is_first_alone_and_equals_are_tied(tmp_path: Path) -> No
     board = make_board(simulated(tmp_path, [0.3, 0.9, 0.32, 0.31]))
     assert board.rows[0].model == "demo/m01"
     assert ranks(board)["demo/m01"] == (1, 1)
-    assert {ranks(board)[name] for name in ("demo/m00", "demo/m02", "demo/m03")} == {(2, 4)}
+    assert {ranks(board)[name] for name in ("demo/m00", "demo/m02", "demo/m03")} == {
+        (2, 4)
+    }
     values = [row.overall.value for row in board.rows if row.overall]
     assert values == sorted(values, reverse=True)
 
@@ -74,7 +80,11 @@ def test_less_is_better_of_a_perplexity(tmp_path: Path) -> None:
         for name, loss in (("worst", 9), ("best", 0), ("middle", 4))
     ]
     board = make_board(runs)
-    assert [row.model for row in board.rows] == ["demo/best", "demo/middle", "demo/worst"]
+    assert [row.model for row in board.rows] == [
+        "demo/best",
+        "demo/middle",
+        "demo/worst",
+    ]
     assert [row.ranks for row in board.rows] == [(1, 1), (2, 2), (3, 3)]
     task = board.tasks[0]
     assert (task.bounded, task.lower_is_better) == (False, True)
@@ -85,8 +95,16 @@ def test_less_is_better_of_a_perplexity(tmp_path: Path) -> None:
 def test_each_unit_has_a_table_of_its_own(tmp_path: Path) -> None:
     metric = {"quiz": "accuracy", "prose": "token-perplexity"}
     runs = [
-        make_run(tmp_path, scores={"quiz": quiz, "prose": prose}, metric=metric, model=f"demo/{name}")
-        for name, quiz, prose in (("a", [1, 0, 0], [-50.0, -40.0]), ("b", [1, 1, 0], [-60.0, -70.0]))
+        make_run(
+            tmp_path,
+            scores={"quiz": quiz, "prose": prose},
+            metric=metric,
+            model=f"demo/{name}",
+        )
+        for name, quiz, prose in (
+            ("a", [1, 0, 0], [-50.0, -40.0]),
+            ("b", [1, 1, 0], [-60.0, -70.0]),
+        )
     ]
     board = make_board(runs)
     assert not board.has_overall
@@ -96,7 +114,9 @@ def test_each_unit_has_a_table_of_its_own(tmp_path: Path) -> None:
     assert [task.name for task in prose.tasks] == ["prose"]
     assert [row.model for row in prose.rows] == ["demo/a", "demo/b"]  # less is better
     for part in (board, prose):
-        assert all(row.ranks is not None and row.place in (0, 1) for row in part.rows)
+        assert all(
+            row.ranks is not None and row.run_index in (0, 1) for row in part.rows
+        )
         assert any("different units" in note for note in part.notes)
     assert board.as_dict()["more"] == [prose.as_dict()]
 
@@ -107,9 +127,16 @@ def test_runs_without_a_score_stand_below_without_a_rank(tmp_path: Path) -> None
         make_run(tmp_path, scores={"x": [1, 0, 1], "y": [1, 0]}, model="demo/high"),
     ]
     part = make_run(tmp_path, scores={"x": [1, 1, 1]}, model="demo/part")
-    failed = make_run(tmp_path, scores={"x": [1, 1, 1], "y": [None, None]}, model="demo/failed")
+    failed = make_run(
+        tmp_path, scores={"x": [1, 1, 1], "y": [None, None]}, model="demo/failed"
+    )
     board = make_board([part, failed, *whole])
-    assert [row.model for row in board.rows] == ["demo/high", "demo/low", "demo/failed", "demo/part"]
+    assert [row.model for row in board.rows] == [
+        "demo/high",
+        "demo/low",
+        "demo/failed",
+        "demo/part",
+    ]
     assert [row.ranks is None for row in board.rows] == [False, False, True, True]
     assert [row.overall is None for row in board.rows] == [False, False, True, True]
     assert any("without a rank" in note for note in board.notes)
@@ -130,7 +157,9 @@ def test_different_metrics_cannot_stand_on_one_board(tmp_path: Path) -> None:
 def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> None:
     a = make_run(tmp_path, scores=[1, 0], model="demo/a")
     b = make_run(tmp_path, scores=[1, 0], model="demo/b")
-    assert not any("not all given the same" in note for note in make_board([a, b]).notes)
+    assert not any(
+        "not all given the same" in note for note in make_board([a, b]).notes
+    )
     for key, value, said in (
         ("version", "2", "versions (1 in demo/a; 2 in demo/b)"),
         ("content_hash", "other", "data (demo/a against demo/b)"),
@@ -140,9 +169,17 @@ def test_a_reader_is_told_where_the_runs_did_not_ask_alike(tmp_path: Path) -> No
         data["tasks"][0][key] = value
         (tmp_path / key).mkdir()
         (tmp_path / key / "run.json").write_text(json.dumps(data))
-        (tmp_path / key / "samples.jsonl").write_bytes((b.folder / "samples.jsonl").read_bytes())
+        (tmp_path / key / "samples.jsonl").write_bytes(
+            (b.folder / "samples.jsonl").read_bytes()
+        )
         notes = make_board([a, open_run(tmp_path / key)]).notes
-        assert sum(note.endswith(f"not all given the same on 'factual': {said}.") for note in notes) == 1
+        assert (
+            sum(
+                note.endswith(f"not all given the same on 'factual': {said}.")
+                for note in notes
+            )
+            == 1
+        )
 
 
 @pytest.mark.parametrize("tasks", [1, 3])
@@ -151,7 +188,10 @@ def test_own_and_simultaneous_intervals(tmp_path: Path, tasks: int) -> None:
     runs = [
         make_run(
             tmp_path,
-            scores={f"t{task}": (rng.random(200) < 0.6).astype(float).tolist() for task in range(tasks)},
+            scores={
+                f"t{task}": (rng.random(200) < 0.6).astype(float).tolist()
+                for task in range(tasks)
+            },
             model=f"demo/m{number}",
         )
         for number in range(7)
@@ -168,30 +208,47 @@ def test_own_and_simultaneous_intervals(tmp_path: Path, tasks: int) -> None:
     assert make_board(runs[:1]).rows[0].together is None
 
 
-def test_a_run_without_common_items_is_held_against_the_others_as_another_sample(tmp_path: Path) -> None:
+def test_a_run_without_common_items_is_held_against_the_others_as_another_sample(
+    tmp_path: Path,
+) -> None:
     runs = simulated(tmp_path, [0.9, 0.5])
-    runs.append(make_run(tmp_path, scores=[1, 0, 1], model="demo/apart", ids="other-{}"))
+    runs.append(
+        make_run(tmp_path, scores=[1, 0, 1], model="demo/apart", ids="other-{}")
+    )
     board = make_board(runs)
     rows = {row.model: row for row in board.rows}
     assert rows["demo/apart"].ranks == (1, 3)
     # Three items tell nothing, so it may be either.
-    assert [rows[name].letters for name in ("demo/m00", "demo/m01", "demo/apart")] == ["a", "b", "ab"]
+    assert [rows[name].letters for name in ("demo/m00", "demo/m01", "demo/apart")] == [
+        "a",
+        "b",
+        "ab",
+    ]
     assert any(
-        "2 pairs of models have no item in common, and are compared as independent" in note
+        "2 pairs of models have no item in common, and are compared as independent"
+        in note
         for note in board.notes
     )
-    many = make_run(tmp_path, scores=[0, 0, 0, 1] * 50, model="demo/worst", ids="other-{}")
-    assert {row.model: row.ranks for row in make_board([*runs[:2], many]).rows}["demo/worst"] == (3, 3)
+    many = make_run(
+        tmp_path, scores=[0, 0, 0, 1] * 50, model="demo/worst", ids="other-{}"
+    )
+    assert {row.model: row.ranks for row in make_board([*runs[:2], many]).rows}[
+        "demo/worst"
+    ] == (3, 3)
 
 
 @pytest.mark.parametrize("holes", [False, True])
-def test_the_order_in_which_runs_are_named_changes_nothing(tmp_path: Path, holes: bool) -> None:
+def test_the_order_in_which_runs_are_named_changes_nothing(
+    tmp_path: Path, holes: bool
+) -> None:
     runs = simulated(tmp_path, [0.4, 0.45, 0.5, 0.55, 0.6, 0.65], n=120)
     if holes:
         runs.append(make_run(tmp_path, scores=[1, None, 0] * 40, model="demo/holes"))
     board = plain(make_board(runs))
     for seed in range(3):
-        shuffled = [runs[place] for place in np.random.default_rng(seed).permutation(len(runs))]
+        shuffled = [
+            runs[place] for place in np.random.default_rng(seed).permutation(len(runs))
+        ]
         assert plain(make_board(shuffled)) == board
 
 
@@ -199,25 +256,42 @@ def test_what_the_runs_were_given_differently_is_named(tmp_path: Path) -> None:
     one = make_run(tmp_path, model="a", name="a", scores=[1.0, 0.0, 1.0])
     two = make_run(tmp_path, model="b", name="b", scores=[1.0, 0.0])
     two.data["tasks"][0]["version"] = "2"
-    two.data["tasks"][0]["definition"] = {"prompt": {"user": "Q: {{ question }}", "few_shot": {"count": 5}}}
-    said = [note for note in make_board([one, two]).notes if note.startswith("The runs were not all given")]
+    two.data["tasks"][0]["definition"] = {
+        "prompt": {"user": "Q: {{ question }}", "few_shot": {"count": 5}}
+    }
+    said = [
+        note
+        for note in make_board([one, two]).notes
+        if note.startswith("The runs were not all given")
+    ]
     assert said == [
         "The runs were not all given the same on 'factual': versions (1 in a; 2 in b), shots (0 in a; 5 in b), items (3 in a; 2 in b), "
         "prompts (a against b)."
     ]
     same = make_run(tmp_path, model="c", name="c", scores=[1.0, 1.0, 1.0])
-    assert not [note for note in make_board([one, same]).notes if "were not all given" in note]
+    assert not [
+        note for note in make_board([one, same]).notes if "were not all given" in note
+    ]
 
 
 def test_rows_whose_rank_disagrees_with_their_order_are_named(tmp_path: Path) -> None:
     """The run that answered the easy half alone has the highest score, and is worse on what it shares with another."""
     from evalwright.analysis.board import _order_notes
 
-    runs = [make_run(tmp_path, model=name, name=name, scores=[1.0, 0.0]) for name in "abc"]
+    runs = [
+        make_run(tmp_path, model=name, name=name, scores=[1.0, 0.0]) for name in "abc"
+    ]
     rows = make_board(runs).rows
-    ranked = [replace(row, ranks=ranks) for row, ranks in zip(rows, ((2, 3), (1, 2), (1, 3)), strict=True)]
+    ranked = [
+        replace(row, ranks=ranks)
+        for row, ranks in zip(rows, ((2, 3), (1, 2), (1, 3)), strict=True)
+    ]
     (said,) = _order_notes(ranked)
-    assert "a (row 1, rank 2 to 3)" in said and "b (row 2, rank 1 to 2)" in said and "trust the rank" in said
+    assert (
+        "a (row 1, rank 2 to 3)" in said
+        and "b (row 2, rank 1 to 2)" in said
+        and "trust the rank" in said
+    )
     assert not list(_order_notes([replace(row, ranks=(1, 3)) for row in rows]))
 
 
@@ -231,14 +305,32 @@ def test_missing_and_unsure_answers_have_columns_and_a_mark(tmp_path: Path) -> N
     ]
     board = make_board(runs)
     rows = {row.run: row for row in board.rows}
-    assert (rows["few"].n_missing, rows["few"].n_unsure, rows["few"].provisional) == (5, 3, False)
-    assert (rows["many"].n_missing, rows["many"].n_unsure, rows["many"].provisional) == (6, 0, True)
+    assert (rows["few"].n_missing, rows["few"].n_unsure, rows["few"].provisional) == (
+        5,
+        3,
+        False,
+    )
+    assert (
+        rows["many"].n_missing,
+        rows["many"].n_unsure,
+        rows["many"].provisional,
+    ) == (6, 0, True)
     text = to_markdown(board_document(board))
     assert "| Missing | Unsure |" in text
-    (line,) = [line for line in text.splitlines() if "demo/many" in line and line.startswith("|")]
+    (line,) = [
+        line
+        for line in text.splitlines()
+        if "demo/many" in line and line.startswith("|")
+    ]
     assert "&#42;" in line.split("|")[1], "the mark is behind the rank"
-    assert any("More than 5% of the answers of demo/many (6.0%) are missing" in note for note in board.notes)
-    assert any("Limited to part of the items (--limit): demo/many (100)" in note for note in board.notes)
+    assert any(
+        "More than 5% of the answers of demo/many (6.0%) are missing" in note
+        for note in board.notes
+    )
+    assert any(
+        "Limited to part of the items (--limit): demo/many (100)" in note
+        for note in board.notes
+    )
     assert not any("Failed" in note for note in board.notes)
 
 
@@ -250,13 +342,24 @@ def test_the_share_of_missing_answers_is_of_all_that_was_asked(tmp_path: Path) -
         make_run(tmp_path, scores=many, model="demo/many", name="many"),
     ]
     board = make_board(runs)
-    assert {row.run: row.provisional for row in board.rows} == {"few": False, "many": True}
+    assert {row.run: row.provisional for row in board.rows} == {
+        "few": False,
+        "many": True,
+    }
     assert any("of demo/many (7.5%) are missing" in note for note in board.notes)
 
 
 def test_missing_answers_in_the_answer_rate_are_said(tmp_path: Path) -> None:
-    some = make_run(tmp_path, scores=[1.0] * 20 + [None], more_metrics=["answer-rate"], name="some")
-    none = make_run(tmp_path, scores=[None] * 21, more_metrics=["answer-rate"], name="none", model="demo/b")
+    some = make_run(
+        tmp_path, scores=[1.0] * 20 + [None], more_metrics=["answer-rate"], name="some"
+    )
+    none = make_run(
+        tmp_path,
+        scores=[None] * 21,
+        more_metrics=["answer-rate"],
+        name="none",
+        model="demo/b",
+    )
     assert some.tasks[0].metrics[1].estimate.value == pytest.approx(20 / 21)
     rate = none.tasks[0].metrics[1].estimate
     assert math.isnan(rate.value) and rate.n_missing == 21
@@ -273,7 +376,9 @@ def test_nobody_is_told_to_run_again_what_was_imported(tmp_path: Path) -> None:
     with edited(tmp_path / "theirs") as data:
         data["configuration"]["imported"] = {"format": "x"}
     theirs = open_run(tmp_path / "theirs")
-    (note,) = [note for note in make_board([ours, theirs]).notes if "More than 5%" in note]
+    (note,) = [
+        note for note in make_board([ours, theirs]).notes if "More than 5%" in note
+    ]
     assert "command that made 'ours' to fill its gap" in note
     assert "only the program that made 'theirs' can send these requests again" in note
     (alone,) = [note for note in make_board([theirs]).notes if "More than 5%" in note]
@@ -303,11 +408,18 @@ def test_what_a_budget_left_out_is_said(tmp_path: Path) -> None:
 
 def test_the_models_own_faults_are_counted_by_kind(tmp_path: Path) -> None:
     runs = [
-        make_run(tmp_path, scores=[1.0, 0.0] * 20, model=f"demo/{name}", name=name) for name in ("a", "b")
+        make_run(tmp_path, scores=[1.0, 0.0] * 20, model=f"demo/{name}", name=name)
+        for name in ("a", "b")
     ]
-    rewrite(runs[0], lambda row, place: row.update(outcome="cut") if place < 3 else None)
+    rewrite(
+        runs[0], lambda row, place: row.update(outcome="cut") if place < 3 else None
+    )
     with edited(runs[0].folder) as record:
         record["tasks"][0]["outcomes"] = {"answered": 37, "cut": 3}
     board = make_board([open_run(runs[0].folder), runs[1]])
-    assert [dict(row.faults) for row in sorted(board.rows, key=lambda row: row.run)] == [{"cut": 3}, {}]
-    assert "| Cut |" in to_markdown(board_document(board)).replace(" (the model's own fault)", "")
+    assert [
+        dict(row.faults) for row in sorted(board.rows, key=lambda row: row.run)
+    ] == [{"cut": 3}, {}]
+    assert "| Cut |" in to_markdown(board_document(board)).replace(
+        " (the model's own fault)", ""
+    )

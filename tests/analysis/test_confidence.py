@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evalwright import ScriptedModel, Task, evaluate
-from evalwright.analysis.confidence import OPTIONS, STATED, confidence_of
+from evalwright.analysis.confidence import OPTIONS, STATED, measure_confidence
 from evalwright.core.errors import RunError
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
@@ -60,7 +60,7 @@ def test_an_overconfident_model_is_found_out(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     settings: dict[str, Any] = {"home": str(tmp_path / "home"), "name": "sure"}
     (run,) = evaluate(a_task(tmp_path), ScriptedModel(reply, version="1"), **settings)
-    (one,) = confidence_of(run)
+    (one,) = measure_confidence(run)
     assert (one.source, one.answers, one.without, one.failed) == (STATED, N, 10, 0)
     right = RIGHT.astype(float)
     # Records stand in the run's own order, which changes no mean.
@@ -85,7 +85,7 @@ def test_options_have_their_share_of_the_probability(tmp_path: Path) -> None:
 
     settings: dict[str, Any] = {"home": str(tmp_path / "home"), "out": str(tmp_path / "runs")}
     (run,) = evaluate(task, ScriptedModel(likely, version="1"), **settings)
-    (one,) = confidence_of(run)
+    (one,) = measure_confidence(run)
     # Always "a" with 0.3 / 0.5, right once in three.
     assert one.source == OPTIONS
     assert one.brier.score.value == pytest.approx((0.4**2 + 2 * 0.6**2) / 3)
@@ -96,8 +96,8 @@ def test_what_has_no_confidence_is_said(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"home": str(tmp_path / "home"), "out": str(tmp_path / "runs")}
     (run,) = evaluate(a_task(tmp_path), ScriptedModel("x"), limit=3, **settings)
     with pytest.raises(RunError, match="No answer of"):
-        confidence_of(run)
+        measure_confidence(run)
     graded = a_task(tmp_path, scorers=["token-f1"])
     (run,) = evaluate(graded, ScriptedModel("place 3 K3 Confidence: 50%"), name="graded", **settings)
     with pytest.raises(RunError, match="not all right or wrong"):
-        confidence_of(run)
+        measure_confidence(run)

@@ -15,7 +15,9 @@ from support.runs import make_run
 
 
 def answers(rate: float, n: int, seed: int) -> list[float]:
-    drawn: list[float] = (np.random.default_rng(seed).random(n) < rate).astype(float).tolist()
+    drawn: list[float] = (
+        (np.random.default_rng(seed).random(n) < rate).astype(float).tolist()
+    )
     return drawn
 
 
@@ -39,7 +41,10 @@ def failed(a: Run, b: Run, rule: str, mode: Mode = "shown") -> bool:
     ("text", "rule"),
     [
         ("accuracy drops by more than 0.02", ("accuracy", "drops", 0.02, "")),
-        ("  factual.accuracy  RISES by  more than 2 points ", ("factual.accuracy", "rises", 2.0, "points")),
+        (
+            "  factual.accuracy  RISES by  more than 2 points ",
+            ("factual.accuracy", "rises", 2.0, "points"),
+        ),
         ("overall changes by more than 5%", ("overall", "changes", 5.0, "%")),
         ("accuracy drops by more than 1 point", ("accuracy", "drops", 1.0, "points")),
         ("accuracy is below .8", ("accuracy", "below", 0.8, "")),
@@ -50,7 +55,7 @@ def failed(a: Run, b: Run, rule: str, mode: Mode = "shown") -> bool:
 )
 def test_rules_are_read(text: str, rule: tuple[str, str, float, str]) -> None:
     found = parse_gate_rule(text)
-    assert (found.what, found.verb, found.amount, found.unit) == rule
+    assert (found.subject, found.verb, found.amount, found.unit) == rule
     assert found.text == text.strip()
 
 
@@ -91,8 +96,18 @@ def test_changes_and_differs_look_at_both_sides(tmp_path: Path) -> None:
     assert failed(one, other, "accuracy differs")
     assert failed(one, other, f"accuracy changes by more than {-wide.high - 0.001}")
     assert not failed(one, other, f"accuracy changes by more than {-wide.high + 0.001}")
-    assert failed(one, other, f"accuracy changes by more than {-narrow.low - 0.001}", "not-ruled-out")
-    assert not failed(one, other, f"accuracy changes by more than {-narrow.low + 0.001}", "not-ruled-out")
+    assert failed(
+        one,
+        other,
+        f"accuracy changes by more than {-narrow.low - 0.001}",
+        "not-ruled-out",
+    )
+    assert not failed(
+        one,
+        other,
+        f"accuracy changes by more than {-narrow.low + 0.001}",
+        "not-ruled-out",
+    )
     assert not failed(one, one, "accuracy differs")
 
 
@@ -135,23 +150,38 @@ def test_what_cannot_be_judged_fails(tmp_path: Path) -> None:
         assert "cannot be judged" in outcome.sentence
 
 
-def several_tasks(folder: Path) -> tuple[Run, Run, list[tuple[list[float], list[float]]]]:
-    scores = [(answers(0.7, 150, seed), answers(0.6, 150, seed + 10)) for seed in range(3)]
+def several_tasks(
+    folder: Path,
+) -> tuple[Run, Run, list[tuple[list[float], list[float]]]]:
+    scores = [
+        (answers(0.7, 150, seed), answers(0.6, 150, seed + 10)) for seed in range(3)
+    ]
     runs = [
-        make_run(folder, scores={f"t{i}": pair[side] for i, pair in enumerate(scores)}, name="ab"[side])
+        make_run(
+            folder,
+            scores={f"t{i}": pair[side] for i, pair in enumerate(scores)},
+            name="ab"[side],
+        )
         for side in range(2)
     ]
     return runs[0], runs[1], scores
 
 
-def test_several_tasks_share_the_five_percent_where_something_is_to_be_shown(tmp_path: Path) -> None:
+def test_several_tasks_share_the_five_percent_where_something_is_to_be_shown(
+    tmp_path: Path,
+) -> None:
     one, other, scores = several_tasks(tmp_path)
     gate = judge(one, other, [parse_gate_rule("accuracy drops by more than 0.01")])
     assert [outcome.task for outcome in gate.outcomes] == ["t0", "t1", "t2"]
     for outcome, (a, b) in zip(gate.outcomes, scores, strict=True):
         assert outcome.failed == (compare_paired(b, a, level=1 - 0.1 / 3).high < -0.01)
         assert "Bonferroni over 3 tests" in outcome.sentence
-    ruled = judge(one, other, [parse_gate_rule("accuracy drops by more than 0.01")], mode="not-ruled-out")
+    ruled = judge(
+        one,
+        other,
+        [parse_gate_rule("accuracy drops by more than 0.01")],
+        mode="not-ruled-out",
+    )
     assert not any("Bonferroni" in outcome.sentence for outcome in ruled.outcomes)
     both = judge(one, other, [parse_gate_rule("t1.accuracy differs")], families=4)
     assert "Bonferroni over 4 tests" in both.outcomes[0].sentence
@@ -159,11 +189,18 @@ def test_several_tasks_share_the_five_percent_where_something_is_to_be_shown(tmp
 
 def test_the_mean_over_tasks(tmp_path: Path) -> None:
     one, other, scores = several_tasks(tmp_path)
-    whole = macro_difference([compare_paired(b, a, level=0.9) for a, b in scores], value_range=(0, 1))
-    assert failed(one, other, f"overall drops by more than {max(0.0, -whole.high - 0.001)}")
+    whole = macro_difference(
+        [compare_paired(b, a, level=0.9) for a, b in scores], value_range=(0, 1)
+    )
+    assert failed(
+        one, other, f"overall drops by more than {max(0.0, -whole.high - 0.001)}"
+    )
     assert not failed(one, other, f"overall drops by more than {-whole.high + 0.001}")
     with pytest.raises(ConfigurationError, match="mean over tasks"):
-        failed(*two(tmp_path / "single", 0.5, 0.5)[2:], rule="overall drops by more than 0.1")
+        failed(
+            *two(tmp_path / "single", 0.5, 0.5)[2:],
+            rule="overall drops by more than 0.1",
+        )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +214,9 @@ def test_the_mean_over_tasks(tmp_path: Path) -> None:
         ("overall is below 0.3", "shown", "can drop, rise, change or differ only"),
     ],
 )
-def test_rules_that_do_not_fit_the_runs(tmp_path: Path, rule: str, mode: Mode, says: str) -> None:
+def test_rules_that_do_not_fit_the_runs(
+    tmp_path: Path, rule: str, mode: Mode, says: str
+) -> None:
     _, _, one, other = two(tmp_path, 0.5, 0.5, n=10)
     with pytest.raises(ConfigurationError) as error:
         judge(one, other, [parse_gate_rule(rule)], mode=mode)
@@ -185,19 +224,29 @@ def test_rules_that_do_not_fit_the_runs(tmp_path: Path, rule: str, mode: Mode, s
 
 
 @pytest.mark.parametrize("scores", [[1.0, None] * 60, [1.0] * 60 + [None] * 60])
-def test_what_failed_is_never_ruled_out(tmp_path: Path, scores: list[float | None]) -> None:
+def test_what_failed_is_never_ruled_out(
+    tmp_path: Path, scores: list[float | None]
+) -> None:
     """B is right on all that it answers, but half of it failed: a drop is not ruled out, and nothing is shown."""
     one = make_run(tmp_path, scores=[1, 1, 1, 0] * 30, name="a")
     other = make_run(tmp_path, scores=scores, name="b")
     for rule in ("accuracy drops by more than 5 points", "accuracy is below 70%"):
-        (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="not-ruled-out").outcomes
+        (outcome,) = judge(
+            one, other, [parse_gate_rule(rule)], mode="not-ruled-out"
+        ).outcomes
         assert (outcome.failed, outcome.judged) == (True, True)
-        assert "60 of 120 answers of b are missing (50.0%, more than 5%)" in outcome.sentence
+        assert (
+            "60 of 120 answers of b are missing (50.0%, more than 5%)"
+            in outcome.sentence
+        )
         assert "does not pass" in outcome.sentence
         (outcome,) = judge(one, other, [parse_gate_rule(rule)], mode="shown").outcomes
         assert not outcome.failed
     few = make_run(tmp_path, scores=[1.0] * 119 + [None], name="few")
     (outcome,) = judge(
-        one, few, [parse_gate_rule("accuracy drops by more than 5 points")], mode="not-ruled-out"
+        one,
+        few,
+        [parse_gate_rule("accuracy drops by more than 5 points")],
+        mode="not-ruled-out",
     ).outcomes
     assert not outcome.failed

@@ -52,7 +52,12 @@ def test_the_verdict_is_that_of_the_items_that_both_have(tmp_path: Path) -> None
     paired = found.tasks[0].paired
     alone = compare_paired(first[4:], second[4:])
     assert paired is not None
-    assert (paired.n, paired.n_missing, paired.n_missing_a, paired.n_missing_b) == (146, 4, 3, 1)
+    assert (paired.n, paired.n_missing, paired.n_missing_a, paired.n_missing_b) == (
+        146,
+        4,
+        3,
+        1,
+    )
     assert (paired.low, paired.high) == pytest.approx((alone.low, alone.high))
     assert paired.p_value == pytest.approx(alone.p_value)
     assert found.tasks[0].robustness is not None
@@ -64,23 +69,34 @@ def test_the_verdict_is_that_of_the_items_that_both_have(tmp_path: Path) -> None
     assert "Next:" not in found.conclusion
 
 
-def test_missing_and_unsure_answers_that_could_overturn_it_are_counted(tmp_path: Path) -> None:
+def test_missing_and_unsure_answers_that_could_overturn_it_are_counted(
+    tmp_path: Path,
+) -> None:
     # 12 wins to 2; what overturns them is known from the score test itself.
     first = [1.0] * 12 + [0.0] * 2 + [1.0] * 186
     second = [0.0] * 12 + [1.0] * 2 + [1.0] * 186
     doubtful: list[Any] = [Score(1.0, "correct", unsure=UNSURE)] * 6 + first[6:]
     a, b = pair(tmp_path, with_missing(first, *range(100, 108)), second)
-    assert compare_paired(first[:100] + first[108:], second[:100] + second[108:]).verdict == "better"
+    assert (
+        compare_paired(first[:100] + first[108:], second[:100] + second[108:]).verdict
+        == "better"
+    )
     fewest = next(
         count
         for count in itertools.count(1)
-        if compare_paired(first[:192] + [0.0] * count, second[:192] + [1.0] * count).verdict != "better"
+        if compare_paired(
+            first[:192] + [0.0] * count, second[:192] + [1.0] * count
+        ).verdict
+        != "better"
     )
     found = compared(a, b)
     robustness = found.tasks[0].robustness
     assert robustness is not None
     assert robustness.missing == TippingPoint(8, fewest)
-    assert f"To overturn it, {fewest} of the 8 missing would have to go against it." in found.conclusion
+    assert (
+        f"To overturn it, {fewest} of the 8 missing would have to go against it."
+        in found.conclusion
+    )
     unsure = compared(*pair(tmp_path / "unsure", doubtful, second)).tasks[0].robustness
     assert unsure is not None
     assert (unsure.n_unsure_a, unsure.n_unsure_b, unsure.missing) == (6, 0, None)
@@ -101,7 +117,10 @@ def test_more_than_five_percent_missing_is_provisional(tmp_path: Path) -> None:
     five = compared(*pair(tmp_path / "five", with_missing(first, *range(5)), second))
     six = compared(*pair(tmp_path / "six", with_missing(first, *range(6)), second))
     assert five.tasks[0].provisional == ""
-    assert six.tasks[0].provisional == "6 of 100 answers of demo/a are missing (6.0%, more than 5%)."
+    assert (
+        six.tasks[0].provisional
+        == "6 of 100 answers of demo/a are missing (6.0%, more than 5%)."
+    )
     assert (
         "Provisional, although it holds whatever the 6 missing would have scored: 6 of 100 answers of demo/a are missing "
         "(6.0%, more than 5%). Repeat the `evalwright run` command that made 'a' to fill the gap: only what is missing is sent."
@@ -117,7 +136,11 @@ def test_shares_that_differ_by_more_than_chance_are_provisional(tmp_path: Path) 
     found = compared(*pair(tmp_path, with_missing(scores, *range(12)), scores))
     assert "differs by more than chance" in found.tasks[0].provisional
     alike = compared(
-        *pair(tmp_path / "x", with_missing(scores, *range(12)), with_missing(scores, *range(20, 32)))
+        *pair(
+            tmp_path / "x",
+            with_missing(scores, *range(12)),
+            with_missing(scores, *range(20, 32)),
+        )
     )
     assert alike.tasks[0].provisional == ""
 
@@ -148,8 +171,12 @@ def test_seven_wins_to_none_do_not_print_a_p_of_one(tmp_path: Path) -> None:
 def test_the_mean_over_tasks_has_its_own_tipping_point(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     names = ("x", "y", "z")
-    first: dict[str, Any] = {name: [float(x) for x in rng.random(120) < 0.75] for name in names}
-    second: dict[str, Any] = {name: [float(x) for x in rng.random(120) < 0.55] for name in names}
+    first: dict[str, Any] = {
+        name: [float(x) for x in rng.random(120) < 0.75] for name in names
+    }
+    second: dict[str, Any] = {
+        name: [float(x) for x in rng.random(120) < 0.55] for name in names
+    }
     first["x"] = with_missing(first["x"], *range(7))  # 5.8% of x, 1.9% of all
     found = compared(*pair(tmp_path, first, second))
     assert found.overall is not None
@@ -181,7 +208,9 @@ def test_what_could_settle_an_open_comparison(tmp_path: Path) -> None:
     ) in found.conclusion
 
 
-def planned_items(first: list[float], second: list[float], difference: float) -> int | None:
+def planned_items(
+    first: list[float], second: list[float], difference: float
+) -> int | None:
     """The items that a plan with these two runs asks for (`analysis.power.making`)."""
     design = Design(paired_differences(first, second), len(first))
     return design.items_for(difference)
@@ -207,7 +236,9 @@ def test_no_more_items_are_asked_than_there_are(tmp_path: Path) -> None:
     assert [step.kind for step in steps] == ["fill"]
 
 
-def test_equivalence_that_was_not_shown_names_the_items_that_would_show_it(tmp_path: Path) -> None:
+def test_equivalence_that_was_not_shown_names_the_items_that_would_show_it(
+    tmp_path: Path,
+) -> None:
     rng = np.random.default_rng(7)
     scores = rng.random((2, 300)) < 0.6
     first, second = scores.astype(float).tolist()
@@ -251,9 +282,13 @@ def test_no_difference_worth_more_items_leads_to_equivalence(tmp_path: Path) -> 
     assert compared(a, b, equivalent=0.05).tasks[0].next_steps == ()  # it was shown
 
 
-def test_what_an_older_version_left_out_is_said_above_the_verdict(tmp_path: Path) -> None:
+def test_what_an_older_version_left_out_is_said_above_the_verdict(
+    tmp_path: Path,
+) -> None:
     left_out = Failure("undecided", "scorer", "No rule decided.")
-    a, b = pair(tmp_path, [1.0, 0.0] * 28 + [None] * 4, [1.0, 1.0] * 30, failure=left_out)
+    a, b = pair(
+        tmp_path, [1.0, 0.0] * 28 + [None] * 4, [1.0, 1.0] * 30, failure=left_out
+    )
     with edited(a.folder) as record:
         record["schema"] = 1
         task = record["tasks"][0]
@@ -266,14 +301,18 @@ def test_what_an_older_version_left_out_is_said_above_the_verdict(tmp_path: Path
     assert "`evalwright score a`" in found.caveats[0]
 
 
-def judged_and_unjudged(folder: Path, n_judged: int, n_failed: int = 0) -> tuple[Run, Run]:
+def judged_and_unjudged(
+    folder: Path, n_judged: int, n_failed: int = 0
+) -> tuple[Run, Run]:
     """Two runs with 10 unsure answers each, of which a judge scored so many of the first."""
     doubtful: list[Any] = [Score(0.0, "incorrect", unsure=UNSURE)] * 10
     marks = [JUDGE_READ] * n_judged + [JUDGE_FAILED] * n_failed
     read: list[Any] = [Score(1.0, "correct", parts={mark: 1.0}) for mark in marks]
     a, b = pair(folder, [*read, *[1.0] * (50 - len(read))], [*doubtful, *[1.0] * 40])
     with edited(a.folder) as record:
-        record["tasks"][0]["scorers"][0]["options"] = {"unsure": {"scorer": "judge-correct"}}
+        record["tasks"][0]["scorers"][0]["options"] = {
+            "unsure": {"scorer": "judge-correct"}
+        }
     return open_run(a.folder), b
 
 
@@ -287,13 +326,20 @@ def test_a_judge_on_one_side_makes_a_verdict_provisional(tmp_path: Path) -> None
     assert "Provisional: A judge read" in verdict(found)
     assert found.conclusion.count("judge read") == 1
     (strict,) = judge(
-        a, b, [parse_gate_rule("accuracy rises by more than 40 points")], mode="not-ruled-out"
+        a,
+        b,
+        [parse_gate_rule("accuracy rises by more than 40 points")],
+        mode="not-ruled-out",
     ).outcomes
     assert strict.failed
-    several = compare_several([a, b, make_run(tmp_path, scores=[1.0] * 50, model="demo/c", name="c")])
+    several = compare_several(
+        [a, b, make_run(tmp_path, scores=[1.0] * 50, model="demo/c", name="c")]
+    )
     marked = {(one.a, one.b) for one in several.tasks[0].pairs if one.provisional}
     assert marked == {(0, 1)}
-    assert "a judge read the unsure answers of a, but not those of b" in several.caveats[0]
+    assert (
+        "a judge read the unsure answers of a, but not those of b" in several.caveats[0]
+    )
 
 
 def test_a_run_says_how_many_answers_a_judge_scored(tmp_path: Path) -> None:
@@ -310,7 +356,9 @@ def test_a_judge_that_failed_throughout_has_read_nothing(tmp_path: Path) -> None
     assert not compare_several([a, b]).caveats
 
 
-def test_the_interval_that_allows_for_stopping_stands_in_the_conclusion(tmp_path: Path) -> None:
+def test_the_interval_that_allows_for_stopping_stands_in_the_conclusion(
+    tmp_path: Path,
+) -> None:
     a, b = pair(tmp_path, [1.0] * 40 + [0.0] * 10, [1.0] * 25 + [0.0] * 25)
     decision = {
         "task": "factual", "rule": "demo/b beats demo/a", "metric": "", "a": "demo/b", "b": "demo/a", "unit": "items", "bounded": True,
@@ -354,7 +402,9 @@ def test_provisional_pairs_among_several(tmp_path: Path) -> None:
 def test_a_gate_shows_the_difference_as_the_comparison_does(tmp_path: Path) -> None:
     a, b = pair(tmp_path, [1.0] * 60 + [0.0] * 40, [1.0] * 50 + [0.0] * 50)
     gap = compare_runs(a, b).tasks[0].result.difference
-    (outcome,) = judge(a, b, [parse_gate_rule("accuracy drops by more than 2 points")]).outcomes
+    (outcome,) = judge(
+        a, b, [parse_gate_rule("accuracy drops by more than 2 points")]
+    ).outcomes
     assert gap == pytest.approx(0.1)
     assert "A - B in accuracy is +10.0 [" in outcome.sentence
     assert outcome.failed
@@ -364,11 +414,15 @@ def test_a_gate_that_passes_says_what_it_could_have_caught(tmp_path: Path) -> No
     rng = np.random.default_rng(2)
     scores = [float(x) for x in rng.random(300) < 0.6]
     a, b = pair(tmp_path, scores, [float(x) for x in rng.random(300) < 0.6])
-    (outcome,) = judge(a, b, [parse_gate_rule("accuracy drops by more than 2 points")]).outcomes
+    (outcome,) = judge(
+        a, b, [parse_gate_rule("accuracy drops by more than 2 points")]
+    ).outcomes
     assert not outcome.failed
     assert outcome.smallest_caught is not None
     assert 0.02 < outcome.smallest_caught < 0.25
-    assert f"would have caught is {100 * outcome.smallest_caught:.1f}." in outcome.sentence
+    assert (
+        f"would have caught is {100 * outcome.smallest_caught:.1f}." in outcome.sentence
+    )
 
 
 def test_what_is_provisional_is_not_ruled_out(tmp_path: Path) -> None:
@@ -389,6 +443,6 @@ def test_the_old_name_of_missing_answers_is_read_with_a_warning(tmp_path: Path) 
     _warned.clear()
     with pytest.warns(OldName, match="n_missing"):
         rule = parse_gate_rule("factual.n_failed is above 0")
-    assert rule.what == "factual.n_missing"
+    assert rule.subject == "factual.n_missing"
     a, b = pair(tmp_path, [1.0] * 10, [*[1.0] * 9, None])
     assert judge(a, b, [rule]).failed

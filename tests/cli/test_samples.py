@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.analysis.sample_search import condition
+from evalwright.analysis.sample_search import parse_condition
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Score
 from support.runs import make_run, rewrite
@@ -88,7 +88,7 @@ def test_wrong_conditions_are_said(two: Path) -> None:
     assert "Did you mean 'label'?" in done.err
     for text, said in (("label", "is not a condition"), ("score<high", "is not a number")):
         with pytest.raises(ConfigurationError, match=said):
-            condition(text)
+            parse_condition(text)
     assert typed("runs", "samples", "a", "--details", "--json").code == 2
 
 

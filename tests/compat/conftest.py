@@ -14,20 +14,20 @@ MANY_FILES = 1000
 @pytest.fixture(autouse=True, scope="session")
 def _shipped_tasks_read_once() -> Iterator[None]:
     """The thousands of task files of the released package are read once in this process, and not for the new home of each test."""
-    from evalwright.compat.indexes import State, kept
+    from evalwright.compat.indexes import State, cached_index
 
     read_before: dict[tuple[str, Path, tuple[State, ...]], Any] = {}
 
     def kept_in_memory(system: str, folder: Path, files: list[State], make: Callable[[], Any]) -> Any:
         state = (system, folder, tuple(files))
         if len(files) < MANY_FILES:
-            return kept(*state, make)
+            return cached_index(*state, make)
         if state not in read_before:
-            read_before[state] = kept(*state, make)
+            read_before[state] = cached_index(*state, make)
         return read_before[state]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalwright.compat.lm_eval.tasks.index.kept", kept_in_memory)
+        patch.setattr("evalwright.compat.lm_eval.tasks.index.cached_index", kept_in_memory)
         yield
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.evaluation.running import evaluate
+from evalwright.evaluation.evaluating import evaluate
 from evalwright.tasks.loading import task_from_definition
 from support.tiny_judges import make_classifier
 

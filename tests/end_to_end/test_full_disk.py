@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.engine.sqlite import RESERVE
+from evalwright.engine.sqlite import RESERVE_BYTES
 from support.command import environment, write_questions
 from support.openai_server import serving
 
@@ -59,7 +59,7 @@ def test_answers_in_flight_are_kept_when_the_disk_is_full(out: str, tmp_path: Pa
             out,
         ]
         done = subprocess.run(
-            [*own, SCRIPT, "sh", str(RESERVE + 1_500_000), str(disk), *run, *arguments],
+            [*own, SCRIPT, "sh", str(RESERVE_BYTES + 1_500_000), str(disk), *run, *arguments],
             cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=1800, check=False,
         )  # fmt: skip
         said = done.stdout + done.stderr

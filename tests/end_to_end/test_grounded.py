@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalwright import evaluate
-from evalwright.analysis.context_gain import context_gains
+from evalwright.analysis.context_gain import measure_context_gains
 from evalwright.reports.conclusions import gain_sentence
 from evalwright.runs.reader import Run
 from support.grounded_models import HABITS, model, perfect, reading, rows
@@ -133,7 +133,7 @@ TWINS = ["factual-grounded", "factual-grounded-closed-book"]
 
 def test_the_closed_book_twin_shows_what_passages_add() -> None:
     (run,) = evaluate(TWINS, model(reading, "grounded"))
-    (found,) = context_gains(run)
+    (found,) = measure_context_gains(run)
     by_name = found.parts
     assert list(by_name) == ["all", "answerable", "not answerable"]
     data = rows("grounded")

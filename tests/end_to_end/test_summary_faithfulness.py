@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from evalwright import ModelSpec, compare, evaluate, leaderboard, open_model, score_run
-from evalwright.analysis.judge_validation.panels import judges_agreement
+from evalwright.analysis.judge_validation.panels import measure_agreement
 from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.errors import ConfigurationError, Overloaded, RequestError, UsageError
 from evalwright.core.requests import Generate
@@ -198,7 +198,7 @@ def test_several_judges_at_once_and_one_of_them_exchanged() -> None:
     parts = record.scores["consistency"].parts
     assert parts["kind"] == pytest.approx(math.sqrt(parts["strict"]))
     assert parts["score"] == pytest.approx((parts["kind"] + parts["strict"]) / 2)
-    panel = judges_agreement([run])
+    panel = measure_agreement([run])
     assert [(rater.role, rater.name) for rater in panel.raters] == [
         ("strict", "overlap/strict"),
         ("kind", "overlap/kind"),

@@ -15,7 +15,7 @@ import pytest
 from engine.support import claims
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
-from evalwright.engine.claims import LEASE, OPEN, Owner, is_running, process_of, started, this_host
+from evalwright.engine.claims import LEASE_SECONDS, OPEN_OWNERS, Owner, is_running, process_of, process_start, this_host
 from evalwright.engine.opening import open_store
 from evalwright.engine.postgres import PostgresDatabase
 from evalwright.engine.rows import row_of
@@ -28,21 +28,21 @@ def test_an_owner_is_this_process() -> None:
     assert one.id != other.id
     assert process_of(one.id) == f"{os.getpid()} on {platform.node()}"
     parent = os.getppid()
-    start = started(parent) or "never"
+    start = process_start(parent) or "never"
     assert is_running(one.host, parent, start) is True
     assert is_running(one.host, parent, "another start") is False
     assert is_running("another host", parent, start) is None
     assert is_running(one.host, parent, "") is None
     for owner in (one, other):
-        assert owner.id in OPEN
+        assert owner.id in OPEN_OWNERS
         owner.end()
-        assert owner.id not in OPEN
+        assert owner.id not in OPEN_OWNERS
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no processes that nobody waited for")
 def test_a_process_that_ended_and_was_not_waited_for_is_dead() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    start = started(child.pid)
+    start = process_start(child.pid)
     assert start is not None and is_running(this_host(), child.pid, start)
     child.kill()
     until = time.monotonic() + 600
@@ -50,7 +50,7 @@ def test_a_process_that_ended_and_was_not_waited_for_is_dead() -> None:
         assert time.monotonic() < until
         time.sleep(0.01)
     child.communicate()
-    assert started(child.pid) is None
+    assert process_start(child.pid) is None
 
 
 def claimed_by(home: Path, behind: Statements, host: str, pid: int, start: str, expires: str) -> None:
@@ -84,7 +84,7 @@ def test_an_owner_on_another_host_holds_its_claims_until_its_lease_ends(
     claimed_by(tmp_path, behind, "another host", 1, "1", f"{now(each_store)} + 1000")
     assert asyncio.run(outcome(tmp_path)) == "them"
     behind(tmp_path, f"UPDATE owners SET expires = {now(each_store)} - 1")
-    monkeypatch.setattr("evalwright.engine.database.LEASE", 0.0)  # the server has run for longer
+    monkeypatch.setattr("evalwright.engine.database.LEASE_SECONDS", 0.0)  # the server has run for longer
     assert asyncio.run(outcome(tmp_path)) == "mine"
 
 
@@ -143,7 +143,7 @@ def test_a_clock_that_is_wrong_changes_no_lease_on_a_server(
             ((left,),) = behind(
                 tmp_path, f"SELECT expires - {now(each_store)} FROM owners WHERE id <> 'them'"
             )
-            assert LEASE - 50 < left <= LEASE
+            assert LEASE_SECONDS - 50 < left <= LEASE_SECONDS
 
     asyncio.run(work())
 
@@ -173,8 +173,8 @@ def test_what_a_process_killed_on_another_host_claimed_is_free_after_its_lease(
     child.kill()
     child.communicate()
     assert f"{child.pid}@" in asyncio.run(outcome(tmp_path)), "nobody on this host knows that it is dead"
-    behind(tmp_path, f"UPDATE owners SET expires = expires - {LEASE}")  # so much later
-    monkeypatch.setattr("evalwright.engine.database.LEASE", 0.0)  # the server has run for longer
+    behind(tmp_path, f"UPDATE owners SET expires = expires - {LEASE_SECONDS}")  # so much later
+    monkeypatch.setattr("evalwright.engine.database.LEASE_SECONDS", 0.0)  # the server has run for longer
     assert asyncio.run(outcome(tmp_path)) == "mine"
 
 
@@ -183,7 +183,7 @@ def test_a_process_of_this_host_counts_by_whether_it_runs(
 ) -> None:
     host, pid = this_host(), os.getppid()
     # Its lease ran out, but it is there: it was asleep.
-    claimed_by(tmp_path, behind, host, pid, started(pid) or "", f"{now(each_store)} - 1000")
+    claimed_by(tmp_path, behind, host, pid, process_start(pid) or "", f"{now(each_store)} - 1000")
     assert asyncio.run(outcome(tmp_path)) == "them"
     # Another process has its number now, and its lease would go on.
     behind(tmp_path, f"UPDATE owners SET started = 'before', expires = {now(each_store)} + 1000")
@@ -203,7 +203,7 @@ def test_a_claim_of_an_owner_that_is_not_known_is_free(
 def test_a_lease_is_renewed_while_the_store_is_open(
     tmp_path: Path, each_store: str, behind: Statements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalwright.engine.writer.RENEWAL", 0.05)
+    monkeypatch.setattr("evalwright.engine.writer.RENEWAL_SECONDS", 0.05)
 
     def expires() -> float:
         return float(behind(tmp_path, "SELECT expires FROM owners")[0][0])

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from evalwright.engine.collecting import seldom_collecting
+from evalwright.engine.collecting import rare_collections
 
 
 @pytest.mark.parametrize("before", [(700, 10, 10), (100_000, 5, 5), (0, 0, 0)])
@@ -14,7 +14,7 @@ def test_thresholds_are_restored(before: tuple[int, int, int]) -> None:
     original = gc.get_threshold()
     gc.set_threshold(*before)
     try:
-        with pytest.raises(KeyError), seldom_collecting():
+        with pytest.raises(KeyError), rare_collections():
             inside = gc.get_threshold()
             raise KeyError
         assert gc.get_threshold() == before

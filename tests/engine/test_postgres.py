@@ -18,11 +18,11 @@ import pytest
 from engine.support import FileCounting, Remote, claims, number_of, question
 from evalwright.core import postgres
 from evalwright.core.errors import ConfigurationError, MissingExtra, StoreError
-from evalwright.core.postgres import shown
+from evalwright.core.postgres import display_url
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response, Usage
 from evalwright.engine.engine import Engine
-from evalwright.engine.exchange import KEPT
+from evalwright.engine.exchange import UNWRITTEN_FOLDER
 from evalwright.engine.opening import open_store
 from evalwright.engine.rows import MINE, row_of
 from evalwright.engine.store import Store
@@ -94,7 +94,7 @@ def ask_all(home: Path, model: Remote, count: int, said: list[str]) -> dict[str,
     ],
 )  # fmt: skip
 def test_what_is_shown_of_an_address(url: str, said: str) -> None:
-    assert shown(url) == said
+    assert display_url(url) == said
 
 
 def test_a_server_that_is_killed_and_started_again_is_waited_for(
@@ -186,8 +186,8 @@ def test_a_server_that_stays_away_ends_the_run_and_nothing_is_lost(
     with pytest.raises(StoreError) as told:
         ask_all(home, model, 400, [])
     assert "could not be reached for" in str(told.value) and "run the same command again" in str(told.value)
-    assert f"are kept in {home / KEPT}" in str(told.value)
-    assert shown(url) in str(told.value) and PASSWORD not in str(told.value)
+    assert f"are kept in {home / UNWRITTEN_FOLDER}" in str(told.value)
+    assert display_url(url) in str(told.value) and PASSWORD not in str(told.value)
     assert 100 <= asked.total() < 400 and max(asked.values()) == 1
     mortal.start()
     said: list[str] = []
@@ -195,7 +195,7 @@ def test_a_server_that_stays_away_ends_the_run_and_nothing_is_lost(
     assert asked == Counter({str(number): 1 for number in range(400)}), "an answer that was paid for was lost"
     assert counts["asked"] + counts["stored"] == 400
     assert any("that an earlier run could not store are stored now" in sentence for sentence in said)
-    assert not (home / KEPT).exists()
+    assert not (home / UNWRITTEN_FOLDER).exists()
     rows = mortal.run("SELECT sum(sendings), sum(output_tokens) FROM evalwright.ledger", database(url))
     assert rows == [(400, 800)]
 
@@ -210,12 +210,12 @@ def test_what_a_server_did_not_take_may_go_into_a_file(
                 await store.outbox().put(row_of(b"k", "m", b"{}", Response(text="paid")))
 
     asyncio.run(refused())
-    (kept,) = (tmp_path / KEPT).iterdir()
-    assert (kept.stat().st_mode & 0o777, (tmp_path / KEPT).stat().st_mode & 0o777) == (0o600, 0o700)
+    (kept,) = (tmp_path / UNWRITTEN_FOLDER).iterdir()
+    assert (kept.stat().st_mode & 0o777, (tmp_path / UNWRITTEN_FOLDER).stat().st_mode & 0o777) == (0o600, 0o700)
     monkeypatch.delenv("EVALWRIGHT_STORE")
     with open_store(tmp_path) as store:
         assert store.holds(b"k") and "1 responses that an earlier run could not store" in store.notices[0]
-    assert not (tmp_path / KEPT).exists()
+    assert not (tmp_path / UNWRITTEN_FOLDER).exists()
 
 
 def test_connections_that_break_again_and_again_count_nothing_twice(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalwright.core import errors
 from evalwright.core.errors import Failure, RequestError
-from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS, Attempts, Breaker, delay_before
+from evalwright.engine.retry import BASE_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS, Attempts, Breaker, backoff_seconds
 from evalwright.models.base import Pacing
 
 _POLICY: list[tuple[type[RequestError], int]] = [
@@ -31,7 +31,7 @@ def test_how_often_each_error_is_tried(kind: type[RequestError], sendings: int) 
         following = tries.after(kind("Reason given", status=500), now=1.0)
         if isinstance(following, Failure):
             break
-        assert 0 <= following <= LONGEST_SECONDS
+        assert 0 <= following <= MAX_BACKOFF_SECONDS
     assert tries.sent == sendings == following.attempts
     assert following.kind == kind.kind and following.status == 500
     assert following.message.startswith("Reason given")
@@ -57,8 +57,8 @@ def test_bad_replies_are_counted_among_other_errors() -> None:
 
 @given(st.integers(2, 60))
 def test_backoff_grows_to_a_bound_and_has_full_jitter(attempt: int) -> None:
-    bound = min(LONGEST_SECONDS, BASE_SECONDS * 2.0 ** (attempt - 2))
-    draws = [delay_before(attempt) for _ in range(200)]
+    bound = min(MAX_BACKOFF_SECONDS, BASE_BACKOFF_SECONDS * 2.0 ** (attempt - 2))
+    draws = [backoff_seconds(attempt) for _ in range(200)]
     assert all(0 <= draw <= bound for draw in draws)
     assert min(draws) < 0.25 * bound and max(draws) > 0.75 * bound
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 
+import numpy as np
 import pytest
 
 from evalwright.core.responses import Response, Usage
@@ -17,9 +19,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_requests_side_by_side_are_counted_once_and_pauses_not(clock: list[float]) -> None:
+def test_requests_side_by_side_are_counted_once_and_pauses_not(
+    clock: list[float],
+) -> None:
     speed = Speed()
-    for start, end in ((0, None), (1, None), (None, 2), (None, 3), (10, None), (None, 11)):
+    for start, end in (
+        (0, None),
+        (1, None),
+        (None, 2),
+        (None, 3),
+        (10, None),
+        (None, 11),
+    ):
         clock[0] = 100.0 + (start if start is not None else end or 0)
         if start is not None:
             began = speed.begin()
@@ -37,3 +48,38 @@ def test_requests_side_by_side_are_counted_once_and_pauses_not(clock: list[float
     assert found is not None
     assert found["n"] == 3
     assert found["p50"] == pytest.approx(0.5, rel=0.01)
+
+
+def test_percentiles_are_within_one_percent_in_memory_that_does_not_grow() -> None:
+    speed = Speed()
+    latencies = np.random.default_rng(0).lognormal(0, 2, 50_000)
+    for seconds in latencies.tolist():
+        speed.add(Response("x", latency=seconds), 0.0)
+    summary = speed.latency()
+    assert summary is not None
+    assert (summary["n"], summary["longest"]) == (
+        50_000,
+        float(f"{latencies.max():.4g}"),
+    )
+    for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
+        assert summary[name] == pytest.approx(
+            np.quantile(latencies, share, method="lower"), rel=0.0105
+        )
+    buckets_of_range = math.log(latencies.max() / latencies.min()) / math.log(
+        1.01 / 0.99
+    )
+    assert len(speed._latency_counts) <= math.ceil(buckets_of_range) + 1 < 1300
+
+
+def test_latencies_of_nothing_and_of_no_time(clock: list[float]) -> None:
+    speed = Speed()
+    assert speed.latency() is None
+    speed.add(Response("x"), 100.0)
+    assert speed.latency() == {
+        "n": 1,
+        "p50": 0.0,
+        "p90": 0.0,
+        "p99": 0.0,
+        "longest": 0.0,
+        "method": "DDSketch, within 1%",
+    }

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from engine.support import claims, put_rows, question
 from evalwright.core.errors import ConfigurationError, Failure, StoreError
 from evalwright.core.responses import RateLimits, Response, Usage
-from evalwright.engine.exchange import KEPT
+from evalwright.engine.exchange import UNWRITTEN_FOLDER
 from evalwright.engine.key import canonical, request_key
 from evalwright.engine.opening import open_store
-from evalwright.engine.rows import pack, plain, row_of, unpack
+from evalwright.engine.rows import pack, storable_text, row_of, unpack
 from evalwright.engine.schema import MIGRATIONS, VERSION
 from evalwright.engine.sqlite import FILE, SqliteDatabase, SqliteStore, network_warning
 from evalwright.engine.store import Store
@@ -342,7 +342,7 @@ def test_a_text_that_no_database_takes_is_stored(tmp_path: Path) -> None:
     async def work() -> None:
         with open_store(tmp_path) as store:
             payload = canonical({"prompt": odd})
-            await put_rows(store, [row_of(b"k", plain(odd), payload, Response(text=odd))])
+            await put_rows(store, [row_of(b"k", storable_text(odd), payload, Response(text=odd))])
             assert await got(store, b"k") == Response(text=odd)
             store.remember_empty(b"e", Failure("empty", "provider", odd))
             await stored(store, b"after", Response())
@@ -375,12 +375,12 @@ def test_what_a_run_remembers_last_is_kept(tmp_path: Path) -> None:
     "content", [b"", b"\xff\n", b'{"evalwright_store":1}\n{"key": 5}\n', b'{"evalwright_store":2}\n']
 )
 def test_what_an_earlier_run_kept_and_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / KEPT).mkdir()
-    (tmp_path / KEPT / "x.jsonl").write_bytes(content)
+    (tmp_path / UNWRITTEN_FOLDER).mkdir()
+    (tmp_path / UNWRITTEN_FOLDER / "x.jsonl").write_bytes(content)
     if not content:
         open_store(tmp_path).close()
-        assert not (tmp_path / KEPT).exists()
+        assert not (tmp_path / UNWRITTEN_FOLDER).exists()
         return
     with pytest.raises((StoreError, ConfigurationError), match=r"x\.jsonl"):
         open_store(tmp_path)
-    assert (tmp_path / KEPT / "x.jsonl").read_bytes() == content
+    assert (tmp_path / UNWRITTEN_FOLDER / "x.jsonl").read_bytes() == content

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.private import home_folder
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.configuration_file import configuration_from, read_configuration
+from evalwright.evaluation.configuration_file import read_configuration, read_settings
+from evalwright.evaluation.settings import Origin
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -113,7 +114,7 @@ CONFIGURATIONS = st.builds(
     roles=st.dictionaries(NAMES, SPECS, max_size=2),
     limit=st.none() | st.integers(1, 100),
     seed=st.integers(0, 99),
-    name=st.text(max_size=5),
+    name=st.text("ab.-_ é", max_size=5).filter(lambda name: not name or name.strip(".- ")),
     out=st.sampled_from(("runs", "a/b")),
     format=st.sampled_from(["auto", "chat", "text"]),
     max_resident=st.integers(1, 3),
@@ -129,13 +130,18 @@ def test_what_is_recorded_can_be_fed_back(configuration: Configuration) -> None:
 
 def test_flags_win_and_arguments_are_added() -> None:
     path = str(written(SUITE))
-    found = configuration_from(path, {"limit": 2, "tasks": ("other",)}, {"temperature": 0}, trust_file=path)
+    settings = read_settings(path, {"limit": 2, "tasks": ("other",)}, {"temperature": 0}, trust_file=path)
+    found = settings.configuration
     assert (found.limit, found.seed, found.tasks) == (2, 3, ("other",))
+    assert settings.origins["limit"] == Origin("command line", "--limit")
+    assert settings.origins["seed"].source == "file"
+    assert settings.origins["seed"].location.startswith(f"{path}:")
+    assert "hardware" not in settings.origins
     assert found.models[0].arguments == {"temperature": 0}
     assert found.models[1].arguments == {"temperature": 0, "extra": {"top_k": 3}}
     with pytest.raises(ConfigurationError, match="no model is named"):
-        configuration_from(None, {}, {"temperature": 0})
-    assert configuration_from(None, {}) == Configuration()
+        read_settings(None, {}, {"temperature": 0})
+    assert read_settings(None, {}).configuration == Configuration()
 
 
 def test_common_arguments_are_of_every_model_and_its_own_win() -> None:
@@ -212,9 +218,9 @@ def test_settings_of_tasks_and_their_files_lie_beside_the_suite(tmp_path: Path) 
         "prompt": {"file": str(suite.parent / "prompt.txt")},
         "scorers.consistency.threshold": 0.6,
     }
-    both = configuration_from(
+    both = read_settings(
         str(suite), {"overrides": {"prompt": {"system": "Be brief."}, "version": 2}}
-    ).overrides
+    ).configuration.overrides
     assert both == {
         "dataset": {"path": found.overrides["dataset.path"]},
         "prompt": {"file": str(suite.parent / "prompt.txt"), "system": "Be brief."},

@@ -10,7 +10,14 @@ import pytest
 
 from evalwright import ScriptedModel, evaluate, scorer
 from evalwright.core.asking import Ask
-from evalwright.core.errors import EmptyReply, Failure, Overloaded, PromptTooLong, RequestError, StillWriting
+from evalwright.core.errors import (
+    EmptyReply,
+    Failure,
+    Overloaded,
+    PromptTooLong,
+    RequestError,
+    StillWriting,
+)
 from evalwright.core.outcomes import NO_ANSWER, Outcome, outcome_of_failure
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response, Usage

@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalwright import Callback, Score, compare, evaluate, metric, open_run, scorer, strategy
+from evalwright import (
+    Callback,
+    Score,
+    compare,
+    evaluate,
+    metric,
+    open_run,
+    scorer,
+    strategy,
+)
 from evalwright.core.errors import UsageError
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.objects import Objects
+from evalwright.evaluation.opening import open_roles, open_under_test
 from evalwright.models.base import Model
 from evalwright.models.registry import open_model
 from evalwright.models.scripted import ScriptedModel
@@ -165,11 +175,13 @@ def test_a_judge_may_have_the_name_of_the_model_under_test() -> None:
 def test_equal_objects_are_opened_once() -> None:
     objects = Objects()
     first, second, third = (ScriptedModel(text, name="m") for text in ("a", "a", "b"))
-    under_test = objects.model(first)
-    same = objects.model(second, role=True)
-    another = objects.model(third, role=True)
-    assert objects.open(under_test) is objects.open(same) is first
-    assert objects.open(another) is third and objects.open(ModelSpec("m")) is first
+    under_test = objects.name_model(first)
+    same = objects.name_model(second, role=True)
+    another = objects.name_model(third, role=True)
+    assert open_under_test(under_test, objects.models) is first
+    judges = open_roles({"same": same, "another": another, "named": ModelSpec("m")}, objects.models)
+    assert judges["same"] is first and judges["named"] is first
+    assert judges["another"] is third
     assert another.as_dict() == {"model": "m"}
     with pytest.raises(UsageError, match="Two different models are named 'm'"):
-        objects.model(third)
+        objects.name_model(third)

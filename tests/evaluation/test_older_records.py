@@ -8,8 +8,19 @@ from typing import Any
 
 import pytest
 
-from evalwright import Run, ScriptedModel, aggregate_run, merge_runs, open_run, score_run, scorer
-from evalwright.analysis.judge_validation.calibration import calibrate_difference, calibrate_judge
+from evalwright import (
+    Run,
+    ScriptedModel,
+    aggregate_run,
+    merge_runs,
+    open_run,
+    score_run,
+    scorer,
+)
+from evalwright.analysis.judge_validation.calibration import (
+    calibrate_difference,
+    calibrate_judge,
+)
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.requests import Request
 from evalwright.core.samples import Score

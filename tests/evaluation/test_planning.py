@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import FrozenInstanceError
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.private import home_folder
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.objects import Objects
-from evalwright.evaluation.planning import Plan, make_plans
+from evalwright.evaluation.planning import PlannedRun, make_plan
+from evalwright.evaluation.resolving import resolve
+from evalwright.evaluation.settings import Origin, Settings
 from evalwright.runs.writer import slug
 
 ECHO = ModelSpec("scripted/echo")
@@ -25,9 +29,41 @@ def _home(own_folder: Path) -> None:
         Path(f"{name}.yaml").write_text(TASK.format(name=name))
 
 
-def plan(**settings: object) -> Plan:
+def plan(**settings: object) -> PlannedRun:
     fields = {"tasks": ("one.yaml",), "models": (ECHO,), **settings}
-    return make_plans(Configuration(**fields), Objects())[0]  # type: ignore[arg-type]
+    return make_plan(resolve(Settings(Configuration(**fields)))).runs[0]  # type: ignore[arg-type]
+
+
+def test_a_plan_is_complete_and_cannot_be_changed() -> None:
+    settings = Settings(Configuration(tasks=("one.yaml",), models=(ECHO,), max_resident=1, budget=("9 requests",)))
+    plan = make_plan(resolve(settings))
+    assert plan.budget is not None and plan.budget.limits.requests == 9
+    assert plan.home == home_folder() and not plan.resend_empty
+    with pytest.raises(FrozenInstanceError):
+        plan.runs = ()  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        plan.runs[0].tasks = ()  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"limit": 0}, "The limit must be"),
+        ({"limit": 1.5}, "The limit must be"),
+        ({"seed": -1}, "The seed must be"),
+        ({"max_resident": 0}, "at least 1"),
+        ({"accept_failures": "many"}, "What failures are accepted"),
+        ({"name": "../x"}, "cannot be the name of a run"),
+    ],
+)
+def test_settings_that_no_evaluation_can_have_cannot_be_made(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words) as error:
+        Settings(Configuration(**fields))
+    in_file = {key: Origin("file", "suite.yaml:3") for key in fields}
+    with pytest.raises(ConfigurationError, match=words) as in_file_error:
+        Settings(Configuration(**fields), in_file)
+    has_prefix = fields.keys() & {"limit", "accept_failures"}
+    assert str(in_file_error.value) == ("suite.yaml:3: " if has_prefix else "") + str(error.value)
 
 
 def test_a_name_that_no_record_may_have_is_refused_before_a_request() -> None:

@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from evalwright import ScriptedModel, compare, evaluate, leaderboard, open_run, score_run, scorer
+from evalwright import (
+    ScriptedModel,
+    compare,
+    evaluate,
+    leaderboard,
+    open_run,
+    score_run,
+    scorer,
+)
 from evalwright.core.asking import Ask
 from evalwright.core.errors import Overloaded, RunError, UnknownName, UsageError
 from evalwright.core.requests import Generate

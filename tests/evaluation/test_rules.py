@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.evaluation.planning import sample_order
 from evalwright.evaluation.rules import in_full, resolve_rules, score_kind, unit_order
+from evalwright.evaluation.task_choice import sample_order
 from evalwright.statistics import parse_rule
 from evalwright.tasks.loading import task_from_definition
 

@@ -31,7 +31,9 @@ from evalwright.core.tasks import Task
 from evalwright.engine.opening import open_store
 from evalwright.engine.sqlite import SqliteStore
 from evalwright.evaluation.configuration import Configuration
-from evalwright.evaluation.running import evaluate_configuration, run_blocking
+from evalwright.evaluation.evaluating import evaluate_settings
+from evalwright.evaluation.running import run_blocking
+from evalwright.evaluation.settings import Settings
 from evalwright.models.base import Pacing
 from evalwright.models.scripted import ScriptedLocalModel, last_text
 from evalwright.runs.progress import Progress
@@ -188,7 +190,7 @@ def test_a_limit_takes_the_same_samples_and_a_larger_one_extends_it() -> None:
 
 def test_the_order_of_asking_is_the_seeds_in_every_process() -> None:
     program = (
-        "from evalwright.evaluation.planning import sample_order; import sys;"
+        "from evalwright.evaluation.task_choice import sample_order; import sys;"
         "print([list(sample_order(50, seed, None)) for seed in (0, 1)])"
     )
     printed = {
@@ -465,10 +467,11 @@ def test_what_was_sent_arrives_when_the_run_is_interrupted(monkeypatch: pytest.M
 
     model = knows(latency=0.15, pacing=Pacing(max_concurrency=4, start_concurrency=4))
     objects = Objects()
-    configuration = Configuration(tasks=(objects.task(questions(40)),), models=(objects.model(model),))
+    configuration = Configuration(tasks=(objects.name_task(questions(40)),), models=(objects.name_model(model),))
+    settings = Settings(configuration, tasks=objects.tasks, models=objects.models)
 
     async def interrupted() -> None:
-        work = asyncio.create_task(evaluate_configuration(configuration, objects=objects))
+        work = asyncio.create_task(evaluate_settings(settings))
         while model.asked < 4:
             await asyncio.sleep(0.01)
         work.cancel()

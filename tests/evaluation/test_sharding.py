@@ -16,9 +16,10 @@ from evalwright import evaluate
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import Task
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.evaluation.objects import Objects
-from evalwright.evaluation.planning import Plan, make_plans
+from evalwright.evaluation.planning import PlannedRun, make_plan
+from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.rules import UnitOrder
+from evalwright.evaluation.settings import Settings
 from evalwright.evaluation.sharding import Shard, read_shard, share_of
 from evalwright.tasks.loading import load_task
 from support.command import write_questions
@@ -29,9 +30,9 @@ def _folder(own_folder: Path) -> None:
     write_questions(own_folder, 12)
 
 
-def plans(**settings: Any) -> list[Plan]:
+def plans(**settings: Any) -> tuple[PlannedRun, ...]:
     fields = {"tasks": ("questions.yaml",), "models": (ModelSpec("scripted/echo"),), **settings}
-    return make_plans(Configuration(**fields), Objects())
+    return make_plan(resolve(Settings(Configuration(**fields)))).runs
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,11 @@ from evalwright.core.requests import Generate
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Task
 from evalwright.models.base import Pacing
-from evalwright.reports.endings import judge_failed_throughout, remarks, unscored_sentences
+from evalwright.reports.endings import (
+    judge_failed_throughout,
+    remarks,
+    unscored_sentences,
+)
 from evalwright.runs.reader import Run
 from evalwright.scorers.registry import JUDGE_FAILED
 from evalwright.tasks.loading import task_from_definition

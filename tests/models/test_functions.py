@@ -93,7 +93,7 @@ def test_one_function_in_two_roles_is_one_model() -> None:
     from evalwright.evaluation.objects import Objects
 
     objects, model = Objects(), evalwright.model(doubled)
-    assert objects.model(model) == objects.model(doubled) == objects.model(model)
+    assert objects.name_model(model) == objects.name_model(doubled) == objects.name_model(model)
     (one,) = objects.models.values()
     assert one is not model and not one.is_known
     with pytest.raises(ConfigurationError, match="Two different models are named 'lambda'"):

@@ -5,7 +5,12 @@ from pathlib import Path
 from evalwright.core import errors
 from evalwright.core.errors import Failure, RequestError
 from evalwright.reports.documents.summary import run_summary
-from evalwright.reports.endings import ADVICE, AGAIN, failure_notes, unscored_sentences
+from evalwright.reports.endings import (
+    ADVICE,
+    AGAIN_ADVICE,
+    failure_notes,
+    unscored_sentences,
+)
 from support.runs import make_run
 
 
@@ -22,7 +27,7 @@ def test_an_unknown_kind_and_lost_samples_are_no_trouble(tmp_path: Path) -> None
     run = make_run(tmp_path, scores=[1.0, None], failure=Failure("odd", "judge", "?"))
     (run.folder / "samples.jsonl").unlink()
     (note,) = failure_notes(run)
-    assert (note.advice, note.example) == (AGAIN, "")
+    assert (note.advice, note.example) == (AGAIN_ADVICE, "")
 
 
 def test_what_a_scorer_broke_is_not_mended_by_running_again(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from compat.hhem.hhem_trees import PLACEHOLDERS, REFUSAL, Line, Model, text_of
 from evalwright.compat.hhem.importing import import_hhem
-from evalwright.reports.documents.model import LONGEST, read_samples
+from evalwright.reports.documents.model import LONGEST_TEXT_CHARS, read_samples
 from support.runs import make_run
 
 
@@ -34,10 +34,10 @@ def test_outcomes_and_the_surest_inconsistencies(tmp_path: Path) -> None:
 
 
 def test_examples_of_questions_and_their_texts(tmp_path: Path) -> None:
-    run = make_run(tmp_path, scores=[1, 0, None, 0], text="z" * (LONGEST + 50))
+    run = make_run(tmp_path, scores=[1, 0, None, 0], text="z" * (LONGEST_TEXT_CHARS + 50))
     outcomes, examples = read_samples(run, 5)
     assert outcomes[0].counts == (("incorrect", 2), ("correct", 1))
     assert [example.id for example in examples] == ["item-1", "item-3"]
     texts = dict(examples[0].texts)
     assert (texts["Input"], texts["Target"]) == ("Question 1 of factual?", "yes")
-    assert texts["Answer"] == "z" * LONGEST + " …"
+    assert texts["Answer"] == "z" * LONGEST_TEXT_CHARS + " …"

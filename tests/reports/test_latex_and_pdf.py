@@ -102,11 +102,11 @@ def test_parts_keep_every_column_once_and_fit() -> None:
     ]
     table = doc.Table(columns, [[column.title for column in columns]])
     widths = [1.0, 3.0, 2.0, *([2.0] * 7), 2.0]
-    parts = list(table.parts(widths, 10.0))
+    parts = list(table.split_to_fit(widths, 10.0))
     titles = [[column.title for column in part.columns] for part in parts]
     assert titles == [
         ["Rank", "Model", "Overall", "Date"],
         *(["Rank", "Model", *rest] for rest in (["t0", "t1", "t2"], ["t3", "t4", "t5"], ["t6"])),
     ]
     assert [list(part.rows[0]) for part in parts] == titles
-    assert list(table.parts(widths, 100.0)) == [table]
+    assert list(table.split_to_fit(widths, 100.0)) == [table]

@@ -27,18 +27,31 @@ def _summaries(folder: Path) -> list[Run]:
     )  # fmt: skip
     for name, wrong in (("acme/nova-pro-v1:0", 5), ("acme/small", 15)):
         lines = [
-            Line(i, REFUSAL if i <= 6 else f"{text_of(i)} <b>bold</b>", i / 1000 if i > 60 - wrong else 0.9)
+            Line(
+                i,
+                REFUSAL if i <= 6 else f"{text_of(i)} <b>bold</b>",
+                i / 1000 if i > 60 - wrong else 0.9,
+            )
             for i in range(1, 61)
         ]
-        Model(name=name, more={"temperature": 0.5, "max_tokens": 999}).write(folder / "tree", lines)
-    return import_hhem(folder / "tree", folder / "runs", articles=folder / "articles.csv")[0]
+        Model(name=name, more={"temperature": 0.5, "max_tokens": 999}).write(
+            folder / "tree", lines
+        )
+    return import_hhem(
+        folder / "tree", folder / "runs", articles=folder / "articles.csv"
+    )[0]
 
 
 def test_a_page_tells_all_that_is_recorded(tmp_path: Path) -> None:
     runs = _summaries(tmp_path)
     board = make_board(runs)
     first, second = write_pages(
-        board, runs, tmp_path / "models", title="Board", board_page=tmp_path / "board.html", examples=2
+        board,
+        runs,
+        tmp_path / "models",
+        title="Board",
+        board_page=tmp_path / "board.html",
+        examples=2,
     )
     assert (first.name, second.name) == ("acme-nova-pro-v1-0.html", "acme-small.html")
     html = first.read_text(encoding="utf-8")
@@ -56,11 +69,19 @@ def test_a_page_tells_all_that_is_recorded(tmp_path: Path) -> None:
     assert "Tokens" in html and "Fingerprint" in html
 
 
-def test_the_same_runs_give_the_same_pages_and_no_texts_where_none_are_wanted(tmp_path: Path) -> None:
+def test_the_same_runs_give_the_same_pages_and_no_texts_where_none_are_wanted(
+    tmp_path: Path,
+) -> None:
     runs = _summaries(tmp_path)
-    once = [file.read_bytes() for file in write_pages(make_board(runs), runs, tmp_path / "a", examples=0)]
+    once = [
+        file.read_bytes()
+        for file in write_pages(make_board(runs), runs, tmp_path / "a", examples=0)
+    ]
     back = runs[::-1]
-    again = [file.read_bytes() for file in write_pages(make_board(back), back, tmp_path / "b", examples=0)]
+    again = [
+        file.read_bytes()
+        for file in write_pages(make_board(back), back, tmp_path / "b", examples=0)
+    ]
     assert once == again
     assert b"long walk" not in b"".join(once) and b"examples" not in b"".join(once)
     with pytest.raises(ConfigurationError, match="--examples"):
@@ -70,18 +91,36 @@ def test_the_same_runs_give_the_same_pages_and_no_texts_where_none_are_wanted(tm
 def test_runs_of_one_name_keep_their_own_samples(tmp_path: Path) -> None:
     runs = [
         make_run(tmp_path / "x", name="same", model="m", scores=[0.0] * 9, text="of x"),
-        make_run(tmp_path / "y", name="same", model="m", scores=[0.0] * 8 + [1.0], text="of y"),
+        make_run(
+            tmp_path / "y",
+            name="same",
+            model="m",
+            scores=[0.0] * 8 + [1.0],
+            text="of y",
+        ),
     ]
     board = make_board(runs)
-    for row, file in zip(board.rows, write_pages(board, runs, tmp_path / "pages"), strict=True):
-        other = "of y" if runs[row.place] is runs[0] else "of x"
-        own = "of x" if runs[row.place] is runs[0] else "of y"
+    for row, file in zip(
+        board.rows, write_pages(board, runs, tmp_path / "pages"), strict=True
+    ):
+        other = "of y" if runs[row.run_index] is runs[0] else "of x"
+        own = "of x" if runs[row.run_index] is runs[0] else "of y"
         html = file.read_text(encoding="utf-8")
         assert own in html and other not in html
 
 
 @pytest.mark.parametrize(
-    "name", ["../../evil", "..\\..\\evil", "/etc/passwd", "C:evil", "..", ".", "a/../../b", "\0"]
+    "name",
+    [
+        "../../evil",
+        "..\\..\\evil",
+        "/etc/passwd",
+        "C:evil",
+        "..",
+        ".",
+        "a/../../b",
+        "\0",
+    ],
 )
 def test_no_page_leaves_its_folder(tmp_path: Path, name: str) -> None:
     run = make_run(tmp_path / "runs", model=name or "x", name="run", scores=[1.0])
@@ -91,7 +130,9 @@ def test_no_page_leaves_its_folder(tmp_path: Path, name: str) -> None:
 
 
 def _hostile(folder: Path) -> tuple[list[Run], list[Path]]:
-    failure = Failure("<b onclick=x>", "provider", "<script>document.title='hacked'</script>")
+    failure = Failure(
+        "<b onclick=x>", "provider", "<script>document.title='hacked'</script>"
+    )
     runs = [
         make_run(
             folder / "runs", model=name or "x", label=name, name=f"run-{i}", text=name, failure=failure,
@@ -101,7 +142,9 @@ def _hostile(folder: Path) -> tuple[list[Run], list[Path]]:
     ]  # fmt: skip
     files = []
     for run in runs:
-        files += write_pages(make_board([run]), [run], folder / f"pages-{run.id}", title=run.label)
+        files += write_pages(
+            make_board([run]), [run], folder / f"pages-{run.id}", title=run.label
+        )
     return runs, files
 
 
@@ -110,7 +153,11 @@ def test_hostile_names_and_texts_are_text(tmp_path: Path) -> None:
     for file in files:
         html = file.read_text(encoding="utf-8")
         assert not set(html) & set(ACTIVE)
-        assert html.count("<script") == 1 and html.count("<style") == 1 and "<img" not in html
+        assert (
+            html.count("<script") == 1
+            and html.count("<style") == 1
+            and "<img" not in html
+        )
         assert not re.search(r"<[^>]*\son\w+=", re.sub(r'"[^"]*"', '""', html))
 
 
@@ -121,26 +168,46 @@ def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
     runs = _summaries(tmp_path)
     board = make_board(runs)
     board_page = tmp_path / "board.html"
-    own = write_pages(board, runs, tmp_path / "models", title="Board", board_page=board_page)
+    own = write_pages(
+        board, runs, tmp_path / "models", title="Board", board_page=board_page
+    )
     links = [f"models/{file.name}" for file in own]
     board_page.write_text(board_html(board, runs, links=links), encoding="utf-8")
 
     async def look(tab: Tab) -> None:
         await tab.open(board_page.as_uri())
-        await tab.evaluate("setTimeout(() => document.querySelector('#board tbody a').click()); 0")
+        await tab.evaluate(
+            "setTimeout(() => document.querySelector('#board tbody a').click()); 0"
+        )
         for _ in range(600):
-            there = await tab.evaluate("document.readyState === 'complete' ? location.href : ''")
+            there = await tab.evaluate(
+                "document.readyState === 'complete' ? location.href : ''"
+            )
             if "acme-nova" in there:
                 break
             await asyncio.sleep(0.1)
-        assert await tab.evaluate("document.querySelector('h1').textContent") == "acme/nova-pro-v1:0"
-        assert await tab.evaluate("document.querySelectorAll('ul.cards li').length") == 4
-        assert await tab.evaluate("document.querySelector('.back a').href") == board_page.as_uri()
+        assert (
+            await tab.evaluate("document.querySelector('h1').textContent")
+            == "acme/nova-pro-v1:0"
+        )
+        assert (
+            await tab.evaluate("document.querySelectorAll('ul.cards li').length") == 4
+        )
+        assert (
+            await tab.evaluate("document.querySelector('.back a').href")
+            == board_page.as_uri()
+        )
         for file in files:
             tab.events.clear()
             await tab.open(file.as_uri())
-            asked = [p["request"]["url"] for m, p in tab.events if m == "Network.requestWillBeSent"]
-            assert [url for url in asked if not url.startswith("data:")] == [file.as_uri()]
+            asked = [
+                p["request"]["url"]
+                for m, p in tab.events
+                if m == "Network.requestWillBeSent"
+            ]
+            assert [url for url in asked if not url.startswith("data:")] == [
+                file.as_uri()
+            ]
             assert "hacked" not in await tab.evaluate("document.title.slice(0, 6)")
             told = {m for m, _ in tab.events} & {
                 "Runtime.exceptionThrown",
@@ -149,7 +216,11 @@ def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
             }
             assert not told
         await tab.send(
-            "Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True
+            "Emulation.setDeviceMetricsOverride",
+            width=360,
+            height=800,
+            deviceScaleFactor=1,
+            mobile=True,
         )
         await tab.open(own[0].as_uri())
         assert await tab.evaluate("document.documentElement.scrollWidth") <= 360

@@ -42,7 +42,7 @@ def _columns(
     image: np.ndarray[tuple[int, ...], np.dtype[np.uint8]], row: int, colour: str
 ) -> tuple[int, int]:
     """Where a row's bar begins and ends, in pixels, seen above its interval."""
-    y = round((1.2 + plot.ROW * (row + 0.5) - 0.07) * plot.DOTS)
+    y = round((1.2 + plot.ROW_INCHES * (row + 0.5) - 0.07) * plot.PNG_DPI)
     wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     places = np.flatnonzero((image[y] == wanted).all(axis=1))
     return int(places[0]), int(places[-1])
@@ -102,7 +102,7 @@ def test_any_name_is_drawn_and_harmless() -> None:
 def test_a_name_stays_in_its_place(label: str) -> None:
     image = _pixels(_view([label, "b"], [20.0, 50.0]))
     start, _ = _columns(image, 1, plot.OTHERS)
-    y = slice(round(1.2 * plot.DOTS), round((1.2 + plot.ROW) * plot.DOTS))
+    y = slice(round(1.2 * plot.PNG_DPI), round((1.2 + plot.ROW_INCHES) * plot.PNG_DPI))
     ink = np.flatnonzero((image[y, : start - 5] < 120).all(axis=2).any(axis=0))
     assert ink.size and ink[-1] < start - 8 and ink[0] > 30
     assert start < image.shape[1] * 0.66

@@ -9,7 +9,7 @@ pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalwright.reports.plot import MISSING, Fonts
+from evalwright.reports.plot import REPLACEMENT_CHARACTER, Fonts
 
 FONTS = Fonts()
 
@@ -19,7 +19,7 @@ FONTS = Fonts()
     st.text(st.characters(min_codepoint=32, max_codepoint=0x24F), min_size=1, max_size=80), st.floats(0.4, 4)
 )
 def test_a_fitted_text_fits_and_keeps_both_ends(text: str, room: float) -> None:
-    shown = FONTS.fitted(text, 10, room)
+    shown = FONTS.shorten_to_fit(text, 10, room)
     if shown == text:
         assert FONTS.width(text, 10) <= room
         return
@@ -29,6 +29,6 @@ def test_a_fitted_text_fits_and_keeps_both_ends(text: str, room: float) -> None:
 
 
 def test_a_letter_that_no_font_has_is_replaced() -> None:
-    _, shown = FONTS.of("a\U000e0b95b", 10)
-    assert shown == f"a{MISSING}b"
-    assert FONTS.of("Größe/Модель", 10)[1] == "Größe/Модель"
+    _, shown = FONTS.font_for("a\U000e0b95b", 10)
+    assert shown == f"a{REPLACEMENT_CHARACTER}b"
+    assert FONTS.font_for("Größe/Модель", 10)[1] == "Größe/Модель"

@@ -125,9 +125,9 @@ def test_tries_of_a_replica_that_others_made_good_are_called_tries() -> None:
     replica = Replica("b")
     replica.begin(130)
     replica.end(128, failed=True)
-    assert replicas.said([replica]).endswith(" (128 tries failed)")
+    assert replicas.summarise_replicas([replica]).endswith(" (128 tries failed)")
     replica.failures = 1
-    assert replicas.said([replica]).endswith(" (1 try failed)")
+    assert replicas.summarise_replicas([replica]).endswith(" (1 try failed)")
 
 
 def test_time_to_load_a_model_is_in_no_rate() -> None:

@@ -17,10 +17,22 @@ from evalwright.analysis.board import make_board
 from evalwright.analysis.gate import judge, parse_gate_rule
 from evalwright.api import compare
 from evalwright.core.errors import Failure
-from evalwright.reports.document import Column, Document, Facts, Heading, Note, Table, Text
+from evalwright.reports.document import (
+    Column,
+    Document,
+    Facts,
+    Heading,
+    Note,
+    Table,
+    Text,
+)
 from evalwright.reports.documents.board import board_document
 from evalwright.reports.documents.run import run_document, runs_document
-from evalwright.reports.documents.summary import board_summary, run_summary, runs_summary
+from evalwright.reports.documents.summary import (
+    board_summary,
+    run_summary,
+    runs_summary,
+)
 from evalwright.reports.terminal import show
 from evalwright.reports.text import cell_width
 from evalwright.runs.reader import Run

@@ -10,7 +10,7 @@ from evalwright.core.errors import ConfigurationError, ScoringError, UsageError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers import choice as module
-from evalwright.scorers.chosen import NOT_EXTRACTED, extract
+from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract_option
 from evalwright.scorers.registry import bind
 from support.bounds import assert_grows_linearly, repeated
 
@@ -78,28 +78,28 @@ def test_where_the_question_denies_the_option_that_is_denied_is_the_answer() -> 
 
 @pytest.mark.parametrize(("text", "index"), CHOSEN)
 def test_choices_in_text(text: str, index: int) -> None:
-    assert extract(text, CITIES).option == index
+    assert extract_option(text, CITIES).option == index
 
 
 @pytest.mark.parametrize(("language", "text", "index"), OTHERS)
 def test_choices_in_other_languages(language: str, text: str, index: int) -> None:
-    assert extract(text, CITIES, language).option == index
+    assert extract_option(text, CITIES, language).option == index
 
 
 @pytest.mark.parametrize(("language", "text"), NOT_A_BUT_B)
 def test_an_option_that_is_denied_is_not_chosen(language: str, text: str) -> None:
-    assert extract(text, CITIES, language).option == 1
+    assert extract_option(text, CITIES, language).option == 1
 
 
 @pytest.mark.parametrize("text", RUNS_ON)
 def test_only_the_answer_to_this_question_is_read(text: str) -> None:
     question = "What is the capital of France?\nA. Berlin\nB. Paris\nC. Rome\nD. Madrid\nAnswer:"
-    assert extract(text, CITIES, question=question).option == 1
+    assert extract_option(text, CITIES, question=question).option == 1
 
 
 @pytest.mark.parametrize(("text", "index"), UNSURE)
 def test_of_several_options_the_one_claimed_most_strongly_counts_and_is_unsure(text: str, index: int) -> None:
-    chosen = extract(text, CITIES)
+    chosen = extract_option(text, CITIES)
     assert chosen.option == index
     assert chosen.unsure
 
@@ -111,8 +111,8 @@ def test_two_options_offered_are_no_choice_that_is_sure(text: str) -> None:
 
 
 def test_the_last_of_two_answers_counts() -> None:
-    assert extract("A or B, but I'd go with A", CITIES).option == 0
-    assert extract("Answer: A\n\nWait, that is in Germany. Answer: B", CITIES).option == 1
+    assert extract_option("A or B, but I'd go with A", CITIES).option == 0
+    assert extract_option("Answer: A\n\nWait, that is in Germany. Answer: B", CITIES).option == 1
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_the_last_of_two_answers_counts() -> None:
 )
 def test_options_whose_texts_stand_in_the_question_only(text: str, index: int) -> None:
     question = "조선을 건국한 인물은?\n(A) 왕건\n(B) 이성계\n(C) 궁예\n(D) 견훤"
-    assert extract(text, ("(A)", "(B)", "(C)", "(D)"), "ko", question).option == index
+    assert extract_option(text, ("(A)", "(B)", "(C)", "(D)"), "ko", question).option == index
 
 
 def test_jamo_in_the_options_are_statements_and_no_letters() -> None:
     options = ("ㄱ", "ㄴ", "ㄱ, ㄷ", "ㄴ, ㄷ")
-    assert extract("정답은 ③ ㄱ, ㄷ입니다.", options, "ko").option == 2
+    assert extract_option("정답은 ③ ㄱ, ㄷ입니다.", options, "ko").option == 2
 
 
 def test_a_random_reply_in_korean_is_scored() -> None:
@@ -148,10 +148,10 @@ def test_a_text_that_surely_chooses_no_single_option(text: str, label: str) -> N
 
 def test_options_inside_other_options() -> None:
     options = ("India", "Indiana", "Indian Ocean", "the Indian Ocean floor")
-    assert extract("It is Indiana", options).option == 1
-    assert extract("It is the Indian Ocean floor.", options).option == 3
-    assert extract("It is the Indian Ocean.", options).option == 2
-    assert extract("8.5", ("8", "8.5", "18", "5")).option == 1
+    assert extract_option("It is Indiana", options).option == 1
+    assert extract_option("It is the Indian Ocean floor.", options).option == 3
+    assert extract_option("It is the Indian Ocean.", options).option == 2
+    assert extract_option("8.5", ("8", "8.5", "18", "5")).option == 1
 
 
 def test_the_strategys_choice_is_taken() -> None:
@@ -195,7 +195,7 @@ def test_what_cannot_be_normalised_is_a_failure_not_a_score() -> None:
 
 @given(st.text(max_size=80), st.lists(st.text(max_size=10), min_size=2, max_size=6))
 def test_no_text_breaks_the_extraction(text: str, options: list[str]) -> None:
-    chosen = extract(text, tuple(options))
+    chosen = extract_option(text, tuple(options))
     assert NOT_EXTRACTED <= chosen.option < len(options)
     assert chosen.why
 
@@ -240,7 +240,7 @@ def test_thousands_of_options_take_the_time_of_their_number(script: str) -> None
         return script.format(n=n, one=chr(0x4E00 + n), other=chr(0x5000 + n // 7))
 
     def read(options: tuple[str, ...]) -> None:
-        assert extract(f"The answer is {options[7]}", options).option == 7
+        assert extract_option(f"The answer is {options[7]}", options).option == 7
 
     assert_grows_linearly(read, lambda n_options: tuple(map(written, range(n_options))), (600, 10_000))
 
@@ -248,7 +248,7 @@ def test_thousands_of_options_take_the_time_of_their_number(script: str) -> None
 def test_options_of_one_endless_word_take_the_time_of_their_length() -> None:
     def read(length: int) -> None:
         long = "".join(chr(0x4E00 + n % 9973) for n in range(length))
-        assert extract("北京" * length, (long, "上海")).option == NOT_EXTRACTED
+        assert extract_option("北京" * length, (long, "上海")).option == NOT_EXTRACTED
 
     assert_grows_linearly(read, int, (3_000, 50_000))
 
@@ -269,7 +269,7 @@ def test_options_of_one_endless_word_take_the_time_of_their_length() -> None:
     ],
 )
 def test_long_replies_are_bounded(piece: str) -> None:
-    assert_grows_linearly(lambda text: extract(text, CITIES), repeated(piece))
+    assert_grows_linearly(lambda text: extract_option(text, CITIES), repeated(piece))
 
 
 def test_errors() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.scorers.dates import Date, find_dates, parse_date
+from evalwright.scorers.text.dates import Date, find_dates, parse_date
 from evalwright.scorers.text.normalise import plain
 from evalwright.scorers.text.tokens import Words
 from scorers.scoring import (

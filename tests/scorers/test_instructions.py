@@ -86,7 +86,7 @@ HOSTILE = (
 
 def test_hostile_texts_take_little_time() -> None:
     decided(ROWS[0], "warm", False)
-    by_language.score("startend:quotation", "warm", {}, Rules(True, "id"))
+    by_language.score_instruction("startend:quotation", "warm", {}, Rules(True, "id"))
     for number, piece in enumerate(HOSTILE):
         for row in ROWS[number % 5 :: 5]:
             for published in (False, True):

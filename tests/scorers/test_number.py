@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Sample
-from evalwright.scorers import number_words
-from evalwright.scorers.number import find_numbers
-from evalwright.scorers.quantity import numeric
+from evalwright.scorers.numeric import numeric
+from evalwright.scorers.text import number_words
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.units import parse_unit
+from evalwright.scorers.text.numbers import find_numbers
+from evalwright.scorers.text.units import parse_unit
 from scorers.scoring import CORRECT, INCORRECT, UNSURE_INCORRECT, label_of, reading_of
 
 num2words = pytest.importorskip("num2words").num2words
@@ -92,7 +92,7 @@ def test_number_words_of_other_languages_are_the_librarys(number: int, language:
 
 
 def test_without_the_library_such_words_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    number_words._table.cache_clear()
+    number_words._load_number_words.cache_clear()
     find_numbers.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "num2words", None)
     try:
@@ -100,7 +100,7 @@ def test_without_the_library_such_words_are_not_read(monkeypatch: pytest.MonkeyP
         assert reading_of("305", "dreihundertfünf", language="de", answer_type="number") == "unreadable?"
         assert label_of("305", "three hundred and five", answer_type="number") == CORRECT
     finally:
-        number_words._table.cache_clear()
+        number_words._load_number_words.cache_clear()
         find_numbers.cache_clear()
 
 

@@ -8,12 +8,10 @@ import pytest
 
 from evalwright.core.errors import ScoringError, UnknownName
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.procedure import Raised, worth
+from evalwright.scorers.procedure import PublishedFailure, worth
 from evalwright.scorers.registry import bind
 
-TRACE = (
-    "<Search Procedure>\nstart\n |- Pick two numbers (8, 4)\n  |- Try 8 - 4 = 4. Add 4.\n</Search Procedure>"
-)
+TRACE = "<Search Procedure>\nstart\n |- Pick two numbers (8, 4)\n  |- Try 8 - 4 = 4. Add 4.\n</Search Procedure>"
 COUNTDOWN = {"nums": [8, 4, 3, 2], "target": 6, "search_procedure": TRACE}
 TRAVEL = {
     "ground_truth_cities": "Rome**Oslo", "ground_truth_durations": "3**4", "solving_procedure": "<Solving Procedure>\nFirst the Rome.\nThen Oslo.",
@@ -27,7 +25,9 @@ def solution(*lines: str) -> str:
 
 def score(kind: str, target: object, text: str) -> Score:
     given = target if isinstance(target, str) else json.dumps(target)
-    found = bind("procedure", {"kind": kind}).function(Sample("s", targets=(given,)), Answer(text))
+    found = bind("procedure", {"kind": kind}).function(
+        Sample("s", targets=(given,)), Answer(text)
+    )
     assert isinstance(found, Score)
     return found
 
@@ -51,46 +51,88 @@ def test_countdown(lines: tuple[str, ...], right: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "outcome"),
+    "line",
     [
-        ("a - 4 = 4", "NameError"), ("8 / 0 = 4", "ZeroDivisionError"), ("2(3) = 6", "TypeError"), ("(8, 4) - 4 = 4", "TypeError"),
-        ("print('x') = 4", "TypeError"), ("8 - = 4", None), ("08 - 4 = 4", None), ("9**9**9**9 = 4", None), ("(8 - 4) = 4", None),
-        ("'8' + '4' = 4", None), ("8 = 8 = 8", None), ("1" * 5000 + " - 4 = 4", None), ("(" * 900 + "8" + ")" * 900 + " = 4", None),
+        "a - 4 = 4",
+        "8 / 0 = 4",
+        "2(3) = 6",
+        "(8, 4) - 4 = 4",
+        "print('x') = 4",
+        "'8' + '4' = 4",
     ],
-)  # fmt: skip
-def test_published_lines(line: str, outcome: str | None) -> None:
-    """What Python's evaluation of a line would raise is raised; the line is never run."""
-    text = TRACE + solution(line, "4 / 2 = 2", "2 * 3 = 6")
-    if outcome is None:
-        assert worth("countdown", COUNTDOWN, text, published=True)[0] == 0
-    else:
-        with pytest.raises(Raised, match=outcome):
-            worth("countdown", COUNTDOWN, text, published=True)
+)
+def test_published_scoring_stops_at_a_line_that_is_no_arithmetic(line: str) -> None:
+    with pytest.raises(PublishedFailure, match="no arithmetic|zero"):
+        worth("countdown", COUNTDOWN, with_first_line(line), published=True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "8 - = 4",
+        "08 - 4 = 4",
+        "9**9**9**9 = 4",
+        "(8 - 4) = 4",
+        "8 = 8 = 8",
+        "1" * 5000 + " - 4 = 4",
+        "(" * 900 + "8" + ")" * 900 + " = 4",
+        "-" * 900 + "8 - 4 = 4",
+    ],
+)
+def test_published_scoring_takes_other_lines_as_wrong(line: str) -> None:
+    assert worth("countdown", COUNTDOWN, with_first_line(line), published=True)[0] == 0
+
+
+def with_first_line(line: str) -> str:
+    return TRACE + solution(line, "4 / 2 = 2", "2 * 3 = 6")
 
 
 def test_partial_credit() -> None:
-    assert score("route", "a\nb\nc\nd", "<Route>\na\nb\nx\nd\n</Route>").parts["partial_accuracy"] == 0.5
+    assert (
+        score("route", "a\nb\nc\nd", "<Route>\na\nb\nx\nd\n</Route>").parts[
+            "partial_accuracy"
+        ]
+        == 0.5
+    )
     assert score("route", "a\nb", "<Route>a</Route> no: <Route>\n- a\n- b").value == 1
     assert score("route", "a\nb", "a\nb").parts["extracted"] == 0
     assert worth("route", "a\nb\nc\nd", "<Route>a\nx</Route>", published=True)[1] == 0.5
-    assert score("beliefs", "- the hall\n- the den", "- Ann: hall").parts["partial_accuracy"] == 0
     assert (
-        score("beliefs", "- She believes the hall\n- the den", "- she, hall").parts["partial_accuracy"] == 0.5
+        score("beliefs", "- the hall\n- the den", "- Ann: hall").parts[
+            "partial_accuracy"
+        ]
+        == 0
     )
-    with pytest.raises(Raised, match="longer"):
+    assert (
+        score("beliefs", "- She believes the hall\n- the den", "- she, hall").parts[
+            "partial_accuracy"
+        ]
+        == 0.5
+    )
+    with pytest.raises(PublishedFailure, match="1 beliefs and the reference 2"):
         worth("beliefs", "- a hall\n- den", "- hall", published=True)
 
 
 def test_travel() -> None:
     steps = "<Solving Procedure>\nfirst Rome, of course\nThen Oslo."
     assert score("travel", TRAVEL, f"{steps}<Plan>{PLAN}</Plan>").value == 1
-    assert score("travel", TRAVEL, f"{steps}<Plan>{PLAN.replace('Oslo', 'Bonn')}</Plan>").value == 0
-    assert score("travel", TRAVEL, steps).parts == {"partial_accuracy": 1.0, "extracted": 0.0}
+    assert (
+        score(
+            "travel", TRAVEL, f"{steps}<Plan>{PLAN.replace('Oslo', 'Bonn')}</Plan>"
+        ).value
+        == 0
+    )
+    assert score("travel", TRAVEL, steps).parts == {
+        "partial_accuracy": 1.0,
+        "extracted": 0.0,
+    }
 
 
 def test_tables() -> None:
     target = "name\tprice\nThe lamp\t$5\ndesk\t10"
-    assert score("table", target, "```tsv\nname\tprice\nDesk\t10\nlamp\t5\n```").value == 1
+    assert (
+        score("table", target, "```tsv\nname\tprice\nDesk\t10\nlamp\t5\n```").value == 1
+    )
     found = score("table", target, "```tsv\nname\tprice\nlamp\t5\nchair\n```")
     assert found.parts["recall"] == 0.5 and found.parts["precision"] == 1
     assert (

@@ -9,7 +9,7 @@ import pytest
 from evalwright.core.errors import UsageError
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Scorer
-from evalwright.scorers.reading import reader, saying
+from evalwright.scorers.reading import reader, score_with_reading
 from evalwright.scorers.registry import scorer
 from support.bounds import assert_grows_linearly, ends, repeated
 
@@ -81,7 +81,7 @@ def test_scores_say_what_was_read_by_a_code() -> None:
     def score(sample: Sample, answer: Answer) -> Score | NoScore:
         return Score(1.0, parts={"own": 2.0}) if answer.text else NoScore()
 
-    made = saying(Scorer("n", "numeric", {}, score), "said")
+    made = score_with_reading(Scorer("n", "numeric", {}, score), "said")
     found = [made.function(NUMBER, Answer(text)) for text in ("7", "It is 7.", "8", "nothing")]
     codes = [one.parts["said"] for one in found if isinstance(one, Score)]
     assert codes[0] == codes[1] != codes[2] and codes[3] == -1.0

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError
-from evalwright.scorers.match import mentions, read, targets_of
+from evalwright.scorers.answers.name_targets import find_mentions, parse_name_targets
+from evalwright.scorers.text.folded import fold_text
 from scorers.scoring import (
     CORRECT,
     INCORRECT,
@@ -312,6 +313,6 @@ def test_long_replies_are_bounded(piece: str, target: str) -> None:
 @pytest.mark.parametrize("target", ["กรุงเทพ", "Paris", "東京"])
 def test_a_target_that_is_repeated_without_end_is_looked_for_a_few_times(target: str) -> None:
     assert (
-        len(mentions(read(target * 2000 if target > "a" else f"{target} " * 2000), targets_of((target,))))
+        len(find_mentions(fold_text(target * 2000 if target > "a" else f"{target} " * 2000), parse_name_targets((target,))))
         <= 60
     )

@@ -17,7 +17,9 @@ from evalwright.statistics.full_run import (
 
 def _arrays(wins: int, losses: int, n: int) -> tuple[list[int], list[int]]:
     rest = n - wins - losses
-    return [1] * wins + [0] * losses + [1] * rest, [0] * wins + [1] * losses + [1] * rest
+    return [1] * wins + [0] * losses + [1] * rest, [0] * wins + [1] * losses + [
+        1
+    ] * rest
 
 
 @pytest.mark.parametrize(("n", "level"), [(12, 0.95), (60, 0.95), (60, 0.99), (7, 0.8)])
@@ -25,9 +27,13 @@ def test_least_wins_is_what_the_comparison_needs(n: int, level: float) -> None:
     found = least_wins(np.arange(n + 1.0), level)
     for d in range(n + 1):
         least = int(found[d])
-        near = range(d + 1) if n < 20 else range(max(0, least - 2), min(d, least + 1) + 1)
+        near = (
+            range(d + 1) if n < 20 else range(max(0, least - 2), min(d, least + 1) + 1)
+        )
         for w in near:  # of few items all counts, else those on both sides of the least
-            assert (compare_paired(*_arrays(w, d - w, n), level=level).verdict == "better") is (w >= least)
+            assert (
+                compare_paired(*_arrays(w, d - w, n), level=level).verdict == "better"
+            ) is (w >= least)
 
 
 def test_the_evidence_is_a_fair_bet_for_every_list() -> None:
@@ -58,12 +64,18 @@ def test_kept_counts_are_those_that_are_not_refuted() -> None:
         n = int(rng.integers(0, total + 1))
         k = int(rng.binomial(n, rng.random()))
         everything = np.arange(total + 1.0)
-        evidence = log_evidence(k, n, everything, np.full(total + 1, float(total)), np.full(total + 1, 5.0))
+        evidence = log_evidence(
+            k, n, everything, np.full(total + 1, float(total)), np.full(total + 1, 5.0)
+        )
         kept = everything[evidence < np.log(20)]
         low, high = kept_counts(k, n, [float(total)], 0.05, 5.0)
         assert (low[0], high[0]) == (kept[0], kept[-1])
         assert len(kept) == kept[-1] - kept[0] + 1  # no hole
-    assert kept_counts(30, 100, [100.0], 0.05, 5.0)[0] == kept_counts(30, 100, [100.0], 0.05, 5.0)[1] == 30
+    assert (
+        kept_counts(30, 100, [100.0], 0.05, 5.0)[0]
+        == kept_counts(30, 100, [100.0], 0.05, 5.0)[1]
+        == 30
+    )
 
 
 def test_undirected_verdict_and_interval_agree() -> None:
@@ -85,14 +97,18 @@ def test_graded_units_and_clusters(shift: float) -> None:
         ids = np.repeat(np.arange(300), sizes)
         d = rng.normal(shift, 0.5, len(ids)) + rng.normal(0, 0.1, 300)[ids]
         full = compare_paired(d, np.zeros(len(d)), clusters=ids, value_range=None)
-        totals, items = np.bincount(ids, weights=d).astype(np.float64), sizes.astype(np.float64)
+        totals, items = (
+            np.bincount(ids, weights=d).astype(np.float64),
+            sizes.astype(np.float64),
+        )
         for n in range(30, 300, 15):
             found = graded_outlook(totals[:n], items[:n], 300, len(ids))
             if found.verdict != "open":
                 early += 1
-                wrong += found.verdict != {"better": "a better", "worse": "b better"}.get(
-                    full.verdict, full.verdict
-                )
+                wrong += found.verdict != {
+                    "better": "a better",
+                    "worse": "b better",
+                }.get(full.verdict, full.verdict)
                 break
     assert early >= 5
     assert wrong <= 4
@@ -117,8 +133,10 @@ def test_the_verdict_is_that_of_a_full_scan() -> None:
             size = np.full(len(w), total)
             a_wins = np.full(len(w), least_wins(np.array([total]), 0.95)[0])
             b_wins = size - a_wins
-            stake = full_run._stake(w, size, a_wins, b_wins)
-            evidence = log_evidence(wins, wins + losses, w, size, np.maximum(1.0, size / 24), stake)
+            stake = full_run._stake_share(w, size, a_wins, b_wins)
+            evidence = log_evidence(
+                wins, wins + losses, w, size, np.maximum(1.0, size / 24), stake
+            )
             for count in w[evidence < -np.log(0.045)]:
                 better = count >= a_wins[0]
                 verdicts.add("a" if better else "b" if count <= b_wins[0] else "no")
@@ -128,5 +146,10 @@ def test_the_verdict_is_that_of_a_full_scan() -> None:
             assert {{"a better": "a", "b better": "b"}.get(found, "no")} == verdicts
         # The other way round it may stay open a little longer: a look first asks the likeliest number of discordant items.
         elif len(verdicts) == 1:
-            assert binary_outlook(wins, losses, n, n_total, alpha=0.06, interval=False).verdict != "open"
+            assert (
+                binary_outlook(
+                    wins, losses, n, n_total, alpha=0.06, interval=False
+                ).verdict
+                != "open"
+            )
     assert seen_verdicts == {"a better", "b better", "no difference seen", "open"}

@@ -18,16 +18,20 @@ from evalwright.statistics import (
     mean_interval,
 )
 from evalwright.statistics.many_models_macro import all_macro_differences
-from evalwright.statistics.shared_units import combined, sharing, unit_sums
+from evalwright.statistics.shared_units import combine_errors, sharing, unit_sums
 
 UNIT = (0.0, 1.0)
 
 
-def _by_hand(errors: list[float], units: list[int], level: float = 0.95) -> tuple[float, float]:
+def _by_hand(
+    errors: list[float], units: list[int], level: float = 0.95
+) -> tuple[float, float]:
     """(standard error, half width) of a mean of independent parts, written out from the specification."""
     shares = [error / len(errors) for error in errors]
     error = math.sqrt(sum(share**2 for share in shares))
-    freedom = error**4 / sum(share**4 / (n - 1) for share, n in zip(shares, units, strict=True))
+    freedom = error**4 / sum(
+        share**4 / (n - 1) for share, n in zip(shares, units, strict=True)
+    )
     return error, stats.t.ppf(0.5 + level / 2, freedom) * error
 
 
@@ -39,10 +43,17 @@ def test_average_of_tasks_of_different_size() -> None:
     error, half = _by_hand([stats.sem(one) for one in scores], [12, 40, 300])
     value = np.mean([one.mean() for one in scores])
     assert found.value == pytest.approx(value)
-    assert (found.low, found.high) == pytest.approx((value - half, value + half), abs=0.02 * half)
+    assert (found.low, found.high) == pytest.approx(
+        (value - half, value + half), abs=0.02 * half
+    )
     assert found.high - found.low == pytest.approx(2 * half, rel=0.02)
     assert found.standard_error == pytest.approx(error)
-    assert (found.n, found.n_missing, found.n_clusters, found.bounds) == (352, 0, None, None)
+    assert (found.n, found.n_missing, found.n_clusters, found.bounds) == (
+        352,
+        0,
+        None,
+        None,
+    )
     assert "3 fixed tasks" in found.method
 
 
@@ -75,13 +86,17 @@ def test_a_task_without_spread_does_not_pose_as_certain() -> None:
     found = macro_average([perfect, other])
     assert other.standard_error is not None
     width = (perfect.high - perfect.low) / (2 * stats.norm.ppf(0.975))
-    assert found.standard_error == pytest.approx(math.hypot(width, other.standard_error) / 2)
+    assert found.standard_error == pytest.approx(
+        math.hypot(width, other.standard_error) / 2
+    )
     all_perfect = macro_average([perfect, perfect], value_range=UNIT)
     assert all_perfect.high == 1.0
     assert all_perfect.low < 0.97
 
 
-@pytest.mark.parametrize(("items", "tasks"), [(1, 3), (1, 30), (2, 3), (2, 30), (3, 10), (4, 20)])
+@pytest.mark.parametrize(
+    ("items", "tasks"), [(1, 3), (1, 30), (2, 3), (2, 30), (3, 10), (4, 20)]
+)
 def test_tasks_of_a_few_items_are_not_certain(items: int, tasks: int) -> None:
     """Two equal models, right in 70%, on tasks so small that each one's own interval is nearly the whole range."""
     rng = np.random.default_rng(items * tasks)
@@ -94,7 +109,9 @@ def test_tasks_of_a_few_items_are_not_certain(items: int, tasks: int) -> None:
     right[..., 1, :] = rng.permuted(right[..., 1, :], axis=-1)
     verdicts, missed = 0, 0
     for trial in right:
-        found = macro_difference([pair(tuple(a), tuple(b)) for a, b in trial], value_range=UNIT)
+        found = macro_difference(
+            [pair(tuple(a), tuple(b)) for a, b in trial], value_range=UNIT
+        )
         verdicts += not found.low <= 0 <= found.high
         own = macro_average([mean_interval(a) for a, _ in trial], value_range=UNIT)
         missed += not own.low <= 0.7 <= own.high
@@ -102,20 +119,35 @@ def test_tasks_of_a_few_items_are_not_certain(items: int, tasks: int) -> None:
 
 
 def test_one_cluster_is_known_as_little_as_one_item() -> None:
-    one, cluster = compare_paired([1.0], [0.0]), compare_paired([1.0, 1.0], [0.0, 0.0], clusters=[3, 3])
+    one, cluster = (
+        compare_paired([1.0], [0.0]),
+        compare_paired([1.0, 1.0], [0.0, 0.0], clusters=[3, 3]),
+    )
     many = compare_paired([1.0, 0.0] * 30, [0.0, 1.0] * 30)
-    found = [macro_difference([part, many, many], value_range=UNIT) for part in (one, cluster)]
+    found = [
+        macro_difference([part, many, many], value_range=UNIT)
+        for part in (one, cluster)
+    ]
     assert (found[0].low, found[0].high) == pytest.approx((found[1].low, found[1].high))
     # The one difference is 1, and may be 2 less and no more.
-    assert found[0].low < -0.33 and found[0].high > 0.4 and found[0].smallest_visible_difference > 0.4
-    board = all_macro_differences(
-        [([[1.0], [0.0]], None), *[([[1.0, 0.0] * 30, [0.0, 1.0] * 30], None)] * 2], level=0.95
+    assert (
+        found[0].low < -0.33
+        and found[0].high > 0.4
+        and found[0].smallest_visible_difference > 0.4
     )
-    assert (board.low[0, 1], min(board.high[0, 1], 1.0)) == pytest.approx((found[0].low, found[0].high))
+    board = all_macro_differences(
+        [([[1.0], [0.0]], None), *[([[1.0, 0.0] * 30, [0.0, 1.0] * 30], None)] * 2],
+        level=0.95,
+    )
+    assert (board.low[0, 1], min(board.high[0, 1], 1.0)) == pytest.approx(
+        (found[0].low, found[0].high)
+    )
 
 
 def test_a_part_that_nobody_scored_leaves_no_average() -> None:
-    found = macro_average([mean_interval([], n_missing=5), mean_interval([0.0, 1.0])], value_range=UNIT)
+    found = macro_average(
+        [mean_interval([], n_missing=5), mean_interval([0.0, 1.0])], value_range=UNIT
+    )
     assert math.isnan(found.value)
     assert math.isnan(found.low)
     assert found.n_missing == 5
@@ -128,13 +160,17 @@ def test_bounds_hold_the_intervals_of_both_fillings() -> None:
     lost, whole = mean_interval(first, n_missing=20), mean_interval(second)
     found = macro_average([lost, whole], value_range=UNIT)
     low, high = (
-        macro_average([mean_interval(np.append(first, np.full(20, end))), whole], value_range=UNIT)
+        macro_average(
+            [mean_interval(np.append(first, np.full(20, end))), whole], value_range=UNIT
+        )
         for end in UNIT
     )
     assert found.bounds == pytest.approx((low.low, high.high), abs=0.004)
     assert lost.bounds is not None
     added = macro_average([lost, whole]).bounds
-    assert added == pytest.approx(((lost.bounds[0] + whole.low) / 2, (lost.bounds[1] + whole.high) / 2))
+    assert added == pytest.approx(
+        ((lost.bounds[0] + whole.low) / 2, (lost.bounds[1] + whole.high) / 2)
+    )
     unknown = mean_interval([1.0, 3.0], n_missing=1, value_range=None)
     assert macro_average([lost, unknown]).bounds is None
 
@@ -146,8 +182,16 @@ def test_the_interval_stays_inside_the_range_and_as_wide() -> None:
         assert found.low < 0.57
 
 
-@given(st.lists(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=12), min_size=2, max_size=5))
-def test_the_interval_holds_the_value_and_stays_in_range(tasks: list[list[float]]) -> None:
+@given(
+    st.lists(
+        st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=12),
+        min_size=2,
+        max_size=5,
+    )
+)
+def test_the_interval_holds_the_value_and_stays_in_range(
+    tasks: list[list[float]],
+) -> None:
     parts = [mean_interval(one) for one in tasks]
     found = macro_average(parts, value_range=UNIT)
     assert found.value == pytest.approx(np.mean([np.mean(one) for one in tasks]))
@@ -164,17 +208,25 @@ def test_difference_of_tasks_is_that_of_their_parts() -> None:
     pairs = [(rng.beta(3, 2, n), rng.beta(2, 2, n)) for n in (20, 35, 90)]
     parts = [compare_paired(a, b) for a, b in pairs]
     found = macro_difference(parts, value_range=UNIT)
-    errors = [(part.high - part.low) / (2 * stats.t.ppf(0.975, part.n - 1)) for part in parts]
+    errors = [
+        (part.high - part.low) / (2 * stats.t.ppf(0.975, part.n - 1)) for part in parts
+    ]
     assert errors == pytest.approx([stats.sem(a - b) for a, b in pairs], rel=0.12)
     error, half = _by_hand(errors, [20, 35, 90])
     value = np.mean([(a - b).mean() for a, b in pairs])
     assert found.difference == pytest.approx(value)
-    assert (found.low, found.high) == pytest.approx((value - half, value + half), abs=0.02 * half)
+    assert (found.low, found.high) == pytest.approx(
+        (value - half, value + half), abs=0.02 * half
+    )
     assert found.high - found.low == pytest.approx(2 * half, rel=0.02)
-    freedom = error**4 / sum((one / 3) ** 4 / (n - 1) for one, n in zip(errors, (20, 35, 90), strict=True))
+    freedom = error**4 / sum(
+        (one / 3) ** 4 / (n - 1) for one, n in zip(errors, (20, 35, 90), strict=True)
+    )
     # The differences are a little skewed, and so are the ends.
     below = (value - found.low) / stats.t.ppf(0.975, freedom)
-    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(value / below), freedom), rel=0.01)
+    assert found.p_value == pytest.approx(
+        2 * stats.t.sf(abs(value / below), freedom), rel=0.01
+    )
     assert found.smallest_visible_difference == pytest.approx(
         (stats.t.ppf(0.975, freedom) + stats.t.ppf(0.8, freedom)) * error, rel=0.02
     )
@@ -203,7 +255,9 @@ def test_one_task_in_two_halves_of_one_weight_is_the_task() -> None:
         found = macro_average([part, part], units=units, value_range=UNIT)
         assert found.value == part.value
         assert found.high - found.low >= (part.high - part.low) * (1 - 1e-9)
-        assert (found.low, found.high) == pytest.approx((part.low, part.high), abs=0.012)
+        assert (found.low, found.high) == pytest.approx(
+            (part.low, part.high), abs=0.012
+        )
 
 
 def _stacked(tasks: list[tuple[np.ndarray, np.ndarray]], weights: np.ndarray) -> float:
@@ -240,8 +294,12 @@ def test_shared_units_are_those_of_the_stacked_regression() -> None:
     units = [unit_sums(values, ids) for values, ids in tasks]
     weights = [1.0, 2.0, 5.0]
     found = macro_average(parts, weights=weights, units=units)
-    assert found.standard_error == pytest.approx(_stacked(tasks, np.array(weights) / 8), rel=1e-9)
-    assert (found.standard_error or 0) > 1.2 * (macro_average(parts, weights=weights).standard_error or 1)
+    assert found.standard_error == pytest.approx(
+        _stacked(tasks, np.array(weights) / 8), rel=1e-9
+    )
+    assert (found.standard_error or 0) > 1.2 * (
+        macro_average(parts, weights=weights).standard_error or 1
+    )
 
 
 def test_shared_units_are_those_of_a_bootstrap_over_all_units() -> None:
@@ -255,7 +313,9 @@ def test_shared_units_are_those_of_a_bootstrap_over_all_units() -> None:
     )
     drawn = rng.multinomial(100, np.full(100, 0.01), size=20_000) / 100
     error = float(np.mean([drawn @ values for values, _ in tasks], axis=0).std())
-    assert (found.standard_error or 0) * math.sqrt(99 / 100) == pytest.approx(error, rel=0.02)
+    assert (found.standard_error or 0) * math.sqrt(99 / 100) == pytest.approx(
+        error, rel=0.02
+    )
 
 
 def test_a_copy_of_a_task_adds_nothing() -> None:
@@ -267,7 +327,9 @@ def test_a_copy_of_a_task_adds_nothing() -> None:
     assert found.p_value == pytest.approx(part.p_value, abs=0.02)
     apart = macro_difference([part] * 7, value_range=UNIT)
     # The interval of one task is a little shorter because the range of a score ends.
-    assert apart.standard_error == pytest.approx(found.standard_error / math.sqrt(7), rel=0.03)
+    assert apart.standard_error == pytest.approx(
+        found.standard_error / math.sqrt(7), rel=0.03
+    )
 
 
 def test_degrees_of_freedom_are_those_of_each_connected_set() -> None:
@@ -281,11 +343,16 @@ def test_degrees_of_freedom_are_those_of_each_connected_set() -> None:
     assert among.sets[0] == among.sets[1] != among.sets[2]
     errors, freedom = np.array([1.0, 1.0, 0.0]), np.array([5.0, 5.0, 5.0])
     for rho in (0.0, 1.0):
-        error, df = combined(errors, freedom, np.array([[1, rho, 0], [rho, 1, 0], [0, 0, 1.0]]), among.sets)
+        error, df = combine_errors(
+            errors,
+            freedom,
+            np.array([[1, rho, 0], [rho, 1, 0], [0, 0, 1.0]]),
+            among.sets,
+        )
         assert (float(error), float(df)) == pytest.approx((math.sqrt(2 + 2 * rho), 5.0))
-    assert float(combined(np.ones(3), freedom, np.eye(3), among.sets)[1]) == pytest.approx(
-        9 / (4 / 5 + 1 / 5)
-    )
+    assert float(
+        combine_errors(np.ones(3), freedom, np.eye(3), among.sets)[1]
+    ) == pytest.approx(9 / (4 / 5 + 1 / 5))
 
 
 def test_tasks_are_connected_through_others() -> None:
@@ -304,7 +371,11 @@ def test_tasks_without_spread_go_together_as_far_as_they_overlap() -> None:
         found = macro_average([perfect, perfect], units=units)
         widths.append(found.high - found.low)
         # Less skewed, so that the lower end is nearer than the root of what they share says.
-        assert 0.8 * worth <= widths[-1] / (perfect.high - perfect.low) <= worth * (1 + 1e-9)
+        assert (
+            0.8 * worth
+            <= widths[-1] / (perfect.high - perfect.low)
+            <= worth * (1 + 1e-9)
+        )
     assert widths[0] == pytest.approx(perfect.high - perfect.low)
     assert widths[0] > widths[1] > widths[2]
     with pytest.raises(ValueError, match="weights"):
@@ -313,9 +384,15 @@ def test_tasks_without_spread_go_together_as_far_as_they_overlap() -> None:
 
 def test_a_tiny_task_beside_a_large_one_is_no_worse_than_both() -> None:
     """Three items have two degrees of freedom, which are not the whole's: it reaches as far as its parts do, each by its weight."""
-    tiny, large = mean_interval([1.0, 1.0, 0.0]), mean_interval([1.0] * 1800 + [0.0] * 1200)
+    tiny, large = (
+        mean_interval([1.0, 1.0, 0.0]),
+        mean_interval([1.0] * 1800 + [0.0] * 1200),
+    )
     found = macro_average([tiny, large], value_range=UNIT)
-    assert found.high - found.low < 1.01 * (2 * (tiny.value - tiny.low) + large.high - large.low) / 2
+    assert (
+        found.high - found.low
+        < 1.01 * (2 * (tiny.value - tiny.low) + large.high - large.low) / 2
+    )
     pair = compare_paired([1, 1, 0], [1, 0, 0])
     many = compare_paired(np.arange(3000) % 2, np.arange(3000) // 2 % 2)
     both = macro_difference([pair, many], value_range=UNIT)
@@ -326,6 +403,10 @@ def test_p_and_interval_of_a_mean_over_tiny_tasks_agree() -> None:
     rng = np.random.default_rng(5)
     for _ in range(300):
         sizes = rng.choice([2, 3, 4, 10, 40], rng.integers(2, 5))
-        pairs = [(rng.random(n) < rng.random(), rng.random(n) < rng.random()) for n in sizes]
-        found = macro_difference([compare_paired(a * 1.0, b * 1.0) for a, b in pairs], value_range=UNIT)
+        pairs = [
+            (rng.random(n) < rng.random(), rng.random(n) < rng.random()) for n in sizes
+        ]
+        found = macro_difference(
+            [compare_paired(a * 1.0, b * 1.0) for a, b in pairs], value_range=UNIT
+        )
         assert (found.p_value < 0.05) == (found.low > 0 or found.high < 0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import evalwright
-from evalwright.analysis.task_checks.material import preview
+from evalwright.analysis.task_checks.material import preview_requests
 from evalwright.core.asking import Ask
 from evalwright.core.errors import DatasetError, RequestFailed, ScoringError, TaskError
 from evalwright.core.requests import Classify, Request
@@ -117,7 +117,7 @@ def test_rows_that_are_no_pairs_are_refused(changed: dict[str, Any], said: str) 
 
 
 def test_a_preview_shows_the_pair() -> None:
-    (request,) = preview(task_from_definition(definition()), 1)
+    (request,) = preview_requests(task_from_definition(definition()), 1)
     assert request == Classify("The chimney is red. The shutter is of slate.", "The giraffe is red.")
 
 

@@ -19,7 +19,7 @@ from evalwright.core.requests import Generate, Reward
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer
 from evalwright.strategies.generate import Sampling
-from evalwright.strategies.vote import certain, chance_of_turning, count, leader
+from evalwright.strategies.vote import is_certain, chance_of_turning, count_votes, leader
 from strategies.asking import asked, draw_of, setup, strategy
 
 LOST = RequestFailed(Failure("timeout", "provider", "No reply came."))
@@ -56,7 +56,7 @@ def test_certain_is_exactly_when_no_continuation_turns_the_vote() -> None:
         for made in itertools.product("abc", repeat=length):
             first = brute_force(made)
             kept = all(brute_force(made + more) == first for more in itertools.product("abcd", repeat=left))
-            assert certain(count([(one, 1) for one in made]), left) == kept, (made, left)
+            assert is_certain(count_votes([(one, 1) for one in made]), left) == kept, (made, left)
 
 
 def test_the_chance_of_turning_is_the_beta_binomial_one() -> None:
@@ -97,8 +97,8 @@ def test_a_confidence_keeps_the_vote_and_saves_draws() -> None:
             shares = [part / sum(parts) for part in parts]
         answers = chance.choices("abcde"[: len(shares)], shares, k=n)
         for made in range(1, n + 1):
-            votes = count([(one, 1) for one in answers[:made]])
-            if certain(votes, n - made) or 1 - turning(tuple(votes.items()), n - made) >= 0.99:
+            votes = count_votes([(one, 1) for one in answers[:made]])
+            if is_certain(votes, n - made) or 1 - turning(tuple(votes.items()), n - made) >= 0.99:
                 break
         agreed[kind].append(leader(votes) == brute_force(answers))
         drawn, whole = drawn + made, whole + n

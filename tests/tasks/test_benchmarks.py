@@ -19,7 +19,7 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
-from evalwright.evaluation.running import evaluate
+from evalwright.evaluation.evaluating import evaluate
 from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.models.scripted import ScriptedModel
 from evalwright.tasks.datasets import copies

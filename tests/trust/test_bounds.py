@@ -20,13 +20,13 @@ import pytest
 from evalwright import bounded
 from evalwright.cli import main
 from evalwright.compat.lm_eval.tasks import files, rendering
-from evalwright.compat.lm_eval.tasks.filters import pipelines_of
+from evalwright.compat.lm_eval.tasks.filters import build_pipelines
 from evalwright.core.errors import BadReply, DatasetError, EvalwrightError, Rejected, ScoringError, TaskError
 from evalwright.core.requests import Generate, Message
 from evalwright.core.samples import Answer, Sample
 from evalwright.models.local.chat_template import ChatTemplate
 from evalwright.models.registry import open_model
-from evalwright.models.remote.events import gathered
+from evalwright.models.remote.events import gather_events
 from evalwright.scorers import registry
 from evalwright.tasks import templates
 from evalwright.tasks._sandbox import ENVIRONMENT
@@ -131,12 +131,12 @@ def test_a_hostile_template_costs_seconds_and_not_seconds_for_each_row() -> None
 
 def test_a_pattern_from_a_file_that_backtracks_is_ended() -> None:
     step = {"function": "regex", "regex_pattern": r"(a+)+b"}
-    (pipeline,) = pipelines_of([{"name": "own", "filter": [step]}], "task")
+    (pipeline,) = build_pipelines([{"name": "own", "filter": [step]}], "task")
     assert pipeline([["aab and ab"]], {}) == [["aa"]]
     with pytest.raises(ScoringError, match=r"'\(a\+\)\+b' cannot be used on this text: it takes more than"):
         pipeline([["a" * 60]], {})
     with pytest.raises(TaskError, match="cannot be used: missing"):
-        pipelines_of([{"name": "own", "filter": [{**step, "regex_pattern": "(a"}]}], "task")
+        build_pipelines([{"name": "own", "filter": [{**step, "regex_pattern": "(a"}]}], "task")
 
 
 def test_the_process_is_started_again_and_gives_plain_values_only() -> None:
@@ -227,7 +227,7 @@ def test_one_event_of_16_mib_is_read_in_the_time_of_its_size() -> None:
     ):
         if decoding == "aws":
             pytest.importorskip("botocore")
-        found = asyncio.run(gathered("host", kind, _cut(body, 1400), _Kept(), decoding))
+        found = asyncio.run(gather_events("host", kind, _cut(body, 1400), _Kept(), decoding))
         assert len(found["text"]) == 16 << 20
 
 
@@ -236,7 +236,7 @@ def test_a_frame_that_says_it_is_huge_is_refused_before_it_comes() -> None:
     head = (1 << 31).to_bytes(4) + bytes(4)
     body = head + zlib.crc32(head).to_bytes(4) + b"x"
     with pytest.raises(BadReply, match="the head of a frame is damaged"):
-        asyncio.run(gathered("host", None, _cut(body, 5), _Kept(), "aws"))
+        asyncio.run(gather_events("host", None, _cut(body, 5), _Kept(), "aws"))
 
 
 def _served(body: bytes, headers: str, ask: Callable[[str], Any]) -> Any:

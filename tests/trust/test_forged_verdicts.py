@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import pytest
 
 from evalwright.core.errors import ScoringError
-from evalwright.scorers.code.livecodebench import passes
+from evalwright.scorers.code.livecodebench import run_test
 from evalwright.scorers.code.sandbox import Outcome, run, run_script
-from evalwright.scorers.code.unit_tests import cases_as_tests
+from evalwright.scorers.code.unit_tests import write_case_tests
 from support.sandbox import needs_sandbox
 
 pytestmark = needs_sandbox
@@ -72,7 +72,7 @@ SHAPES: dict[str, tuple[str, str]] = {
     "a function that was not imported": ("assert isclose(f(2), 4.0) and isclose(f(3), 9.0)", ""),
     "unittest": (UNITTEST, "f"),
     "unittest that nothing runs": (UNITTEST.replace("unittest.main()\n", ""), "f"),
-    "a list of cases": (cases_as_tests([([2], 4), ([3], 9), ([float("inf")], float("inf"))], "f"), "f"),
+    "a list of cases": (write_case_tests([([2], 4), ([3], 9), ([float("inf")], float("inf"))], "f"), "f"),
 }  # fmt: skip
 RIGHT = "import math\nfrom math import isclose\nfrom collections import Counter\ndef f(x): return x * x"
 
@@ -290,17 +290,17 @@ def test_cases_of_unittest_that_nothing_runs_are_run() -> None:
 
 @pytest.mark.parametrize("forger", FORGERS)
 def test_no_forger_passes_a_test_of_livecodebench(forger: str) -> None:
-    assert passes(f"```python\n{RIGHT}\n```", "f", CALL, 60.0) == Outcome("passed")
+    assert run_test(f"```python\n{RIGHT}\n```", "f", CALL, 60.0) == Outcome("passed")
     answer = f"```python\n{FORGERS[forger]}\n```"
-    assert passes(answer, "f", CALL, 5.0).label in ("failed", "ended early", "timed out")
-    assert passes(answer, "", CALL, 5.0).label in ("failed", "ended early", "timed out")
+    assert run_test(answer, "f", CALL, 5.0).label in ("failed", "ended early", "timed out")
+    assert run_test(answer, "", CALL, 5.0).label in ("failed", "ended early", "timed out")
 
 
 def test_a_result_without_end_is_no_name_of_the_program() -> None:
     endless = {"input": "1", "output": "1e999"}
     program = "inf = nan = 0\ndef f(x): return 0"
-    assert passes(f"```python\n{program}\n```", "f", endless, 60.0).label == "failed"
-    tests = cases_as_tests([([1], float("inf"))], "f")
+    assert run_test(f"```python\n{program}\n```", "f", endless, 60.0).label == "failed"
+    tests = write_case_tests([([1], float("inf"))], "f")
     assert run(program, tests, entry_point="f", seconds=60.0).label == "failed"
     assert run("def f(x): return float('inf')", tests, entry_point="f", seconds=60.0).label == "passed"
 

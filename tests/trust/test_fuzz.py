@@ -19,7 +19,7 @@ from evalwright.compat.lm_eval.runs.importing import import_lm_eval
 from evalwright.compat.open_factual_bench.importing import import_ofb
 from evalwright.core.errors import EvalwrightError, RequestError
 from evalwright.core.requests import Generate
-from evalwright.models.remote.events import KINDS, gathered
+from evalwright.models.remote.events import KINDS, gather_events
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.wire import FORMATS, wire
 from evalwright.models.remote.wire.format import Settings
@@ -86,7 +86,7 @@ def test_any_bytes_as_a_stream(name: str, lines: list[bytes], size: int) -> None
         body = b"\n\n".join(lines) + b"\n\n"
         try:
             asyncio.run(
-                gathered("host", KINDS[decoding], _pieces(body, size), form.gather(SETTINGS), decoding)
+                gather_events("host", KINDS[decoding], _pieces(body, size), form.gather(SETTINGS), decoding)
             )
         except RequestError as error:
             assert len(str(error)) > 20

@@ -221,7 +221,7 @@ def test_weights_edited_in_place_with_size_and_time_put_back(tmp_path: Path) -> 
     notes = tmp_path / "home" / "hashes"
     # The hash is only noted once the file's last change is some time ago, which a test need not wait for.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalwright.models.local.files._SETTLED_AFTER", -1.0)
+        patch.setattr("evalwright.models.local.files._SETTLED_SECONDS", -1.0)
         before = content_hash(folder)
         assert len(list(notes.iterdir())) == 1
         with weights.open("r+b") as file:

@@ -26,7 +26,7 @@ from evalwright.core.private import home_folder, open_private, private_folder
 from evalwright.core.secrets import (
     MASKED,
     is_secret,
-    key_in,
+    find_key_prefix,
     mask,
     masked_arguments,
     remember,
@@ -308,7 +308,7 @@ def test_a_submission_has_no_key(
 def test_ordinary_texts_do_not_look_like_keys() -> None:
     for text in ("sk-learn-and-other-libraries-of-python", "hf_hub_download_from_local_cache_folder", "Basic understanding-of-the-matter",
         "the risk-averse pk_constraint_of_the_table_in_question", "Bearer of the very-bad-and-long-news"):  # fmt: skip
-        assert key_in(text) == ""
+        assert find_key_prefix(text) == ""
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")

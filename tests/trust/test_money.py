@@ -15,7 +15,7 @@ from evalwright.engine.budget import Limits
 from evalwright.engine.opening import open_store
 from evalwright.engine.sqlite import FILE
 from evalwright.evaluation.configuration import ModelSpec
-from evalwright.evaluation.running import evaluate
+from evalwright.evaluation.evaluating import evaluate
 from evalwright.runs.reader import Run
 from support.batch_server import KEY, serving_batches
 from support.billing_server import EACH, PRICE, TOLD, UNTOLD, WAITS, BillingServer
@@ -48,7 +48,7 @@ def once(fate: str) -> Any:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalwright.engine.retry.BASE_SECONDS", 0.01)
+    monkeypatch.setattr("evalwright.engine.retry.BASE_BACKOFF_SECONDS", 0.01)
 
 
 @pytest.mark.parametrize("fate", sorted(TOLD))

@@ -306,7 +306,7 @@ def test_only_the_standard_library_is_read(
         head = f"NAMES_ONLY = {not has_root}\nINSTALLED = {list(map(str, files))!r}\nFOLDERS = {list(map(str, folders))!r}\n"
         assert run(head + READS, seconds=60.0) == Outcome("passed")
     finally:
-        jailed.the_jail().close()
+        jailed.get_jail().close()
 
 
 FLOODS = {
@@ -421,12 +421,12 @@ def test_where_a_layer_is_missing_nothing_is_run(
 
 @needs_sandbox
 def test_the_starter_is_one_process_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = jailed.the_jail()
-    assert first is jailed.the_jail()
+    first = jailed.get_jail()
+    assert first is jailed.get_jail()
     first._process.kill()
     first._process.wait()
     assert run("pass").label == "passed"
-    assert jailed.the_jail() is not first
+    assert jailed.get_jail() is not first
 
 
 FAKE = '''#!{python}

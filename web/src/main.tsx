@@ -10,10 +10,15 @@ import { pages as views } from "./views/pages";
 const pages: Page[] = [
   ...views,
   { pattern: "run/RUN/samples", title: ({ RUN }) => `Samples of ${RUN}`, component: SamplesPage },
-  { pattern: "run/RUN/sample/TASK/ID/DRAW", title: ({ ID, RUN }) => `${ID} · ${RUN}`, component: SamplePage },
+  {
+    pattern: "run/RUN/sample/TASK/ID/DRAW",
+    title: ({ ID, RUN }) => `${ID} · ${RUN}`,
+    component: SamplePage,
+  },
 ];
 
-const root = document.getElementById("app") ?? document.body.appendChild(document.createElement("div"));
+const root =
+  document.getElementById("app") ?? document.body.appendChild(document.createElement("div"));
 root.textContent = "";
 render(<p class="opening">Reading the runs…</p>, root);
 openData().then(

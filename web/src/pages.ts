@@ -1,6 +1,7 @@
 /**
- * What a page is, where it lives, and how one links to it. Addresses name runs, tasks, ids and repeats, never places, so that a link
- * still holds after a reload, in a longer run and in another file made of the same runs.
+ * What a page is, where it lives, and how one links to it. Addresses name runs, tasks, ids and
+ * repeats, never places, so that a link still holds after a reload, in a longer run and in another
+ * file made of the same runs.
  */
 import type { ComponentType } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
@@ -8,15 +9,24 @@ import type { Catalog, Data, RunData, RunInfo } from "./data/api";
 
 export interface PageProps {
   data: Data;
-  /** The parts of the path that the pattern names in capitals, decoded: {RUN: "quickstart-demo-small"}. */
+  /**
+   * The parts of the path that the pattern names in capitals, decoded: {RUN:
+   * "quickstart-demo-small"}.
+   */
   parameters: Record<string, string>;
   query: URLSearchParams;
-  /** Opens an address such as `links.run(...)`; `replace` leaves no step in the browser's history (a filter while it is typed). */
+  /**
+   * Opens an address such as `links.run(...)`; `replace` leaves no step in the browser's history (a
+   * filter while it is typed).
+   */
   go(hash: string, replace?: boolean): void;
 }
 
 export interface Page {
-  /** Such as "run/RUN/sample/TASK/ID/DRAW": words in capitals stand for anything. "" is the first page. */
+  /**
+   * Such as "run/RUN/sample/TASK/ID/DRAW": words in capitals stand for anything. "" is the first
+   * page.
+   */
   pattern: string;
   /** What the tab of the browser says. */
   title(parameters: Record<string, string>, data: Data): string;
@@ -29,47 +39,64 @@ export interface Address {
   query: URLSearchParams;
 }
 
-/** One part of a path, whatever it holds: half of a surrogate pair becomes %uD800, which no other text becomes. */
-function encode(part: string): string {
-  return part
+/**
+ * One part of a path, whatever it holds: half of a surrogate pair becomes %uD800, which no other
+ * text becomes.
+ */
+function encode(segment: string): string {
+  return segment
     .split(/(\p{Surrogate})/u)
-    .map((piece, place) => (place % 2 ? `%u${piece.charCodeAt(0).toString(16).toUpperCase()}` : encodeURIComponent(piece)))
+    .map((piece, index) =>
+      index % 2 ? `%u${piece.charCodeAt(0).toString(16).toUpperCase()}` : encodeURIComponent(piece),
+    )
     .join("");
 }
 
-function decode(part: string): string {
+function decode(segment: string): string {
   try {
-    return part
+    return segment
       .split(/(%u[0-9A-F]{4})/)
-      .map((piece, place) => (place % 2 ? String.fromCharCode(parseInt(piece.slice(2), 16)) : decodeURIComponent(piece)))
+      .map((piece, index) =>
+        index % 2 ? String.fromCharCode(parseInt(piece.slice(2), 16)) : decodeURIComponent(piece),
+      )
       .join("");
   } catch {
-    return part;
+    return segment;
   }
 }
 
-function address(parts: string[], query?: Record<string, string> | URLSearchParams): string {
+function address(segments: string[], query?: Record<string, string> | URLSearchParams): string {
   const search = new URLSearchParams(query).toString();
-  return `#/${parts.map(encode).join("/")}${search ? `?${search}` : ""}`;
+  return `#/${segments.map(encode).join("/")}${search ? `?${search}` : ""}`;
 }
 
 /** Addresses of all pages. `run` is what `runAddress` gives. */
 export const links = {
   first: () => "#/",
   run: (run: string) => address(["run", run]),
-  samples: (run: string, query?: Record<string, string> | URLSearchParams) => address(["run", run, "samples"], query),
-  sample: (run: string, task: string, id: string, draw: number, query?: Record<string, string> | URLSearchParams) =>
-    address(["run", run, "sample", task, id, String(draw)], query),
-  compare: (a: string, b: string, query?: Record<string, string> | URLSearchParams) => address(["compare", a, b], query),
+  samples: (run: string, query?: Record<string, string> | URLSearchParams) =>
+    address(["run", run, "samples"], query),
+  sample: (
+    run: string,
+    task: string,
+    id: string,
+    draw: number,
+    query?: Record<string, string> | URLSearchParams,
+  ) => address(["run", run, "sample", task, id, String(draw)], query),
+  compare: (a: string, b: string, query?: Record<string, string> | URLSearchParams) =>
+    address(["compare", a, b], query),
   plots: (query?: Record<string, string> | URLSearchParams) => address(["plots"], query),
   labels: () => "#/labels",
 };
 
-/** How an address names a run: by its folder's name, with ~2 after it where two folders are called the same. */
+/**
+ * How an address names a run: by its folder's name, with ~2 after it where two folders are called
+ * the same.
+ */
 export function runAddress(catalog: Catalog, run: RunInfo): string {
-  const same = catalog.runs.filter((other) => other.name === run.name);
-  const place = same.findIndex((other) => other.key === run.key);
-  return place > 0 ? `${run.name}~${place + 1}` : run.name;
+  const same = catalog.runs.filter((namesake) => namesake.name === run.name);
+  const number = same.findIndex((namesake) => namesake.key === run.key);
+  return number > 0 ? `${run.name}~${number + 1}` : run.name;
 }
 
 /** The run that an address names, undefined where this page holds none. */
@@ -83,15 +110,15 @@ export function route(pages: Page[], hash: string): Address | null {
   const cut = text.indexOf("?");
   const path = cut < 0 ? text : text.slice(0, cut);
   const query = new URLSearchParams(cut < 0 ? "" : text.slice(cut + 1));
-  const parts = path.split("/");
+  const segments = path.split("/");
   for (const page of pages) {
     const names = page.pattern.split("/");
-    if (names.length !== parts.length) continue;
+    if (names.length !== segments.length) continue;
     const parameters: Record<string, string> = Object.create(null);
-    const fits = names.every((name, place) => {
-      const part = parts[place] ?? "";
-      if (!/^[A-Z]+$/.test(name)) return name === part;
-      parameters[name] = decode(part);
+    const fits = names.every((name, index) => {
+      const segment = segments[index] ?? "";
+      if (!/^[A-Z]+$/.test(name)) return name === segment;
+      parameters[name] = decode(segment);
       return true;
     });
     if (fits) return { page, parameters, query };
@@ -99,7 +126,10 @@ export function route(pages: Page[], hash: string): Address | null {
   return null;
 }
 
-/** What is to be shown while something is read: the value, or why there is none. The last value stays while a newer one is read. */
+/**
+ * What is to be shown while something is read: the value, or why there is none. The last value
+ * stays while a newer one is read.
+ */
 export type Read<T> = { value: T | null; error: string | null };
 
 /** Reads something that may take a while, again whenever one of `again` changes. */
@@ -110,7 +140,9 @@ export function useRead<T>(read: () => Promise<T>, again: unknown[]): Read<T> {
     let current = true;
     read().then(
       (value) => current && set({ value, error: null }),
-      (error: unknown) => current && set({ value: null, error: error instanceof Error ? error.message : String(error) }),
+      (error: unknown) =>
+        current &&
+        set({ value: null, error: error instanceof Error ? error.message : String(error) }),
     );
     return () => {
       current = false;
@@ -122,6 +154,9 @@ export function useRead<T>(read: () => Promise<T>, again: unknown[]): Read<T> {
 /** The samples of a run, read again when the run grew. */
 export function useRun(data: Data, key: string): Read<RunData> {
   const [version, set] = useState(0);
-  useEffect(() => data.onChange((runs) => runs.includes(key) && set((old) => old + 1)), [data, key]);
+  useEffect(
+    () => data.onChange((runs) => runs.includes(key) && set((old) => old + 1)),
+    [data, key],
+  );
   return useRead(() => data.run(key), [data, key, version]);
 }

@@ -1,8 +1,8 @@
-"""What right and wrong answers of a run have in common: subsets, frequent errors, words, lengths,
-examples. Nothing is downloaded.
+"""What right and wrong answers of a run have in common.
 
-Words are those of `scorers/text/tokens`; from Korean words of three syllables and more a case
-particle is taken off. All of it describes: only the means have intervals, and no word is tested.
+Compares subsets, frequent errors, words and lengths, and picks examples. Nothing is downloaded.
+Words are those of `scorers/text/tokens`; Korean words of three syllables or more lose a case
+particle. Everything here is descriptive: only the means have intervals, and no word is tested.
 """
 
 from __future__ import annotations
@@ -44,9 +44,13 @@ LONGEST = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Item(Plain):
-    """One item. answer: the first of its repeats; score: their mean, None where there is none.
-    label: why, or what failed.
+class AnsweredItem(Plain):
+    """One item with its answer.
+
+    Args:
+        answer: the first of its repeats.
+        score: the mean of its repeats; None if there is none.
+        label: the scorer's label, or what failed.
     """
 
     id: str
@@ -62,7 +66,7 @@ class Item(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Group(Plain):
+class ItemGroup(Plain):
     """Some of the items, with their mean score."""
 
     name: str
@@ -71,8 +75,11 @@ class Group(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary(Plain):
-    """Words of some answers. type_token_ratio falls with the number of words, so same_size is that
-    of equally many words of both sides.
+    """The words of some answers.
+
+    Args:
+        type_token_ratio: distinct words over all words; it falls as texts get longer.
+        same_size: the same ratio on equally many words of both sides.
     """
 
     answers: int
@@ -84,8 +91,10 @@ class Vocabulary(Plain):
 
 @dataclass(frozen=True, slots=True)
 class WordUse(Plain):
-    """In how many wrong and right answers a word is. weight: the log-likelihood ratio of the two
-    shares (Dunning 1993).
+    """How many wrong and right answers contain a word.
+
+    Args:
+        weight: the log-likelihood ratio of the two shares (Dunning 1993).
     """
 
     word: str
@@ -96,8 +105,11 @@ class WordUse(Plain):
 
 @dataclass(frozen=True, slots=True)
 class AnswerAnalysis(Plain):
-    """The answers to one task. right: scores of `threshold` and more. choices: by option, how often
-    it was chosen and is right.
+    """The answers to one task, analysed.
+
+    Args:
+        threshold: scores from here on count as right.
+        choices: for each option, how often it was chosen and how often it is right.
     """
 
     name: str
@@ -106,80 +118,94 @@ class AnswerAnalysis(Plain):
     n_right: int
     n_wrong: int
     labels: tuple[tuple[str, int], ...]
-    subsets: tuple[Group, ...]
+    subsets: tuple[ItemGroup, ...]
     wrong_answers: tuple[tuple[str, str, int], ...]
     choices: tuple[tuple[str, int, int], ...]
     words: tuple[WordUse, ...]
     vocabulary: tuple[Vocabulary, Vocabulary]
-    lengths: tuple[Group, ...]
-    examples_right: tuple[Item, ...]
-    examples_wrong: tuple[Item, ...]
+    lengths: tuple[ItemGroup, ...]
+    examples_right: tuple[AnsweredItem, ...]
+    examples_wrong: tuple[AnsweredItem, ...]
 
 
 def analyse(
-    items: Iterable[Item], name: str = "", *, top: int = 10, examples: int = 2
+    items: Iterable[AnsweredItem], name: str = "", *, top: int = 10, examples: int = 2
 ) -> AnswerAnalysis:
-    """Put the items' answers side by side. top: words and wrong answers named; examples: items
-    shown of each side.
+    """Compare right with wrong answers.
 
-    An answer counts as right from 0.5 on where all scores are between 0 and 1, else from the median
+    An answer counts as right from 0.5 on if all scores are between 0 and 1, else from the median
     on.
+
+    Args:
+        items: the answers with their scores.
+        name: of the task.
+        top: how many words and wrong answers to list.
+        examples: how many examples to show of each side.
     """
-    found = list(items)
-    scores = sorted(one.score for one in found if one.score is not None)
+    all_items = list(items)
+    scores = sorted(item.score for item in all_items if item.score is not None)
     bounded = all(0 <= score <= 1 for score in scores)
     threshold = 0.5 if bounded or not scores else scores[len(scores) // 2]
-    right = [one for one in found if one.score is not None and one.score >= threshold]
-    wrong = [one for one in found if one.score is not None and one.score < threshold]
-    words = [[words_of(one.answer) for one in side] for side in (right, wrong)]
+    right = [
+        item for item in all_items if item.score is not None and item.score >= threshold
+    ]
+    wrong = [
+        item for item in all_items if item.score is not None and item.score < threshold
+    ]
+    words = [[split_words(item.answer) for item in side] for side in (right, wrong)]
     return AnswerAnalysis(
         name=name,
-        score=_mean(found, bounded),
+        score=_mean_score(all_items, bounded),
         threshold=threshold,
         n_right=len(right),
         n_wrong=len(wrong),
-        labels=tuple(Counter(one.label for one in found if one.label).most_common(top)),
-        subsets=_groups(found, bounded),
-        wrong_answers=_wrong_answers(wrong, top),
-        choices=_choices(found),
-        words=_telling_words(words[0], words[1], top),
-        vocabulary=_vocabulary(words[0], words[1]),
-        lengths=_by_length(found, bounded),
-        examples_right=_some(right, examples),
-        examples_wrong=_some(wrong, examples),
+        labels=tuple(
+            Counter(item.label for item in all_items if item.label).most_common(top)
+        ),
+        subsets=_group_by_subset(all_items, bounded),
+        wrong_answers=_count_wrong_answers(wrong, top),
+        choices=_count_choices(all_items),
+        words=_find_error_words(words[0], words[1], top),
+        vocabulary=_compare_vocabularies(words[0], words[1]),
+        lengths=_group_by_length(all_items, bounded),
+        examples_right=_pick_examples(right, examples),
+        examples_wrong=_pick_examples(wrong, examples),
     )
 
 
 def analyse_run(run: Run) -> list[AnswerAnalysis]:
-    """An analysis for each task of a run, by its main metric's scorer.
+    """Analyse each task of a run, by the scorer of its main metric.
 
-    Raises RunError where samples cannot be read.
+    Raises:
+        RunError: the samples cannot be read.
     """
     mains = {task.name: task.main for task in run.tasks}
     keys = {
         task.name: (*run.record(task.name).get("slice_keys", ()), *SUBSETS)
         for task in run.tasks
     }
-    out = []
+    analyses = []
     for name, records in groupby(run.samples(), key=lambda record: record.task):
         main = mains.get(name)
         if main is not None:
-            out.append(analyse(_items(records, main.scorer, keys[name]), name))
-    return out
+            analyses.append(
+                analyse(_read_items(records, main.scorer, keys[name]), name)
+            )
+    return analyses
 
 
-def _items(
+def _read_items(
     records: Iterable[SampleRecord], scorer: str, keys: Sequence[str]
-) -> Iterator[Item]:
+) -> Iterator[AnsweredItem]:
     for _, draws in groupby(records, key=lambda record: record.index):
-        several = list(draws)
-        first = several[0]
-        sample = several[0].sample
+        repeats = list(draws)
+        first = repeats[0]
+        sample = repeats[0].sample
         values = [
-            record.scores[scorer].value for record in several if scorer in record.scores
+            record.scores[scorer].value for record in repeats if scorer in record.scores
         ]
         key = next((key for key in keys if key in sample.metadata), "")
-        yield Item(
+        yield AnsweredItem(
             id=sample.id,
             question=sample.input,
             target=sample.target
@@ -188,7 +214,7 @@ def _items(
             ),
             answer=first.answer.text if first.answer is not None else "",
             score=sum(values) / len(values) if values else None,
-            label=_label(first, scorer),
+            label=_label_of(first, scorer),
             subset=str(sample.metadata[key]) if key else "",
             cluster=sample.cluster,
             choice=first.answer.choice if first.answer is not None else None,
@@ -196,7 +222,7 @@ def _items(
         )
 
 
-def _label(record: SampleRecord, scorer: str) -> str:
+def _label_of(record: SampleRecord, scorer: str) -> str:
     if record.failure is not None:
         return record.failure.label
     if scorer in record.score_failures:
@@ -204,75 +230,89 @@ def _label(record: SampleRecord, scorer: str) -> str:
     return record.scores[scorer].label if scorer in record.scores else ""
 
 
-def _mean(items: Sequence[Item], bounded: bool) -> Estimate:
-    if not any(one.score is not None for one in items):
+def _mean_score(items: Sequence[AnsweredItem], bounded: bool) -> Estimate:
+    if not any(item.score is not None for item in items):
         return Estimate.none("no interval: nothing was scored", len(items))
-    values = [math.nan if one.score is None else one.score for one in items]
-    clusters = named_clusters(one.cluster for one in items)
+    values = [math.nan if item.score is None else item.score for item in items]
+    clusters = named_clusters(item.cluster for item in items)
     return mean_interval(
         values, clusters=clusters, value_range=(0.0, 1.0) if bounded else None
     )
 
 
-def _groups(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
-    """Subsets, the worst first; none where all items are in one."""
-    by_name: dict[str, list[Item]] = {}
-    for one in items:
-        by_name.setdefault(one.subset, []).append(one)
-    made = [Group(name, _mean(own, bounded)) for name, own in by_name.items()]
+def _group_by_subset(
+    items: Sequence[AnsweredItem], bounded: bool
+) -> tuple[ItemGroup, ...]:
+    """Mean scores by subset, worst first; empty if all items are in one subset."""
+    by_name: dict[str, list[AnsweredItem]] = {}
+    for item in items:
+        by_name.setdefault(item.subset, []).append(item)
+    groups = [
+        ItemGroup(name, _mean_score(members, bounded))
+        for name, members in by_name.items()
+    ]
     return (
-        tuple(sorted(made, key=lambda one: (_order(one.score.value), one.name)))
-        if len(made) > 1
+        tuple(
+            sorted(groups, key=lambda group: (_sort_key(group.score.value), group.name))
+        )
+        if len(groups) > 1
         else ()
     )
 
 
-def _order(value: float) -> float:
-    return math.inf if math.isnan(value) else value
+def _sort_key(score: float) -> float:
+    return math.inf if math.isnan(score) else score
 
 
-def _by_length(items: Sequence[Item], bounded: bool) -> tuple[Group, ...]:
-    """Quarters of the scored answers by their length in letters; none where there are fewer than
-    eight, or all are as long.
-    """
+def _group_by_length(
+    items: Sequence[AnsweredItem], bounded: bool
+) -> tuple[ItemGroup, ...]:
+    """Mean scores by quarter of answer length; empty if there are under eight or none differ."""
     scored = sorted(
-        (one for one in items if one.score is not None), key=lambda one: len(one.answer)
+        (item for item in items if item.score is not None),
+        key=lambda item: len(item.answer),
     )
     if len(scored) < 8 or len(scored[0].answer) == len(scored[-1].answer):
         return ()
-    cuts = [round(len(scored) * part / 4) for part in range(5)]
-    parts = [scored[start:end] for start, end in pairwise(cuts)]
+    cuts = [round(len(scored) * quarter / 4) for quarter in range(5)]
+    quarters = [scored[start:end] for start, end in pairwise(cuts)]
     return tuple(
-        Group(_letters(len(part[0].answer), len(part[-1].answer)), _mean(part, bounded))
-        for part in parts
+        ItemGroup(
+            _describe_lengths(len(quarter[0].answer), len(quarter[-1].answer)),
+            _mean_score(quarter, bounded),
+        )
+        for quarter in quarters
     )
 
 
-def _letters(least: int, most: int) -> str:
+def _describe_lengths(least: int, most: int) -> str:
     return f"{least:,} letters" if least == most else f"{least:,} to {most:,} letters"
 
 
-def _wrong_answers(wrong: Sequence[Item], top: int) -> tuple[tuple[str, str, int], ...]:
-    """What is said in place of what, where that happened twice and more; long answers say too much
-    to be alike.
+def _count_wrong_answers(
+    wrong: Sequence[AnsweredItem], top: int
+) -> tuple[tuple[str, str, int], ...]:
+    """Wrong answers given at least twice, with the right answer and their count.
+
+    Long answers are left out: they are too varied to repeat.
     """
     pairs = Counter(
-        (" ".join(one.answer.split()), one.target)
-        for one in wrong
-        if one.answer.strip() and len(one.answer) <= 80
+        (" ".join(item.answer.split()), item.target)
+        for item in wrong
+        if item.answer.strip() and len(item.answer) <= 80
     )
     return tuple(
-        (said, target, count)
-        for (said, target), count in pairs.most_common(top)
+        (answer, target, count)
+        for (answer, target), count in pairs.most_common(top)
         if count > 1
     )
 
 
-def _choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
-    """By the place of an option: how often it was chosen, and how often it is right."""
-    chosen = Counter(one.choice for one in items if one.choice is not None)
+def _count_choices(items: Sequence[AnsweredItem]) -> tuple[tuple[str, int, int], ...]:
+    """For each option letter: how often it was chosen, and how often it is right."""
+    chosen = Counter(item.choice for item in items if item.choice is not None)
     gold = Counter(
-        place for one in items if one.choice is not None for place in one.gold
+        option for item in items if item.choice is not None for option in item.gold
     )
     places = sorted({*chosen, *gold})
     return tuple(
@@ -285,80 +325,87 @@ def _choices(items: Sequence[Item]) -> tuple[tuple[str, int, int], ...]:
 # -- words -----------------------------------------------------------------------------
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text as they are compared; Korean ones without a case particle."""
-    return [_stem(word) for word in Words(text[:LONGEST]).tokens]
+    return [_strip_particle(word) for word in Words(text[:LONGEST]).tokens]
 
 
-def _stem(word: str) -> str:
+def _strip_particle(word: str) -> str:
     if len(word) < 3 or not "가" <= word[-1] <= "힣":
         return word
     ends = [
-        one for one in PARTICLES if word.endswith(one) and len(word) - len(one) >= 2
+        particle
+        for particle in PARTICLES
+        if word.endswith(particle) and len(word) - len(particle) >= 2
     ]
     return word[: -len(max(ends, key=len))] if ends else word
 
 
-def _vocabulary(
+def _compare_vocabularies(
     right: Sequence[list[str]], wrong: Sequence[list[str]]
 ) -> tuple[Vocabulary, Vocabulary]:
     size = min(sum(map(len, side)) for side in (right, wrong))
 
-    def made(side: Sequence[list[str]]) -> Vocabulary:
-        own = [word for one in side for word in one]
-        distinct = len(set(own))
-        ratio = distinct / len(own) if own else math.nan
-        same = len(set(own[:size])) / size if size else math.nan
-        return Vocabulary(len(side), len(own), distinct, ratio, same)
+    def describe_side(side: Sequence[list[str]]) -> Vocabulary:
+        words = [word for answer_words in side for word in answer_words]
+        distinct = len(set(words))
+        ratio = distinct / len(words) if words else math.nan
+        same = len(set(words[:size])) / size if size else math.nan
+        return Vocabulary(len(side), len(words), distinct, ratio, same)
 
-    return made(right), made(wrong)
+    return describe_side(right), describe_side(wrong)
 
 
-def _telling_words(
+def _find_error_words(
     right: Sequence[list[str]], wrong: Sequence[list[str]], top: int
 ) -> tuple[WordUse, ...]:
-    """Words that a larger share of wrong than of right answers has, in two wrong answers at least;
-    the most telling first.
+    """Words more frequent in wrong than in right answers, the most telling first.
+
+    A word must occur in at least two wrong answers.
     """
     if not right or not wrong:
         return ()
     inside = [
-        Counter(word for one in side for word in set(one)) for side in (right, wrong)
+        Counter(word for answer_words in side for word in set(answer_words))
+        for side in (right, wrong)
     ]
-    found = []
+    telling = []
     for word, count in inside[1].items():
-        other = inside[0][word]
-        if count > 1 and count / len(wrong) > other / len(right):
-            weight = _log_likelihood_ratio(count, len(wrong), other, len(right))
-            found.append(WordUse(word, count, other, weight))
-    return tuple(sorted(found, key=lambda one: (-one.weight, one.word))[:top])
+        right_count = inside[0][word]
+        if count > 1 and count / len(wrong) > right_count / len(right):
+            weight = _log_likelihood_ratio(count, len(wrong), right_count, len(right))
+            telling.append(WordUse(word, count, right_count, weight))
+    return tuple(sorted(telling, key=lambda use: (-use.weight, use.word))[:top])
 
 
 def _log_likelihood_ratio(k1: int, n1: int, k2: int, n2: int) -> float:
-    """Twice the log of how much likelier two shares are than one."""
+    """Twice the log-likelihood ratio of two separate shares against one common share."""
 
     def log_likelihood(k: int, n: int, p: float) -> float:
         return (k * math.log(p) if k else 0.0) + (
             (n - k) * math.log(1 - p) if n > k else 0.0
         )
 
-    one = (k1 + k2) / (n1 + n2)
+    pooled = (k1 + k2) / (n1 + n2)
     apart = log_likelihood(k1, n1, k1 / n1) + log_likelihood(k2, n2, k2 / n2)
     return max(
-        0.0, 2 * (apart - log_likelihood(k1, n1, one) - log_likelihood(k2, n2, one))
+        0.0,
+        2 * (apart - log_likelihood(k1, n1, pooled) - log_likelihood(k2, n2, pooled)),
     )
 
 
-def _some(items: Sequence[Item], count: int) -> tuple[Item, ...]:
-    """Items to look at: always the same ones, whatever else is there."""
+def _pick_examples(
+    items: Sequence[AnsweredItem], count: int
+) -> tuple[AnsweredItem, ...]:
+    """A stable pick of example items: it does not depend on which other items there are."""
 
-    def place(one: Item) -> Any:
+    def stable_order(item: AnsweredItem) -> Any:
         return (
-            blake2b(one.id.encode("utf-8", "surrogatepass"), digest_size=8).digest(),
-            one.id,
+            blake2b(item.id.encode("utf-8", "surrogatepass"), digest_size=8).digest(),
+            item.id,
         )
 
     return tuple(
-        replace(one, answer=one.answer[:LONGEST])
-        for one in sorted(items, key=place)[:count]
+        replace(item, answer=item.answer[:LONGEST])
+        for item in sorted(items, key=stable_order)[:count]
     )

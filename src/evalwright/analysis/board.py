@@ -1,12 +1,11 @@
-"""A leaderboard as data: a row per run, a column per task, every number with its interval, and
-ranks as ranges.
+"""A leaderboard as data: a row per run, a column per task, intervals, and ranks as ranges.
 
 Ranks are sets (Mogstad, Romano, Shaikh & Wilhelm 2024): a run's best rank is one more than the
-number of runs that are significantly better, its worst leaves out those that are significantly
-worse, by Holm's adjusted p over all pairs of the board, each on the items that both have a score
-for. With several tasks it is that of the mean over tasks. Runs without a score on a task stand
-below, without a rank. Missing answers are left out and counted; above 5% of them a run's numbers
-are provisional.
+number of runs that are significantly better, and its worst rank leaves out those that are
+significantly worse. Significance is Holm-adjusted over all pairs of the board, each pair on the
+items that both runs have a score for; with several tasks it is that of the mean over tasks. Runs
+without a score on some task are listed below, without a rank. Missing answers are left out and
+counted; above 5% of them a run's numbers are provisional.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ from typing import Any
 import numpy as np
 
 from evalwright.analysis.comparison import caveats, unknown_metric
-from evalwright.analysis.differing import differing_task
+from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.factual import factual_shares, hardware_of, is_factual
-from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
+from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.analysis.ratings import Ratings, make_ratings
 from evalwright.analysis.robustness import how_to_fill
 from evalwright.analysis.trees import (
     Average,
-    average_of,
     common_trees,
+    make_average,
     outer_first,
     overall_node,
 )
 from evalwright.analysis.words import (
     count,
     counted,
-    few_clusters,
     listed,
+    merge_remarks,
     plural,
-    said_once,
+    warn_few_clusters,
 )
 from evalwright.core.errors import RunError
 from evalwright.core.plain import plain, plain_fields
@@ -65,7 +64,11 @@ SIMULTANEOUS_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class BoardTask:
-    """A column: the task and the metric shown. bounded: between 0 and 1, shown in points of 100."""
+    """A column: a task with the metric shown.
+
+    Args:
+        bounded: whether scores lie between 0 and 1 and are shown in points of 100.
+    """
 
     name: str
     metric: str
@@ -77,16 +80,22 @@ class BoardTask:
 class BoardRow:
     """A run on the board.
 
-    ranks: best and worst rank that the run can have, for all runs together; own_ranks: for this run
-    alone, chosen beforehand; None where the run lacks a task. letters: runs that share one cannot
-    be separated. overall: mean over tasks, by the tree that the runs have in common; groups: the
-    numbers of the tree's other nodes, those that there are. together: the interval of the headline
-    score that holds with those of all others. n: scored items of n_asked, over all tasks of the
-    board; n_missing and n_unsure of them are missing and unsure, n_not_asked more were left out by
-    a budget or a stopping rule. faults: the model's own, by kind. provisional: whether more than 5%
-    are missing. metrics: all of the run's, by task, for those who show more than the cells. shares:
-    of a board of factual runs, accuracy and what became of stress questions. place: that of the run
-    among those that the board was made of. hardware: what the run calls its machine.
+    Args:
+        ranks: best and worst rank, simultaneously valid for all runs; None if the run lacks a task.
+        own_ranks: best and worst rank if this run alone had been chosen beforehand.
+        letters: runs that share a letter cannot be separated.
+        overall: the mean over tasks, by the tree that the runs have in common.
+        groups: the numbers of the tree's other nodes, where there are any.
+        together: the interval of the headline score that holds simultaneously for all runs.
+        n: scored items of `n_asked`, over all tasks of the board.
+        n_missing, n_unsure: how many of the items are missing or unsure.
+        n_not_asked: further items that a budget or a stopping rule left out.
+        provisional: whether more than 5% of the answers are missing.
+        faults: the model's own faults, by kind.
+        metrics: all metrics by task, for reports that show more than the cells.
+        run_index: the run's position among the runs that were passed in.
+        shares: accuracy and the outcome of stress questions, if all runs are factual.
+        hardware: what the run calls its machine.
     """
 
     run: str
@@ -112,7 +121,7 @@ class BoardRow:
     metrics: Mapping[str, tuple[MetricResult, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    place: int = field(default=0, compare=False, repr=False)
+    run_index: int = field(default=0, compare=False, repr=False)
     shares: Mapping[str, Estimate] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -131,21 +140,26 @@ class BoardRow:
         )
         left_out = (
             "metrics",
-            "place",
+            "run_index",
             *(name for name in optional if not getattr(self, name)),
         )
-        shown = plain_fields(self, left_out).items()
-        return {("tasks" if name == "cells" else name): value for name, value in shown}
+        fields = plain_fields(self, left_out).items()
+        return {
+            ("tasks" if name == "cells" else name): content for name, content in fields
+        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Board(Shown):
-    """Rows best first. groups: inner nodes of the tree that the runs have in common, each a column.
-    notes: what a reader must know, one sentence each.
+    """A leaderboard, best row first.
 
-    All tasks are measured in one unit and direction; more: the boards of the tasks in others.
-    ratings: over all of them, where asked for. numbers_from: by run, what its numbers were made of,
-    where that is not its samples.
+    All tasks share one unit and direction; `more` holds the boards of the other units.
+
+    Args:
+        groups: inner nodes of the runs' common tree, each shown as a column.
+        notes: what a reader must know, one sentence each.
+        ratings: ratings over all boards, if they were requested.
+        numbers_from: by run, what its numbers were computed from if not from its samples.
     """
 
     tasks: tuple[BoardTask, ...]
@@ -171,9 +185,9 @@ class Board(Shown):
             }
             for task in self.tasks
         ]
-        shown = {
+        fields = {
             "tasks": tasks,
-            "groups": [one.name for one in self.groups],
+            "groups": [group.name for group in self.groups],
             "rows": plain(self.rows),
             "notes": list(self.notes),
             "more": plain(self.more),
@@ -181,9 +195,9 @@ class Board(Shown):
             "numbers_from": dict(self.numbers_from),
         }
         return {
-            name: value
-            for name, value in shown.items()
-            if value or name in ("tasks", "rows", "notes")
+            name: content
+            for name, content in fields.items()
+            if content or name in ("tasks", "rows", "notes")
         }
 
 
@@ -194,12 +208,16 @@ def make_board(
     *,
     ratings: bool = False,
 ) -> Board:
-    """The leaderboard of some runs. metric: the one that is shown, a label or TASK.LABEL; None: the
-    main one of each task. tasks_are: as of `compare_runs`, for the overall score and ranks.
-    ratings: whether to rate the models too.
+    """The leaderboard of some runs.
 
-    Raises RunError for no runs, for one that is there twice and where one task is shown by
-    different metrics, and UnknownName for a metric that there is not.
+    Args:
+        metric: the metric to show, a label or TASK.LABEL; None shows each task's main metric.
+        tasks_are: as in `compare_runs`, for the overall score and ranks.
+        ratings: whether to rate the models too.
+
+    Raises:
+        RunError: there are no runs, one is listed twice, or a task is shown by different metrics.
+        UnknownName: no run has such a metric.
     """
     if not runs:
         raise RunError(
@@ -210,99 +228,115 @@ def make_board(
     refuse_shards(runs)
     runs = confirm_all(runs)
     units: dict[tuple[bool, bool, str], list[BoardTask]] = {}
-    for task in _columns(runs, metric):
+    columns = _find_columns(runs, metric)
+    for task in columns:
         unit = (task.bounded, task.lower_is_better, "" if task.bounded else task.metric)
         units.setdefault(unit, []).append(task)
-    first, *more = (
-        _board(runs, tuple(tasks), metric, len(units) > 1, tasks_are)
+    first, *further = (
+        _make_unit_board(runs, tuple(tasks), metric, len(units) > 1, tasks_are)
         for tasks in units.values()
     )
     rated = None
     if ratings:
-        shown = [
-            {one.name: found for one in run.tasks if (found := one.metric(metric))}
-            for run in runs
-        ]
-        rated = make_ratings(runs, called(runs), shown)
+        shown_metrics = [_collect_cells(run, columns, metric) for run in runs]
+        rated = make_ratings(runs, called(runs), shown_metrics)
     return replace(
         first,
-        more=tuple(more),
+        more=tuple(further),
         ratings=rated,
         notes=(*first.notes, *published_notes(runs)),
         numbers_from=published_from(runs),
     )
 
 
-def _board(
+def _make_unit_board(
     runs: Sequence[Run],
     tasks: tuple[BoardTask, ...],
     metric: str | None,
     split: bool,
     tasks_are: TasksAre,
 ) -> Board:
-    """The board of tasks in one unit. split: whether there are others in another."""
+    """The board of the tasks that share one unit.
+
+    Args:
+        split: whether other tasks have another unit.
+    """
     mixed = len(tasks) > 1 and not tasks[0].bounded
     # Those with a score on every task. The resample goes by the order of the runs, and the board
     # must not.
-    cells = {id(run): _cells(run, tasks, metric) for run in runs}
+    cells = {id(run): _collect_cells(run, tasks, metric) for run in runs}
     complete = [
-        run for run in runs if len(tasks) == sum(map(_scored, cells[id(run)].values()))
+        run
+        for run in runs
+        if len(tasks) == sum(map(_has_score, cells[id(run)].values()))
     ]
     complete.sort(key=lambda run: (run.id, run.label, run.data["started"]))
-    found: list[Matrix] = []
+    task_matrices: list[Matrix] = []
     if complete and not mixed:
-        found = matrices(
+        task_matrices = matrices(
             complete,
             {
                 task.name: [cells[id(run)][task.name] for run in complete]
                 for task in tasks
             },
         )
-    places = {id(run): place for place, run in enumerate(complete)} if found else {}
+    places = {id(run): row for row, run in enumerate(complete)} if task_matrices else {}
     node = overall_node(runs, [task.name for task in tasks])
-    many = node or len(found) > 1 or tasks_are == "sample"
-    whole = average_of(found, node, tasks_are) if found and many else None
-    if found and whole is None:
-        whole = Average((found[0],)) if len(found) == 1 else None
-    made = None
-    if len(complete) > 1 and whole:
-        made = rank(whole.samples, weights=whole.weights, tasks_are=tasks_are)
-    together = _together(whole)
+    many = node or len(task_matrices) > 1 or tasks_are == "sample"
+    average = (
+        make_average(task_matrices, node, tasks_are) if task_matrices and many else None
+    )
+    if task_matrices and average is None:
+        average = Average((task_matrices[0],)) if len(task_matrices) == 1 else None
+    ranking = None
+    if len(complete) > 1 and average:
+        ranking = rank(average.samples, weights=average.weights, tasks_are=tasks_are)
+    together = _simultaneous_scores(average)
     inner = (
         {}
         if metric
         else {
-            one.name: one
-            for one in distinct(outer_first(common_trees(runs)))
-            if one != node
+            group_node.name: group_node
+            for group_node in distinct(outer_first(common_trees(runs)))
+            if group_node != node
         }
     )
     factual = metric is None and tasks[0].bounded and is_factual(runs)
     rows = []
-    for given, run in enumerate(runs):
-        place = places.get(id(run))
-        row = _row(
-            run, tasks, cells[id(run)], given, factual_shares(run) if factual else {}
+    for run_index, run in enumerate(runs):
+        position = places.get(id(run))
+        row = _make_row(
+            run,
+            tasks,
+            cells[id(run)],
+            run_index,
+            factual_shares(run) if factual else {},
         )
-        own = {group.name: group for group in run.groups}
+        run_groups = {group.name: group for group in run.groups}
         row = replace(
             row,
-            groups={name: own[name].metrics[0] for name in inner if own[name].metrics},
+            groups={
+                name: run_groups[name].metrics[0]
+                for name in inner
+                if run_groups[name].metrics
+            },
         )
-        if place is not None and whole is not None:
+        if position is not None and average is not None:
             row = replace(
                 row,
-                overall=_overall(whole, row, place),
-                ranks=made.ranks[place] if made else (1, 1),
-                own_ranks=made.own_ranks[place] if made else (1, 1),
-                letters=made.letters[place] if made and made.letters else "",
-                together=together[place] if together else None,
+                overall=_overall_score(average, row, position),
+                ranks=ranking.ranks[position] if ranking else (1, 1),
+                own_ranks=ranking.own_ranks[position] if ranking else (1, 1),
+                letters=ranking.letters[position]
+                if ranking and ranking.letters
+                else "",
+                together=together[position] if together else None,
             )
         rows.append(row)
     rows.sort(
         key=lambda row: (
             row.ranks is None and not mixed,
-            _order(row, tasks[0]),
+            _sort_key(row, tasks[0]),
             row.label,
             row.run,
         )
@@ -310,7 +344,11 @@ def _board(
     labels = called(runs)
     label_of = dict(zip(map(id, runs), labels, strict=True))
     names = [label_of[id(run)] for run in complete]
-    alone = [(names[place], made.common(place)) for place in made.alone] if made else []
+    alone = (
+        [(names[position], ranking.common(position)) for position in ranking.alone]
+        if ranking
+        else []
+    )
     lost = [*_missing_notes(runs, labels, [*inner, *([node.name] if node else [])])]
     if node and (lacks := [task.name for task in tasks if task.name not in node.tasks]):
         lost.append(
@@ -318,49 +356,58 @@ def _board(
             " does not count it."
         )
     notes = (
-        *_notes(runs, rows, mixed, split, found, made, alone, names, tasks_are),
+        *_list_notes(
+            runs, rows, mixed, split, task_matrices, ranking, alone, names, tasks_are
+        ),
         *lost,
     )
-    return Board(tasks, tuple(rows), notes, tuple(_group_columns(rows, inner)))
+    return Board(tasks, tuple(rows), notes, tuple(_find_group_columns(rows, inner)))
 
 
-def _group_columns(
+def _find_group_columns(
     rows: Sequence[BoardRow], inner: Iterable[str]
 ) -> Iterator[BoardTask]:
     for name in inner:
-        if found := [row.groups[name] for row in rows if name in row.groups]:
-            found = [
-                one for one in found if not math.isnan(one.estimate.value)
-            ] or found
-            bounded = {one.kind for one in found} <= BOUNDED
-            yield BoardTask(name, found[0].label, bounded, found[0].less_is_better)
+        if group_metrics := [row.groups[name] for row in rows if name in row.groups]:
+            group_metrics = [
+                metric
+                for metric in group_metrics
+                if not math.isnan(metric.estimate.value)
+            ] or group_metrics
+            bounded = {metric.kind for metric in group_metrics} <= BOUNDED
+            yield BoardTask(
+                name, group_metrics[0].label, bounded, group_metrics[0].less_is_better
+            )
 
 
 def _missing_notes(
     runs: Sequence[Run], labels: Sequence[str], nodes: Sequence[str]
 ) -> Iterator[str]:
-    """What the tree's nodes lack. labels: the names of the runs."""
+    """Which tasks the tree's nodes lack, a sentence for each."""
     for name in nodes:
-        found: dict[str, list[str]] = {}
+        labels_by_coverage: dict[str, list[str]] = {}
         for run, label in zip(runs, labels, strict=True):
             for group in run.groups:
                 if group.name == name and group.missing:
-                    found.setdefault(group.coverage, []).append(label)
-        for coverage, own in found.items():
-            yield f"'{name}' has {coverage} ({listed(own, 5)})."
+                    labels_by_coverage.setdefault(group.coverage, []).append(label)
+        for coverage, lacking in labels_by_coverage.items():
+            yield f"'{name}' has {coverage} ({listed(lacking, 5)})."
 
 
-def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
-    found: dict[str, BoardTask] = {}
+def _find_columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
+    columns: dict[str, BoardTask] = {}
     for run in runs:
         for task in run.tasks:
-            shown = task.metric(metric)
-            if shown is None:
+            metric_result = task.metric(metric)
+            if metric_result is None:
                 continue
             column = BoardTask(
-                task.name, shown.label, shown.kind in BOUNDED, shown.less_is_better
+                task.name,
+                metric_result.label,
+                metric_result.kind in BOUNDED,
+                metric_result.less_is_better,
             )
-            if (first := found.setdefault(task.name, column)) != column:
+            if (first := columns.setdefault(task.name, column)) != column:
                 how = f"different metrics ({first.metric} and {column.metric})"
                 if first.metric == column.metric:
                     how = (
@@ -372,43 +419,43 @@ def _columns(runs: Sequence[Run], metric: str | None) -> tuple[BoardTask, ...]:
                     f"The runs show '{task.name}' by {how}, so they cannot be on one"
                     " board. Score one of them again with `evalwright score`."
                 )
-    if not found and metric is not None:
+    if not columns and metric is not None:
         raise unknown_metric(metric, [task for run in runs for task in run.tasks])
-    if not found:
+    if not columns:
         raise RunError("None of these runs has a metric to show.")
-    return tuple(found.values())
+    return tuple(columns.values())
 
 
-def _cells(
+def _collect_cells(
     run: Run, tasks: Sequence[BoardTask], metric: str | None
 ) -> dict[str, MetricResult]:
-    """A run's scores on the tasks of the board."""
+    """A run's scores on the tasks of the board, by task."""
     names = {task.name for task in tasks}
-    return {
-        one.name: shown
-        for one in run.tasks
-        if one.name in names and (shown := one.metric(metric))
-    }
+    cells = {task.name: task.metric(metric) for task in run.tasks if task.name in names}
+    return {name: cell for name, cell in cells.items() if cell is not None}
 
 
-def _scored(found: MetricResult) -> bool:
-    return not math.isnan(found.estimate.value)
+def _has_score(metric: MetricResult) -> bool:
+    return not math.isnan(metric.estimate.value)
 
 
-def _overall(whole: Average, row: BoardRow, place: int) -> Estimate:
-    """The average of a run's own metrics, with the covariance of tasks that share units."""
-    if any(one.measure.task not in row.cells for one in whole.samples):
-        return whole.mean(place)
-    return whole.mean(
-        place, own=[row.cells[one.measure.task].estimate for one in whole.samples]
+def _overall_score(average: Average, row: BoardRow, row_index: int) -> Estimate:
+    """The weighted mean of a run's own metrics, with the covariance of tasks that share units."""
+    if any(matrix.measure.task not in row.cells for matrix in average.samples):
+        return average.mean(row_index)
+    return average.mean(
+        row_index,
+        estimates=[
+            row.cells[matrix.measure.task].estimate for matrix in average.samples
+        ],
     )
 
 
-def _row(
+def _make_row(
     run: Run,
     tasks: Sequence[BoardTask],
     cells: Mapping[str, MetricResult],
-    place: int,
+    run_index: int,
     shares: Mapping[str, Estimate],
 ) -> BoardRow:
     """A run's row, not yet ranked."""
@@ -419,44 +466,44 @@ def _row(
         model=run.model,
         date=str(run.data["started"])[:10],
         cells=cells,
-        n=sum(part.n for part in estimates),
+        n=sum(estimate.n for estimate in estimates),
         n_asked=sum(task.n_samples for task in run.tasks if task.name in cells),
-        n_missing=sum(part.n_missing for part in estimates),
-        n_unsure=sum(part.n_unsure for part in estimates),
+        n_missing=sum(estimate.n_missing for estimate in estimates),
+        n_unsure=sum(estimate.n_unsure for estimate in estimates),
         n_not_asked=sum(_count_not_asked(run, name) for name in cells),
-        provisional=_lacks_many(run, cells),
+        provisional=_lacks_many_answers(run, cells),
         cost=run.cost,
         outcomes=dict(
             sum((Counter(task.outcomes) for task in run.tasks), Counter[str]())
         ),
         faults={
-            str(kind): n
-            for kind, n in model_faults(
+            str(fault): n
+            for fault, n in model_faults(
                 [task for task in run.tasks if task.name in cells]
             ).items()
         },
         metrics={task.name: task.metrics for task in run.tasks},
-        place=place,
+        run_index=run_index,
         shares=shares,
         hardware=hardware_of(run),
     )
 
 
 def _count_not_asked(run: Run, task: str) -> int:
-    """Items of a task that a stopping rule or a budget left out."""
-    parts = (run.data.get("stopping") or {}).get("tasks", ())
+    """How many items of a task a stopping rule or a budget left out."""
+    stopped = (run.data.get("stopping") or {}).get("tasks", ())
     draws = max(1, int(run.record(task).get("draws", 1)))
     return sum(
-        (part["of"] - part["asked"]) // draws for part in parts if part["task"] == task
+        (record["of"] - record["asked"]) // draws
+        for record in stopped
+        if record["task"] == task
     )
 
 
-def _lacks_many(run: Run, cells: Mapping[str, MetricResult]) -> bool:
-    """Whether more answers are missing than a final number may lack, as a mean over tasks counts
-    them.
+def _lacks_many_answers(run: Run, cells: Mapping[str, MetricResult]) -> bool:
+    """Whether more answers are missing than a final number may lack, averaged over tasks.
 
-    The share is of all that were asked: items to which the column's scorer gives no score are not
-    missing.
+    The share is of all items asked: items that the column's scorer does not score are not missing.
     """
     shares = [
         cells[task.name].estimate.n_missing / task.n_samples
@@ -466,8 +513,8 @@ def _lacks_many(run: Run, cells: Mapping[str, MetricResult]) -> bool:
     return bool(shares) and sum(shares) / len(shares) > MAX_MISSING_SHARE
 
 
-def _order(row: BoardRow, first: BoardTask) -> float:
-    """What rows are sorted by, the best least: the overall score, else that of the first task."""
+def _sort_key(row: BoardRow, first: BoardTask) -> float:
+    """What rows are sorted by, the best lowest: the overall score, else that of the first task."""
     estimate = row.overall or (
         row.cells[first.name].estimate if first.name in row.cells else None
     )
@@ -476,52 +523,57 @@ def _order(row: BoardRow, first: BoardTask) -> float:
     return estimate.value if first.lower_is_better else -estimate.value
 
 
-def _together(whole: Average | None) -> list[Estimate]:
-    """Each run's headline score with the interval that holds with those of all others.
+def _simultaneous_scores(average: Average | None) -> list[Estimate]:
+    """Each run's headline score with an interval that holds for all runs at once.
 
-    On one task by the largest deviation of one resample; over several by Bonferroni over the runs.
+    On one task it comes from the largest deviation in one resample; over several tasks from
+    Bonferroni over the runs.
     """
-    found = whole.samples if whole else ()
-    if whole is None or len(found[0].values) < 2:
+    task_matrices = average.samples if average else ()
+    if average is None or len(task_matrices[0].values) < 2:
         return []
-    first = found[0]
-    if len(found) == 1:
+    first = task_matrices[0]
+    if len(task_matrices) == 1:
         span = first.measure.value_range
-        own = simultaneous_means(first.values, first.clusters, value_range=span)
-        return [_within(one, first, row) for row, one in enumerate(own)]
+        estimates = simultaneous_means(first.values, first.clusters, value_range=span)
+        return [
+            _limit_to_metric(estimate, first, row)
+            for row, estimate in enumerate(estimates)
+        ]
     runs = len(first.values)
     level = 1 - 0.05 / runs
-    return [whole.mean(row, level) for row in range(runs)]
+    return [average.mean(row, level) for row in range(runs)]
 
 
-def _within(estimate: Estimate, found: Matrix, row: int) -> Estimate:
-    """The estimate of pseudo-values as that of the metric: it rests on items, and stays in the
-    range that the metric has.
-    """
-    if not found.estimates:
+def _limit_to_metric(estimate: Estimate, matrix: Matrix, row: int) -> Estimate:
+    """An estimate from pseudo-values, counted in items and kept in the metric's range."""
+    if not matrix.estimates:
         return estimate
     low = estimate.low
     high = estimate.high
     # less than what guessing gives is below 0
-    if found.measure.kind in BOUNDED - {"chance-normalised"}:
+    if matrix.measure.kind in BOUNDED - {"chance-normalised"}:
         low = max(0.0, low)
         high = min(1.0, high)
-    return replace(estimate, n=found.estimates[row].n, low=low, high=high)
+    return replace(estimate, n=matrix.estimates[row].n, low=low, high=high)
 
 
-def _notes(
+def _list_notes(
     runs: Sequence[Run],
     rows: Sequence[BoardRow],
     mixed: bool,
     split: bool,
-    found: Sequence[Matrix],
-    made: Ranking | None,
+    task_matrices: Sequence[Matrix],
+    ranking: Ranking | None,
     alone: Sequence[tuple[str, bool]],
     names: Sequence[str],
     tasks_are: TasksAre,
 ) -> Iterator[str]:
-    """names: of the runs of `found`, alone: of those that no other can be compared with, and
-    whether they have items in common with any.
+    """The notes of a board, a sentence each.
+
+    Args:
+        alone: runs that cannot be compared with any other, and whether they share items with one.
+        names: the runs of `task_matrices`.
     """
     yield (
         "Intervals are 95%. Scores generalise to items drawn like these, not only to"
@@ -537,11 +589,11 @@ def _notes(
         answers = counted(sum(unsure), "unsure answer")
         low = min(unsure)
         high = max(unsure)
-        each = "" if len(rows) == 1 else f" ({low:,} to {high:,} in each run)"
+        spread = "" if len(rows) == 1 else f" ({low:,} to {high:,} in each run)"
         if len(rows) > 1 and low == high:
-            each = f" ({high:,} in each run)"
+            spread = f" ({high:,} in each run)"
         yield (
-            f"{answers}{each}: scored, but a careful reader might score"
+            f"{answers}{spread}: scored, but a careful reader might score"
             f" {plural(sum(unsure), 'it', 'them')} otherwise. `evalwright runs samples"
             " RUN --unsure` lists them; a judge can read them (`evalwright score RUN"
             " --judge provider/name`)."
@@ -556,38 +608,9 @@ def _notes(
             "Scores in this unit are not averaged over tasks, so there is no overall"
             " score and no rank."
         )
-    elif made is not None:
-        yield (
-            "A rank is a range: the best and the worst rank that the model can have."
-            " All ranges hold simultaneously at 95% confidence (paired differences,"
-            " Holm-adjusted over all pairs); models whose ranges do not overlap are"
-            " significantly different."
-        )
-        if made.letters and any(
-            row.ranks and row.ranks[0] != row.ranks[1] for row in rows
-        ):
-            yield TIED_NOTE
-        if any(row.together for row in rows):
-            yield SIMULTANEOUS_NOTE
-        for common in (False, True):
-            if not (some := [name for name, has in alone if has == common]):
-                continue
-            them = "it" if len(some) == 1 else "them"
-            what = "No other model has enough items in common with {}"
-            if common:
-                what = (
-                    "The differences of {} from the others have no interval (they are"
-                    " all alike, and the range of a score is not known)"
-                )
-            yield (
-                f"{what.format(listed(some))}: every rank is possible for {them},"
-                " whatever the score."
-            )
-        yield from _common_notes(found)
-        for one in found:
-            yield from filter(
-                None, (other_questions_by_pair(one, names), *pairing_notes(one, names))
-            )
+    elif ranking is not None:
+        yield from _ranking_notes(ranking, rows, task_matrices, alone, names)
+
     few = []
     for task in dict.fromkeys(name for row in rows for name in row.cells):
         cells = [
@@ -595,8 +618,10 @@ def _notes(
             for row in rows
             if task in row.cells
         ]
-        few.append((f"'{task}'", few_clusters(min(filter(None, cells), default=None))))
-    yield from (f"On {tasks} {said}" for tasks, said in said_once(few) if said)
+        few.append(
+            (f"'{task}'", warn_few_clusters(min(filter(None, cells), default=None)))
+        )
+    yield from (f"On {tasks} {note}" for tasks, note in merge_remarks(few) if note)
     yield from _differing_notes(runs, called(runs))
     yield from _order_notes(rows)
     yield from early_notes(runs)
@@ -608,7 +633,7 @@ def _notes(
     if any(row.n_missing for row in rows):
         ranked = (
             "; ranks come from the items that two models both have"
-            if made is not None
+            if ranking is not None
             else ""
         )
         yield f"Missing answers are left out and counted{ranked}."
@@ -634,25 +659,66 @@ def _notes(
             f" {their} provisional (marked *). {how_to_fill(runs)}"
         )
     yield from _not_asked_notes(runs, rows)
-    if silent := [
-        f"{row.label}: {count(n_silent)}"
-        for row in rows
-        if (n_silent := row.n_asked - row.n - row.n_missing) > 0
-    ]:
+    n_silent = [(row.label, row.n_asked - row.n - row.n_missing) for row in rows]
+    silent = [f"{label}: {count(n)}" for label, n in n_silent if n > 0]
+    if silent:
         yield (
             "Answers to which the scorer of the column gives no score:"
             f" {listed(silent, 8)}."
         )
-    yield from caveats(runs, found)
+    yield from caveats(runs, task_matrices)
     if any(row.ranks is None for row in rows) and not mixed:
         yield "Models without a rank have no score on at least one of the tasks."
 
 
+def _ranking_notes(
+    ranking: Ranking,
+    rows: Sequence[BoardRow],
+    task_matrices: Sequence[Matrix],
+    alone: Sequence[tuple[str, bool]],
+    names: Sequence[str],
+) -> Iterator[str]:
+    """Notes on how ranks are to be read; arguments as of `_list_notes`."""
+    yield (
+        "A rank is a range: the best and the worst rank that the model can have."
+        " All ranges hold simultaneously at 95% confidence (paired differences,"
+        " Holm-adjusted over all pairs); models whose ranges do not overlap are"
+        " significantly different."
+    )
+    if ranking.letters and any(
+        row.ranks and row.ranks[0] != row.ranks[1] for row in rows
+    ):
+        yield TIED_NOTE
+    if any(row.together for row in rows):
+        yield SIMULTANEOUS_NOTE
+    for common in (False, True):
+        if not (some := [name for name, has in alone if has == common]):
+            continue
+        them = "it" if len(some) == 1 else "them"
+        reason = "No other model has enough items in common with {}"
+        if common:
+            reason = (
+                "The differences of {} from the others have no interval (they are"
+                " all alike, and the range of a score is not known)"
+            )
+        yield (
+            f"{reason.format(listed(some))}: every rank is possible for {them},"
+            " whatever the score."
+        )
+    yield from _common_notes(task_matrices)
+    for matrix in task_matrices:
+        yield from filter(
+            None,
+            (
+                note_other_questions_by_pair(matrix, names),
+                *pairing_notes(matrix, names),
+            ),
+        )
+
+
 def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """How many samples were given up, by model, where the runs were made with a share of failures
-    that is accepted.
-    """
-    parts = []
+    """How many samples were given up by model, for runs that accept a share of failures."""
+    by_model = []
     for run, label in zip(runs, labels, strict=True):
         if not accepts_failures(run):
             continue
@@ -662,14 +728,14 @@ def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]
             "" if all(task.is_accepted for task in missing) else ", more than accepted"
         )
         which = f" ({listed(list(ids), 5)}{too_many})" if ids else ""
-        parts.append(f"{label} {sum(len(task.ids) for task in missing):,}{which}")
-    if parts:
+        by_model.append(f"{label} {sum(len(task.ids) for task in missing):,}{which}")
+    if by_model:
         limits = [
             str(run.data["configuration"].get("accept_failures") or "") for run in runs
         ]
         accepted = listed(list(dict.fromkeys(filter(None, limits))))
         how = f", where up to {accepted} of a task are accepted" if accepted else ""
-        yield f"Samples given up after their requests failed{how}: {'; '.join(parts)}."
+        yield f"Samples given up after their requests failed{how}: {'; '.join(by_model)}."
 
 
 def _missing_percent(row: BoardRow) -> str:
@@ -677,7 +743,7 @@ def _missing_percent(row: BoardRow) -> str:
 
 
 def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Which runs were made of a part of the items, where no note of early ends says it."""
+    """Which runs used only part of the items, unless a note on early stopping says so already."""
     limits = {run.id: run.data["configuration"].get("limit") for run in runs}
     limited = [
         f"{row.label} ({limits[row.run]:g})"
@@ -688,42 +754,47 @@ def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[
         yield f"Limited to part of the items (--limit): {listed(limited, 8)}."
 
 
-def _common_notes(found: Sequence[Matrix]) -> Iterator[str]:
-    """What a reader must know of the items that pairs share, and of metrics by the jackknife."""
+def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
+    """Notes on the items that pairs of runs share, and on metrics estimated by the jackknife."""
     without = (
         "are compared as independent samples"
-        if len(found) == 1
+        if len(task_matrices) == 1
         else "cannot be separated"
     )
     remarks = [
-        (f"'{one.measure.task}'", note) for one in found for note in group_notes(one)
+        (f"'{matrix.measure.task}'", note)
+        for matrix in task_matrices
+        for note in group_notes(matrix)
     ]
-    yield from (f"On {tasks} {note}" for tasks, note in said_once(remarks))
-    for one in found:
-        counts = common_counts(one)
-        own = np.diag(counts)
-        few = (counts > 0) & (2 * counts < np.maximum(own[:, None], own[None, :]))
-        for pairs, what in (
+    yield from (f"On {tasks} {note}" for tasks, note in merge_remarks(remarks))
+    for matrix in task_matrices:
+        counts = common_counts(matrix)
+        n_scored = np.diag(counts)
+        few = (counts > 0) & (
+            2 * counts < np.maximum(n_scored[:, None], n_scored[None, :])
+        )
+        for pairs, problem in (
             (few, "under half of the items in common, and can hardly be separated"),
             (counts == 0, f"no item in common, and {without}"),
         ):
             if number := int(np.triu(pairs, 1).sum()):
                 have = counted(number, "pair of models has", "pairs of models have")
-                yield f"On '{one.measure.task}' {have} {what}."
+                yield f"On '{matrix.measure.task}' {have} {problem}."
 
 
 def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
-    """Rows whose place in the order of the scores is none of their possible ranks, or that have a
-    better rank than one above.
+    """Rows whose position contradicts their ranks.
+
+    Either the position is none of the possible ranks, or a row further down has a better rank.
     """
     ranked = [row for row in rows if row.ranks]
     odd = []
     best = (0, 0)
-    for place, row in enumerate(ranked, 1):
+    for position, row in enumerate(ranked, 1):
         assert row.ranks is not None
         low, high = row.ranks
-        if not low <= place <= high or low < best[0] or high < best[1]:
-            odd.append(f"{row.label} (row {place}, rank {low} to {high})")
+        if not low <= position <= high or low < best[0] or high < best[1]:
+            odd.append(f"{row.label} (row {position}, rank {low} to {high})")
         best = max(best[0], low), max(best[1], high)
     if odd:
         yield (
@@ -735,18 +806,23 @@ def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
 
 
 def _differing_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
-    """What the runs were given that was not the same for all, by task; and roles that different
-    models played.
-    """
+    """What was not the same for all runs, by task, and roles played by different models."""
     roles: dict[str, dict[str, str]] = {}
     for run in runs:
         for role, model in run.data.get("roles", {}).items():
             name = str(model.get("name", ""))
             roles.setdefault(role, {})[str(model.get("fingerprint", name))] = name
-    known = dict.fromkeys(task["name"] for run in runs for task in run.data["tasks"])
-    told = ((f"'{name}'", differing_task(runs, labels, name)) for name in known)
-    for tasks, said in said_once((name, said) for name, said in told if said):
-        yield f"The runs were not all given the same on {tasks}: {said}."
+    task_names = dict.fromkeys(
+        task["name"] for run in runs for task in run.data["tasks"]
+    )
+    differences = (
+        (f"'{name}'", describe_task_differences(runs, labels, name))
+        for name in task_names
+    )
+    for tasks, difference in merge_remarks(
+        (name, difference) for name, difference in differences if difference
+    ):
+        yield f"The runs were not all given the same on {tasks}: {difference}."
     for role, models in roles.items():
         if len(models) > 1:
             names = ", ".join(sorted(set(models.values())))

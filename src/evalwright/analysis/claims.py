@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from evalwright.analysis.robustness import tipping_point
+from evalwright.analysis.robustness import find_tipping_point
 from evalwright.analysis.trees import Average
 from evalwright.analysis.words import listed, plural
 from evalwright.statistics.tipping import TippingPoint
@@ -22,8 +22,8 @@ class ClaimSide:
     """One side of a claim about the difference A - B.
 
     Args:
-        sign: 1 where a lower difference speaks against it, -1 where a higher one does.
-        holds: whether it holds on these samples.
+        sign: 1 if a lower difference contradicts it, -1 if a higher one does.
+        holds: whether it holds on given samples.
     """
 
     sign: int
@@ -77,24 +77,33 @@ class ClaimRobustness:
         return f"{'; '.join(clauses)}." if clauses else ""
 
 
-def robustness_of_claim(whole: Average, sides: Sequence[ClaimSide]) -> ClaimRobustness:
+def measure_claim_robustness(
+    average: Average, sides: Sequence[ClaimSide]
+) -> ClaimRobustness:
     """The fewest missing answers, and unsure ones, that overturn any side of a claim."""
     if not sides:
         return ClaimRobustness()
     return ClaimRobustness(
         missing=_weakest(
-            [tipping_point(whole, side.sign, "missing", side.holds) for side in sides]
+            [
+                find_tipping_point(average, side.sign, "missing", side.holds)
+                for side in sides
+            ]
         ),
         unsure=_weakest(
-            [tipping_point(whole, side.sign, "unsure", side.holds) for side in sides]
+            [
+                find_tipping_point(average, side.sign, "unsure", side.holds)
+                for side in sides
+            ]
         ),
     )
 
 
 def _weakest(points: Sequence[TippingPoint | None]) -> TippingPoint | None:
-    known = [point for point in points if point is not None]
-    if not known:
+    tipping_points = [point for point in points if point is not None]
+    if not tipping_points:
         return None
     return min(
-        known, key=lambda point: point.n + 1 if point.fewest is None else point.fewest
+        tipping_points,
+        key=lambda point: point.n + 1 if point.fewest is None else point.fewest,
     )

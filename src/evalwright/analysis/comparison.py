@@ -1,10 +1,9 @@
-"""Two runs side by side: paired by item, task by task, with what flipped and what differs in how
-they were made.
+"""Compare two runs: paired by item, task by task, with flipped items and differing settings.
 
-Where the runs share no item of a task they are compared as two independent samples, and the result
+Where the runs share no item of a task they are compared as two independent samples, and the output
 says so. The estimand is always the mean difference for items drawn like these, over these tasks or,
-if asked for, tasks like these. Whether the two are the same up to a margin named beforehand is
-tested by two one-sided tests (TOST) at 5%.
+on request, tasks like these. Equivalence within a margin named beforehand is tested by two
+one-sided tests (TOST) at 5%.
 """
 
 from __future__ import annotations
@@ -18,30 +17,34 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from evalwright.analysis.claims import ClaimRobustness, ClaimSide, robustness_of_claim
-from evalwright.analysis.context_gain import ContextGain, context_gains
+from evalwright.analysis.claims import (
+    ClaimRobustness,
+    ClaimSide,
+    measure_claim_robustness,
+)
+from evalwright.analysis.context_gain import ContextGain, measure_context_gains
 from evalwright.analysis.differing import configuration_differences
 from evalwright.analysis.next_step import (
     NextStep,
     OpenComparison,
-    design_of,
-    next_steps,
+    find_next_steps,
+    make_design,
 )
-from evalwright.analysis.pairs import other_questions, pairing_notes
+from evalwright.analysis.pairs import note_other_questions, pairing_notes
 from evalwright.analysis.robustness import (
     Robustness,
+    explain_one_sided_judge,
+    explain_provisional,
     how_to_fill,
-    one_sided_judge,
-    provisional_reason,
-    robustness_of,
+    measure_robustness,
     verdict_sign,
 )
 from evalwright.analysis.same_answers import without_same_answers
 from evalwright.analysis.trees import (
     Average,
     GroupDifference,
-    average_of,
     group_differences,
+    make_average,
     overall_node,
 )
 from evalwright.analysis.words import count, counted, listed, plural, points
@@ -92,11 +95,11 @@ class TaskEquivalence(Plain):
     """Whether the difference lies inside +-margin.
 
     Args:
-        p_value: nan where the test has none of its own.
-        provisional: why an equivalence is no final one, "" where it is.
-        missing, unsure: how many missing answers would have to go against an equivalence, and how
-        many unsure ones would have to be
-            misread in one direction; None where there are none, or nothing was shown.
+        p_value: nan if the test has no p-value of its own.
+        provisional: why an equivalence is not final, "" if it is.
+        missing: how many missing answers would have to go against an equivalence; None without
+            missing answers or equivalence.
+        unsure: how many unsure answers would have to be misread in one direction; None likewise.
     """
 
     difference: float
@@ -112,46 +115,49 @@ class TaskEquivalence(Plain):
     unsure: TippingPoint | None = None
 
 
-def equivalence_of(
-    found: Matrix, margin: float, names: tuple[str, str], provisional: str = ""
+def assess_equivalence(
+    matrix: Matrix, margin: float, names: tuple[str, str], provisional: str = ""
 ) -> TaskEquivalence:
-    """TOST of the first two runs of a matrix: paired on common items, else as independent samples.
+    """TOST of the first two runs of a matrix, paired on common items if there are any.
 
-    provisional: why a verdict on the two is no final one, "" where it is.
+    Args:
+        margin: the smallest difference that would matter.
+        names: what the two runs are called.
+        provisional: why a verdict on the two is not final, "" if it is.
 
-    Raises ConfigurationError for a margin that is not above 0, or not below the range of the
-    scores.
+    Raises:
+        ConfigurationError: the margin is not above 0, or not below the range of the scores.
     """
-    common = found.common()
-    bounded = found.measure.bounded
+    common = matrix.common()
+    bounded = matrix.measure.bounded
     if not math.isfinite(margin) or margin <= 0 or (bounded and margin >= 1):
         raise ConfigurationError(
             "The margin of equivalence is the smallest difference that would matter,"
             f" such as 0.03 for 3 points of accuracy, not {margin:g}."
         )
     if not common.any():
-        apart = unpaired_of(found, level=LEVEL)
+        apart = unpaired_of(matrix, level=LEVEL)
         method = f"TOST, {apart.interval_method}"
-        return _result(
+        return _task_equivalence(
             apart, margin, math.nan, method, names, bounded, provisional=provisional
         )
-    part = found.part(common)
+    common_items = matrix.part(common)
     same = equivalence_paired(
-        part.values[0],
-        part.values[1],
+        common_items.values[0],
+        common_items.values[1],
         margin=margin,
-        missing=part.missing[:2],
-        missing_policy=found.missing_policy,
-        clusters=part.clusters,
-        value_range=found.measure.value_range,
+        missing=common_items.missing[:2],
+        missing_policy=matrix.missing_policy,
+        clusters=common_items.clusters,
+        value_range=matrix.measure.value_range,
     )
-    whole = Average((found,))
+    average = Average((matrix,))
     robustness = (
-        _robustness_inside(whole, margin)
+        _measure_inside_robustness(average, margin)
         if _is_inside(same, margin)
         else ClaimRobustness()
     )
-    return _result(
+    return _task_equivalence(
         same,
         margin,
         same.p_value,
@@ -163,22 +169,24 @@ def equivalence_of(
     )
 
 
-def overall_equivalence(
-    whole: Average, margin: float, names: tuple[str, str], provisional: str = ""
+def assess_overall_equivalence(
+    average: Average, margin: float, names: tuple[str, str], provisional: str = ""
 ) -> TaskEquivalence:
-    """TOST of an average over tasks; all must be bounded and have common items. provisional: as of
-    `equivalence_of`.
+    """TOST of an average over tasks, all bounded and with common items.
+
+    Args:
+        provisional: as in `assess_equivalence`.
     """
-    found = whole.difference(level=LEVEL)
-    method = f"TOST, {whole.words}"
+    difference = average.difference(level=LEVEL)
+    method = f"TOST, {average.words}"
     names = (f"Over all tasks {names[0]}", names[1])
     robustness = (
-        _robustness_inside(whole, margin)
-        if _is_inside(found, margin)
+        _measure_inside_robustness(average, margin)
+        if _is_inside(difference, margin)
         else ClaimRobustness()
     )
-    return _result(
-        found,
+    return _task_equivalence(
+        difference,
         margin,
         math.nan,
         method,
@@ -189,7 +197,7 @@ def overall_equivalence(
     )
 
 
-def _robustness_inside(whole: Average, margin: float) -> ClaimRobustness:
+def _measure_inside_robustness(average: Average, margin: float) -> ClaimRobustness:
     """How robust it is that the interval of the difference lies inside +-margin."""
 
     def interval(moved: Average) -> tuple[float, float]:
@@ -201,17 +209,17 @@ def _robustness_inside(whole: Average, margin: float) -> ClaimRobustness:
 
     above_least = ClaimSide(1, lambda moved: interval(moved)[0] >= -margin)
     below_most = ClaimSide(-1, lambda moved: interval(moved)[1] <= margin)
-    return robustness_of_claim(whole, [above_least, below_most])
+    return measure_claim_robustness(average, [above_least, below_most])
 
 
 def _is_inside(
-    found: MacroDifference | UnpairedComparison | Equivalence, margin: float
+    comparison: MacroDifference | UnpairedComparison | Equivalence, margin: float
 ) -> bool:
-    return bool(found.low >= -margin and found.high <= margin)
+    return bool(comparison.low >= -margin and comparison.high <= margin)
 
 
-def _result(
-    found: MacroDifference | UnpairedComparison | Equivalence,
+def _task_equivalence(
+    comparison: MacroDifference | UnpairedComparison | Equivalence,
     margin: float,
     p_value: float,
     method: str,
@@ -221,9 +229,9 @@ def _result(
     provisional: str,
     robustness: ClaimRobustness = ClaimRobustness(),  # noqa: B008 - it is frozen
 ) -> TaskEquivalence:
-    low = found.low
-    high = found.high
-    inside = _is_inside(found, margin)
+    low = comparison.low
+    high = comparison.high
+    inside = _is_inside(comparison, margin)
     scale, unit, decimals = (100.0, " points", 1) if bounded else (1.0, "", 4)
     nearest = max(abs(low), abs(high)) * scale
     if math.isfinite(nearest) and round(nearest, decimals) == round(
@@ -231,16 +239,16 @@ def _result(
     ):
         decimals += 1  # so that an end just beyond the margin does not look like it
     mark = "provisionally " if provisional else ""
-    said = f"are {mark}equivalent" if inside else "were not shown to be equivalent"
+    verdict = f"are {mark}equivalent" if inside else "were not shown to be equivalent"
     ends = f"90% interval {low * scale:.{decimals}f} to {high * scale:.{decimals}f}"
     text = (
-        f"{names[0]} and {names[1]} {said} within {margin * scale:g}{unit} (two"
+        f"{names[0]} and {names[1]} {verdict} within {margin * scale:g}{unit} (two"
         f" one-sided tests at 5%, {'no interval' if math.isnan(low) else ends})."
     )
     if inside and robustness.sentence:
         text += f" {robustness.sentence}"
     return TaskEquivalence(
-        difference=found.difference,
+        difference=comparison.difference,
         low=low,
         high=high,
         margin=margin,
@@ -277,18 +285,23 @@ class Flip:
 class TaskComparison(Plain):
     """One task of two runs.
 
-    Exactly one of paired and unpaired is there; unpaired where the runs share no item.
+    Exactly one of `paired` and `unpaired` is set: `unpaired` if the runs share no item.
 
-    only_a, only_b: items that one run alone has; n_differing: items whose scores differ, n_a_higher
-    and n_b_higher by direction. bounded: scores lie between 0 and 1 and are shown in points of 100.
-    warnings: what limits the comparison. other_questions: a clause on ids that stand for other
-    questions in each run, "" where none does. robustness: what missing answers and unsure readings
-    could change, None where the runs share no item. provisional: why the verdict is no final one,
-    "" where it is. one_sided_judge: the part of it that is about a judge of one side only.
-    stopped_early: what the interval does not allow for, and the one that does. next_steps: what
-    could settle it, the cheapest first, where it is open and the only task. others: by the task's
-    other metrics, where another number than this one was recorded. sentence: what the numbers mean,
-    filled in by `reports.conclusions`.
+    Args:
+        bounded: whether scores lie between 0 and 1 and are shown in points of 100.
+        only_a, only_b: how many items only one of the runs has.
+        n_differing: how many items differ in score; `n_a_higher` and `n_b_higher` by direction.
+        warnings: what limits the comparison.
+        other_questions: a clause on ids that stand for different questions in the two runs.
+        robustness: what missing answers and unsure readings could change; None without common
+            items.
+        provisional: why the verdict is not final, "" if it is.
+        one_sided_judge: the part of `provisional` about a judge of one side only.
+        stopped_early: what the interval does not allow for, and the interval that does.
+        next_steps: what could settle an open comparison, the cheapest first, if it is the only
+            task.
+        others: the same task by its other metrics, where their numbers differ.
+        sentence: what the numbers mean, filled in by `reports.conclusions`.
     """
 
     task: str
@@ -318,24 +331,27 @@ class TaskComparison(Plain):
 
     @property
     def result(self) -> PairedComparison | UnpairedComparison:
-        """The comparison that was made: difference, interval, p and both means."""
-        found = self.paired or self.unpaired
-        assert found is not None
-        return found
+        """The comparison that was made: difference, interval, p-value and both means."""
+        comparison = self.paired or self.unpaired
+        assert comparison is not None
+        return comparison
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Shown):
     """Two runs over all tasks that both have.
 
-    overall: by the tree that both runs have, else every task counts the same; None with a single
-    task, where tasks are measured in different units or directions, where one of them is not paired
-    or is missing. groups: the tree's nodes. labels: what the runs are called in sentences.
-    context_gains: of runs that have a task with passages and the same without. robustness,
-    provisional, next_steps: of the mean over tasks, as of `TaskComparison`; how_to_fill: what to do
-    about missing answers. caveats: what a reader must know before the verdict. numbers_from: by
-    run, what its numbers were made of, where that is not its samples. conclusion: in words, filled
-    in by `reports.conclusions`.
+    Args:
+        labels: what the runs are called in sentences.
+        overall: the mean over tasks, by the runs' common tree or with equal weights; None for a
+            single task, mixed units or directions, and tasks that are missing or not paired.
+        groups: the nodes of the tree.
+        context_gains: gains of runs that have a task both with and without its passages.
+        robustness, provisional, next_steps: of the mean over tasks, as in `TaskComparison`.
+        how_to_fill: what to do about missing answers.
+        caveats: what a reader must know before the verdict.
+        numbers_from: by run, what its numbers were computed from if not from its samples.
+        conclusion: the verdict in words, filled in by `reports.conclusions`.
     """
 
     a: str
@@ -387,60 +403,68 @@ def compare_runs(
     tasks_are: TasksAre = "fixed",
     missing: MissingPolicy = "scored",
 ) -> Comparison:
-    """Compare two runs on the tasks that both have, paired by sample id, on the main metric that
-    each task has in A.
+    """Compare two runs on the tasks that both have, paired by sample id.
 
-    metric: compare by this one, a label or TASK.LABEL, and by no other; else each task has its
-    other metrics beside the main one.
+    Args:
+        metric: a label or TASK.LABEL to compare by; by default each task's main metric in A, with
+            its other metrics beside it.
+        most_flips: how many flipped items to list in each direction.
+        slices: metadata keys by whose values the tasks are compared too.
+        slices_adjust: how p-values of slices are adjusted (see `multiplicity`).
+        equivalent: the smallest difference that would matter, in the metric's unit; adds two
+            one-sided tests.
+        tasks_are: whether the mean is about these tasks, or about tasks like these (three at
+            least).
+        missing: "scored" rests verdicts on items that both runs have a score for, "worst-case" on
+            whatever the missing ones could be.
 
-    most_flips: flipped items named, in each direction. slices: metadata keys by whose values the
-    tasks are compared too, slices_adjust: how that is adjusted for how many they are
-    (`multiplicity`). equivalent: the smallest difference that would matter, in the metric's own
-    unit; then two one-sided tests are made. tasks_are: whether the mean over tasks is about these
-    tasks or, at least three being there, about tasks like these. missing: what verdicts rest on,
-    the items that both runs have a score for ("scored") or the worst that the others could be
-    ("worst-case"). Raises RunError where they are one run, share no task, have a task scored by
-    different scorers, or no task has such a key, and ConfigurationError for a margin that is none.
+    Raises:
+        RunError: both are one run, share no task, have different scorers, or lack a slice key.
+        ConfigurationError: the margin of equivalence is not usable.
     """
     check_named_once([a, b])
     a, b = confirm_all([a, b])
     names = (a.label, b.label) if a.label != b.label else (a.id, b.id)
     matrices = read_matrices([a, b], slices, metric, missing)
     tasks = tuple(
-        _compare(a, b, found, names, most_flips, slices_adjust, equivalent)
-        for found in matrices
+        _compare_task(a, b, matrix, names, most_flips, slices_adjust, equivalent)
+        for matrix in matrices
     )
     if metric is None:
         others = other_matrices([a, b], matrices, missing)
         also = [
             [
-                _compare(a, b, one, names, 0, slices_adjust, None)
-                for one in others[task.task]
+                _compare_task(a, b, matrix, names, 0, slices_adjust, None)
+                for matrix in others[task.task]
             ]
             for task in tasks
         ]
         tasks = tuple(
-            replace(task, others=tuple(own))
-            for task, own in zip(tasks, also, strict=True)
+            replace(task, others=tuple(task_others))
+            for task, task_others in zip(tasks, also, strict=True)
         )
     paired = [task.paired for task in tasks if task.paired]
-    node = overall_node([a, b], [one.measure.task for one in matrices])
+    node = overall_node([a, b], [matrix.measure.task for matrix in matrices])
     many = node or len(tasks) > 1 or tasks_are == "sample"
-    whole = average_of(matrices, node, tasks_are) if many else None
+    average = make_average(matrices, node, tasks_are) if many else None
     groups = group_differences([a, b], matrices)
     overall = same = None
-    if whole is not None and whole.paired:
+    if average is not None and average.paired:
         of_node = (
-            {one.name: one.difference for one in reversed(groups)}
+            {group.name: group.difference for group in reversed(groups)}
             if node and tasks_are == "fixed"
             else {}
         )
         overall = (
-            of_node[node.name] if node and node.name in of_node else whole.difference()
+            of_node[node.name]
+            if node and node.name in of_node
+            else average.difference()
         )
-    if whole is None and len(tasks) == 1:
+    if average is None and len(tasks) == 1:
         tasks = (
-            replace(tasks[0], next_steps=_steps_of_task(a, b, matrices[0], tasks[0])),
+            replace(
+                tasks[0], next_steps=_next_steps_of_task(a, b, matrices[0], tasks[0])
+            ),
         )
     how = (
         "paired by item"
@@ -448,21 +472,25 @@ def compare_runs(
         else "paired by item where items are shared"
     )
     how = how if paired else "two independent samples of items"
-    about = estimand(matrices, "the mean difference A - B", how, node, tasks_are)
-    gains = (*context_gains(a), *context_gains(b))
-    found = tuple(configuration_differences(a, b))
+    about = describe_estimand(
+        matrices, "the mean difference A - B", how, node, tasks_are
+    )
+    gains = (*measure_context_gains(a), *measure_context_gains(b))
+    differences = tuple(configuration_differences(a, b))
     judge = stopped_early = ""
     robustness = None
     provisional = ""
     steps = tuple[NextStep, ...]()
-    if whole is not None and overall is not None:
+    if average is not None and overall is not None:
         sign = verdict_sign(overall.low, overall.high)
-        robustness = robustness_of(whole, sign)
-        names_of_tasks = [sample.measure.task for sample in whole.samples]
-        judge = one_sided_judge((a, b), names_of_tasks, names)
-        provisional = " ".join(filter(None, [provisional_reason(whole, names), judge]))
+        robustness = measure_robustness(average, sign)
+        names_of_tasks = [sample.measure.task for sample in average.samples]
+        judge = explain_one_sided_judge((a, b), names_of_tasks, names)
+        provisional = " ".join(
+            filter(None, [explain_provisional(average, names), judge])
+        )
         if equivalent is not None:
-            same = overall_equivalence(whole, equivalent, names, provisional)
+            same = assess_overall_equivalence(average, equivalent, names, provisional)
         if early := [
             task.task
             for task in tasks
@@ -477,8 +505,8 @@ def compare_runs(
                 if interval and task.task in early[:MAX_VALID_INTERVALS]:
                     stopped_early += f" On {task.task}: {interval}"
         if sign == 0 and not (same and same.equivalent):
-            steps = next_steps(
-                whole, (a, b), _open_comparison(overall, same, bounded=True)
+            steps = find_next_steps(
+                average, (a, b), _open_comparison(overall, same, bounded=True)
             )
     elif len(tasks) == 1:
         provisional = tasks[0].provisional
@@ -491,7 +519,7 @@ def compare_runs(
         overall=overall,
         overall_equivalence=same,
         estimand=about,
-        differences=found,
+        differences=differences,
         context_gains=gains,
         groups=groups,
         robustness=robustness,
@@ -505,10 +533,10 @@ def compare_runs(
     )
 
 
-def _steps_of_task(
-    a: Run, b: Run, found: Matrix, task: TaskComparison
+def _next_steps_of_task(
+    a: Run, b: Run, matrix: Matrix, task: TaskComparison
 ) -> tuple[NextStep, ...]:
-    """What could settle the only task, where it is open."""
+    """What could settle the only task if it is open."""
     paired = task.paired
     same = task.equivalence
     if (
@@ -518,8 +546,10 @@ def _steps_of_task(
     ):
         return ()
     comparison = _open_comparison(paired, same, bounded=task.bounded)
-    return next_steps(
-        Average((found,)), (a, b), replace(comparison, design=design_of(found, paired))
+    return find_next_steps(
+        Average((matrix,)),
+        (a, b),
+        replace(comparison, design=make_design(matrix, paired)),
     )
 
 
@@ -529,7 +559,7 @@ def _open_comparison(
     *,
     bounded: bool,
 ) -> OpenComparison:
-    """What the next steps go by."""
+    """The facts of an open comparison from which next steps are chosen."""
     margin = None if equivalence is None else equivalence.margin
     unit = " points" if bounded else ""
     return OpenComparison(
@@ -537,9 +567,9 @@ def _open_comparison(
         standard_error=comparison.standard_error,
         n=comparison.n,
         visible=comparison.smallest_visible_difference,
-        shown=f"{points(abs(comparison.difference), bounded)}{unit}",
+        difference_text=f"{points(abs(comparison.difference), bounded)}{unit}",
         margin=margin,
-        margin_shown=(
+        margin_text=(
             "" if margin is None else f"{100 * margin if bounded else margin:g}{unit}"
         ),
         half_width_90=(
@@ -551,7 +581,7 @@ def _open_comparison(
 
 
 def left_out_caveats(runs: Sequence[Run]) -> Iterator[str]:
-    """What a reader must know before any verdict of answers that an older version left out."""
+    """Caveats about answers that an older version left without a score."""
     for run in runs:
         if run.n_left_out:
             yield (
@@ -562,27 +592,25 @@ def left_out_caveats(runs: Sequence[Run]) -> Iterator[str]:
             )
 
 
-def caveats(runs: Sequence[Run], found: Sequence[Matrix]) -> Iterator[str]:
-    """What a reader must know before any verdict: answers that an older version left out, and
-    judges that read one side only.
-    """
+def caveats(runs: Sequence[Run], task_matrices: Sequence[Matrix]) -> Iterator[str]:
+    """Caveats about answers left without a score, and about judges that read one side only."""
     yield from left_out_caveats(runs)
-    for one in found:
+    for matrix in task_matrices:
         having = [
             run
             for run in runs
-            if any(task["name"] == one.measure.task for task in run.data["tasks"])
+            if any(task["name"] == matrix.measure.task for task in run.data["tasks"])
         ]
-        sides = {run.id: run.task(one.measure.task).n_judged > 0 for run in having}
+        sides = {run.id: run.task(matrix.measure.task).n_judged > 0 for run in having}
         if len(set(sides.values())) < 2:
             continue
         judged = [name for name, is_judged in sides.items() if is_judged]
         alone = [run for run in having if not sides[run.id]]
-        n_unsure = sum(run.task(one.measure.task).n_unsure for run in alone)
+        n_unsure = sum(run.task(matrix.measure.task).n_unsure for run in alone)
         if not n_unsure:
             continue
         yield (
-            f"On '{one.measure.task}' a judge read the unsure answers of"
+            f"On '{matrix.measure.task}' a judge read the unsure answers of"
             f" {listed(judged)}, but not those of "
             f"{listed([run.id for run in alone])} ({count(n_unsure)} unsure): part of a"
             " difference may be the judge's. Score all "
@@ -594,35 +622,38 @@ def caveats(runs: Sequence[Run], found: Sequence[Matrix]) -> Iterator[str]:
 def common_results(
     runs: Sequence[Run], metric: str | None = None
 ) -> dict[str, tuple[MetricResult, ...]]:
-    """By task, the results that the runs have in common: the main metric of the first run, or the
-    one of that label or TASK.LABEL.
+    """The metrics that all runs have in common, by task.
 
-    Raises RunError where there is no such task, or a run was scored otherwise, and UnknownName for
-    a metric that no task has.
+    Args:
+        metric: a label or TASK.LABEL; by default the first run's main metric.
+
+    Raises:
+        RunError: there is no common task, or a run was scored by another scorer.
+        UnknownName: no task has the metric.
     """
     first = runs[0]
     by_name = [{task.name: task for task in run.tasks} for run in runs]
-    out: dict[str, tuple[MetricResult, ...]] = {}
+    results_by_task: dict[str, tuple[MetricResult, ...]] = {}
     for task in first.tasks:
         chosen = task.metric(metric)
         if chosen is None or not all(task.name in names for names in by_name):
             continue
         for run in runs[1:]:
             _check_scorer(first, run, task.name, chosen.scorer)
-        out[task.name] = tuple(
-            _same_metric(names[task.name].metrics, chosen) for names in by_name
+        results_by_task[task.name] = tuple(
+            _matching_metric(names[task.name].metrics, chosen) for names in by_name
         )
-        for run, own in zip(runs, out[task.name], strict=True):
-            _check_unit(first, run, task.name, chosen, own)
-    if not out and metric is not None:
+        for run, metric_result in zip(runs, results_by_task[task.name], strict=True):
+            _check_unit(first, run, task.name, chosen, metric_result)
+    if not results_by_task and metric is not None:
         raise unknown_metric(metric, first.tasks)
-    if not out:
+    if not results_by_task:
         there = " against ".join(
             ", ".join(sorted(names)) or "none" for names in by_name
         )
         who = " and ".join(f"'{run.id}'" for run in runs)
         raise RunError(f"The runs {who} have no task in common: {there}.")
-    return out
+    return results_by_task
 
 
 def read_matrices(
@@ -631,28 +662,39 @@ def read_matrices(
     metric: str | None = None,
     missing: MissingPolicy = "scored",
 ) -> list[Matrix]:
-    """The runs' item scores side by side, a matrix per task that all have.
+    """The item scores of the runs side by side, a matrix for each common task.
 
-    Errors as `common_results`, and for slices.
-
-    Of two runs, what both answered in the same words is not unsure: it cannot change their
-    difference.
+    Of two runs, identical answers are not unsure: they cannot change the difference. Raises as
+    `common_results`, and for slices that no task has.
     """
     if missing not in get_args(MissingPolicy):
         raise ConfigurationError(
             f"missing must be 'scored' or 'worst-case', not '{missing}'."
         )
     refuse_shards(runs)
-    results = common_results(runs, metric)
-    found = [one.with_policy(missing) for one in matrices(runs, results, slices)]
-    _check_slices(runs[0], slices, found)
-    return without_same_answers((runs[0], runs[1]), found) if len(runs) == 2 else found
+    results_by_task = common_results(runs, metric)
+    task_matrices = [
+        matrix.with_policy(missing)
+        for matrix in matrices(runs, results_by_task, slices)
+    ]
+    _check_slices(runs[0], slices, task_matrices)
+    return (
+        without_same_answers((runs[0], runs[1]), task_matrices)
+        if len(runs) == 2
+        else task_matrices
+    )
 
 
 def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
     """The error for a metric that none of these tasks has."""
-    labels = dict.fromkeys(one.label for task in tasks for one in task.metrics)
-    named = [f"{task.name}.{one.label}" for task in tasks for one in task.metrics]
+    labels = dict.fromkeys(
+        label_metric.label for task in tasks for label_metric in task.metrics
+    )
+    named = [
+        f"{task.name}.{label_metric.label}"
+        for task in tasks
+        for label_metric in task.metrics
+    ]
     return UnknownName(
         "metric",
         metric,
@@ -662,54 +704,73 @@ def unknown_metric(metric: str, tasks: Sequence[TaskResult]) -> UnknownName:
 
 
 def other_matrices(
-    runs: Sequence[Run], found: Sequence[Matrix], missing: MissingPolicy = "scored"
+    runs: Sequence[Run],
+    task_matrices: Sequence[Matrix],
+    missing: MissingPolicy = "scored",
 ) -> dict[str, list[Matrix]]:
-    """By task, the metrics that all runs have beside those of `found`, but for those with the same
-    numbers as one before, and those without an interval.
+    """By task, the further metrics that all runs have.
 
-    Of more than MOST_READ items only means of scores, for which no record has to be read again.
+    Metrics with the same numbers as an earlier one are left out, and those without an interval.
+    Above MOST_READ items only means of scores are compared, which need no second read of the
+    records.
+
+    Args:
+        task_matrices: the main metrics.
     """
-    out: dict[str, list[Matrix]] = {}
-    for one in found:
-        results = [run.task(one.measure.task) for run in runs]
-        shown = [[task.metric(one.measure.metric) for task in results]]
-        out[one.measure.task] = []
-        for main in results[0].metrics:
-            own = [task.metric(main.label) for task in results]
-            kept = [
-                one
-                for one in own
-                if one and one.scorer == main.scorer and _one_unit(one, main)
+    others: dict[str, list[Matrix]] = {}
+    for task_matrix in task_matrices:
+        task_results = [run.task(task_matrix.measure.task) for run in runs]
+        metrics_before = [
+            [task.metric(task_matrix.measure.metric) for task in task_results]
+        ]
+        others[task_matrix.measure.task] = []
+        for main in task_results[0].metrics:
+            run_metrics = [task.metric(main.label) for task in task_results]
+            comparable = [
+                candidate
+                for candidate in run_metrics
+                if candidate
+                and candidate.scorer == main.scorer
+                and _have_one_unit(candidate, main)
             ]
-            values = [each.estimate.value for each in kept]
+            values = [candidate.estimate.value for candidate in comparable]
             if (
-                len(kept) < len(runs)
-                or not np.isfinite([each.estimate.low for each in kept]).any()
+                len(comparable) < len(runs)
+                or not np.isfinite(
+                    [candidate.estimate.low for candidate in comparable]
+                ).any()
             ):
                 continue  # without an interval in any run there is nothing to say
             if any(
-                values == [each.estimate.value for each in before if each]
-                for before in shown
+                values == [earlier.estimate.value for earlier in before if earlier]
+                for before in metrics_before
             ):
                 continue
-            shown.append(own)
-            if len(one.of_items.keys) <= MOST_READ or main.kind in MEANS:
-                more = matrices(runs, {one.measure.task: kept}, of_scores=False)
-                out[one.measure.task] += [other.with_policy(missing) for other in more]
-    return out
+            metrics_before.append(run_metrics)
+            if len(task_matrix.of_items.keys) <= MOST_READ or main.kind in MEANS:
+                further = matrices(
+                    runs, {task_matrix.measure.task: comparable}, of_scores=False
+                )
+                others[task_matrix.measure.task] += [
+                    matrix.with_policy(missing) for matrix in further
+                ]
+    return others
 
 
-def _same_metric(metrics: Sequence[MetricResult], chosen: MetricResult) -> MetricResult:
-    """A run's own result of the metric, else the first by the same scorer, else the other run's."""
-    same = [one for one in metrics if one.scorer == chosen.scorer]
+def _matching_metric(
+    metrics: Sequence[MetricResult], chosen: MetricResult
+) -> MetricResult:
+    """A run's own version of a metric, else its first by the same scorer, else the other run's."""
+    same = [candidate for candidate in metrics if candidate.scorer == chosen.scorer]
     return next(
-        (one for one in same if one.label == chosen.label), same[0] if same else chosen
+        (candidate for candidate in same if candidate.label == chosen.label),
+        same[0] if same else chosen,
     )
 
 
 def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
     """Both runs must have a score by the scorer that is compared."""
-    there = [found["name"] for found in b.record(task)["scorers"]]
+    there = [record["name"] for record in b.record(task)["scorers"]]
     if scorer not in there:
         raise RunError(
             f"On '{task}' the run '{a.id}' was scored by '{scorer}' and the run"
@@ -719,71 +780,74 @@ def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
 
 
 def _check_unit(
-    a: Run, b: Run, task: str, first: MetricResult, other: MetricResult
+    a: Run, b: Run, task: str, first: MetricResult, second: MetricResult
 ) -> None:
-    """One name may stand for two numbers: as published (0 to 100, of no item), and of items' scores
-    between 0 and 1.
+    """Refuse to compare numbers of one name and two units.
+
+    A metric may be as published (0 to 100, of no item) or the mean of scores between 0 and 1.
     """
-    if other.label == first.label and not _one_unit(first, other):
-        made = [
+    if second.label == first.label and not _have_one_unit(first, second):
+        scorings = [
             run.record(task)["definition"].get("scoring", "scored here")
             for run in (a, b)
         ]
         raise RunError(
-            f"On '{task}' '{first.label}' is another number in '{a.id}' ({made[0]})"
-            f" than in '{b.id}' ({made[1]}), so they are not compared. Make both with"
+            f"On '{task}' '{first.label}' is another number in '{a.id}' ({scorings[0]})"
+            f" than in '{b.id}' ({scorings[1]}), so they are not compared. Make both with"
             " the same --scoring (stored answers are used), or name a metric that both"
             " have (--metric)."
         )
 
 
-def _one_unit(a: MetricResult, b: MetricResult) -> bool:
+def _have_one_unit(a: MetricResult, b: MetricResult) -> bool:
     return (a.kind in BOUNDED) == (b.kind in BOUNDED)
 
 
-def _check_slices(run: Run, slices: Sequence[str], found: Sequence[Matrix]) -> None:
+def _check_slices(
+    run: Run, slices: Sequence[str], task_matrices: Sequence[Matrix]
+) -> None:
     for key in slices:
-        if not any(key in matrix.slices for matrix in found):
-            known = sorted(
+        if not any(key in matrix.slices for matrix in task_matrices):
+            keys = sorted(
                 {
                     name
                     for row in islice(run.score_rows(), 1000)
                     for name in row.get("metadata", {})
                 }
             )
-            more = (
-                f"The samples have {', '.join(known)}."
-                if known
+            which = (
+                f"The samples have {', '.join(keys)}."
+                if keys
                 else "The samples have no metadata."
             )
             raise UnknownName(
                 "slice",
                 key,
-                known,
-                f"{more} A key with more than 200 values makes no slices.",
+                keys,
+                f"{which} A key with more than 200 values makes no slices.",
             )
 
 
 # -- one task --------------------------------------------------------------------------
 
 
-def _compare(
+def _compare_task(
     a: Run,
     b: Run,
-    found: Matrix,
+    matrix: Matrix,
     names: tuple[str, str],
     most_flips: int,
     adjust: Adjustment,
     equivalent: float | None,
 ) -> TaskComparison:
-    measure = found.measure
-    items = found.of_items
-    judge = one_sided_judge((a, b), [measure.task], names)
-    higher = items.values[0] > items.values[1]
-    lower = items.values[0] < items.values[1]
-    paired = paired_of(found) if found.common().any() else None
-    whole = Average((found,))
-    of_missing = provisional_reason(whole, names) if paired else ""
+    measure = matrix.measure
+    of_items = matrix.of_items
+    judge = explain_one_sided_judge((a, b), [measure.task], names)
+    higher = of_items.values[0] > of_items.values[1]
+    lower = of_items.values[0] < of_items.values[1]
+    paired = paired_of(matrix) if matrix.common().any() else None
+    average = Average((matrix,))
+    of_missing = explain_provisional(average, names) if paired else ""
     provisional = " ".join(filter(None, [of_missing, judge]))
     return TaskComparison(
         task=measure.task,
@@ -792,45 +856,45 @@ def _compare(
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
         paired=paired,
-        unpaired=None if paired else unpaired_of(found),
-        only_a=int((items.was_asked[0] & ~items.was_asked[1]).sum()),
-        only_b=int((items.was_asked[1] & ~items.was_asked[0]).sum()),
+        unpaired=None if paired else unpaired_of(matrix),
+        only_a=int((of_items.was_asked[0] & ~of_items.was_asked[1]).sum()),
+        only_b=int((of_items.was_asked[1] & ~of_items.was_asked[0]).sum()),
         n_differing=int(higher.sum() + lower.sum()),
         n_a_higher=int(higher.sum()),
         n_b_higher=int(lower.sum()),
-        flips=_flips(a, items, higher, lower, most_flips),
-        slices=tuple(compare_slices(found, key, adjust) for key in found.slices),
+        flips=_find_flips(a, of_items, higher, lower, most_flips),
+        slices=tuple(compare_slices(matrix, key, adjust) for key in matrix.slices),
         equivalence=(
             None
             if equivalent is None
-            else equivalence_of(found, equivalent, names, provisional)
+            else assess_equivalence(matrix, equivalent, names, provisional)
         ),
-        warnings=tuple(_warnings(a, b, found, paired)),
-        other_questions=other_questions(found),
+        warnings=tuple(_list_warnings(a, b, matrix, paired)),
+        other_questions=note_other_questions(matrix),
         robustness=(
-            robustness_of(whole, verdict_sign(paired.low, paired.high))
+            measure_robustness(average, verdict_sign(paired.low, paired.high))
             if paired
             else None
         ),
         provisional=provisional,
         one_sided_judge=judge,
-        stopped_early=_stopped_early(a, b, measure),
+        stopped_early=_explain_early_stop(a, b, measure),
     )
 
 
-def _warnings(
-    a: Run, b: Run, found: Matrix, paired: PairedComparison | None
+def _list_warnings(
+    a: Run, b: Run, matrix: Matrix, paired: PairedComparison | None
 ) -> list[str]:
-    counts = {run.id: _counts(run.task(found.measure.task)) for run in (a, b)}
+    counts = {run.id: _describe_counts(run.task(matrix.measure.task)) for run in (a, b)}
     warnings = [f"'{name}' has {words}." for name, words in counts.items() if words]
-    if found.unbounded.any():
+    if matrix.unbounded.any():
         warnings.append(
-            f"'{found.measure.metric}' has no known range, so nothing bounds what the"
+            f"'{matrix.measure.metric}' has no known range, so nothing bounds what the"
             " missing answers would have scored: in the worst case there is no"
             " verdict."
         )
-    warnings += _unknown_robustness(found)
-    scored = int(np.diag(common_counts(found)).max(initial=0))
+    warnings += _warn_unknown_robustness(matrix)
+    scored = int(np.diag(common_counts(matrix)).max(initial=0))
     if paired is None:
         warnings.append(
             "The runs share no item, so they are compared as two independent samples: a"
@@ -838,8 +902,10 @@ def _warnings(
             " models."
         )
         if (
-            found.clusters is not None
-            and np.intersect1d(*(found.clusters[one] for one in found.was_asked)).size
+            matrix.clusters is not None
+            and np.intersect1d(
+                *(matrix.clusters[was_asked] for was_asked in matrix.was_asked)
+            ).size
         ):
             warnings.append(
                 "Their items share passages, which this comparison does not take into"
@@ -852,30 +918,35 @@ def _warnings(
             f" {paired.n:,} only."
         )
     notes = group_notes(
-        found, has_interval=paired is None or not math.isnan(paired.low)
+        matrix, has_interval=paired is None or not math.isnan(paired.low)
     )
-    return [*warnings, *pairing_notes(found, [f"'{run.id}'" for run in (a, b)]), *notes]
+    return [
+        *warnings,
+        *pairing_notes(matrix, [f"'{run.id}'" for run in (a, b)]),
+        *notes,
+    ]
 
 
-def _unknown_robustness(found: Matrix) -> list[str]:
-    """That nothing is known of what missing and unsure answers could change, for a metric without a
-    range; none elsewhere.
-    """
-    items = found.of_items
-    if found.measure.value_range is not None or found.unbounded.any():
+def _warn_unknown_robustness(matrix: Matrix) -> list[str]:
+    """A warning that missing and unsure answers cannot be bounded, for metrics without a range."""
+    of_items = matrix.of_items
+    if matrix.measure.value_range is not None or matrix.unbounded.any():
         return []
     kinds = [
-        kind
-        for kind, cells in (("missing", items.missing), ("unsure", items.unsure))
+        status
+        for status, cells in (
+            ("missing", of_items.missing),
+            ("unsure", of_items.unsure),
+        )
         if cells[:2].any()
     ]
     if not kinds:
         return []
     text = (
-        f"'{found.measure.metric}' has no known range, so what the {listed(kinds)}"
+        f"'{matrix.measure.metric}' has no known range, so what the {listed(kinds)}"
         " answers could change is unknown."
     )
-    if found.measure.kind == "mean":
+    if matrix.measure.kind == "mean":
         text += (
             " Declare it in the task: `mean: {value_range: [0, 1]}`, with the least and"
             " greatest score."
@@ -883,10 +954,8 @@ def _unknown_robustness(found: Matrix) -> list[str]:
     return [text]
 
 
-def _stopped_early(a: Run, b: Run, measure: Measure) -> str:
-    """What the interval of a task does not allow for where a run ended early, and the one that
-    does; "" where neither did.
-    """
+def _explain_early_stop(a: Run, b: Run, measure: Measure) -> str:
+    """What a task's interval ignores after an early stop, and the valid one; "" without a stop."""
     stoppings = [run.data.get("stopping") or {} for run in (a, b)]
     if not any(task_ended_early(stopping, measure.task) for stopping in stoppings):
         return ""
@@ -916,101 +985,110 @@ def _stopped_early(a: Run, b: Run, measure: Measure) -> str:
             f"{points(low, decision['bounded'])} to"
             f" {points(high, decision['bounded'])}{unit}"
         )
-        shown = "" if low > 0 else ", which includes 0: no difference is shown"
+        open_note = "" if low > 0 else ", which includes 0: no difference is shown"
         return (
             f"{NOT_FOR_STOPPING} The valid interval is that of the rule"
             f" '{decision['rule']}', on all {count(decision['n_total'])}"
             f" {decision['unit']}: {higher} minus {lower} is {ends}"
-            f" ({100 * decision['level']:g}%){shown}."
+            f" ({100 * decision['level']:g}%){open_note}."
         )
     return NOT_FOR_STOPPING
 
 
-def _counts(task: TaskResult) -> str:
-    """What a task has besides ordinary answers: "3 missing answers, 9 unsure answers"; "" where
-    there is nothing.
-    """
-    parts = []
+def _describe_counts(task: TaskResult) -> str:
+    """What a task has besides ordinary answers, such as "3 missing answers, 9 unsure answers"."""
+    counts = []
     if task.n_missing:
-        parts.append(counted(task.n_missing, "missing answer"))
+        counts.append(counted(task.n_missing, "missing answer"))
     if task.n_unsure:
-        parts.append(counted(task.n_unsure, "unsure answer"))
+        counts.append(counted(task.n_unsure, "unsure answer"))
     n_faults = sum(model_faults([task]).values())
     if n_faults:
-        more = "more " if task.n_missing else ""
+        further = "more " if task.n_missing else ""
         replies = plural(n_faults, "reply that was", "replies that were")
-        parts.append(
-            f"{count(n_faults)} {more}{replies} no answer ({faults_in_words([task])})"
+        counts.append(
+            f"{count(n_faults)} {further}{replies} no answer ({faults_in_words([task])})"
         )
-    return listed(parts)
+    return listed(counts)
 
 
-def _flips(
+def _find_flips(
     run: Run,
-    found: Matrix,
+    matrix: Matrix,
     higher: NDArray[np.bool_],
     lower: NDArray[np.bool_],
     most: int,
 ) -> tuple[Flip, ...]:
-    """The first `most` items of each direction, in the order of the run, whose scores differ."""
+    """The first `most` items of each direction whose scores differ, in the order of the run."""
     left = {True: min(most, int(higher.sum())), False: min(most, int(lower.sum()))}
     flips: list[Flip] = []
     if not any(left.values()):
         return ()
-    order = np.argsort(found.keys, kind="stable")
+    order = np.argsort(matrix.keys, kind="stable")
     seen: set[str] = set()
     for row in islice(run.score_rows(), MOST_READ):
-        if row["task"] != found.measure.task or row["id"] in seen:
+        if row["task"] != matrix.measure.task or row["id"] in seen:
             continue
         seen.add(row["id"])
         key = hashed(row["id"])
-        place = order[
-            min(int(np.searchsorted(found.keys, key, sorter=order)), len(order) - 1)
+        column = order[
+            min(int(np.searchsorted(matrix.keys, key, sorter=order)), len(order) - 1)
         ]
-        if found.keys[place] != key:
+        if matrix.keys[column] != key:
             continue
-        if (higher[place] or lower[place]) and left[side := bool(higher[place])]:
+        if (higher[column] or lower[column]) and left[side := bool(higher[column])]:
             left[side] -= 1
             flips.append(
-                Flip(found.measure.task, row["id"], *map(float, found.values[:, place]))
+                Flip(
+                    matrix.measure.task,
+                    row["id"],
+                    *map(float, matrix.values[:, column]),
+                )
             )
             if not any(left.values()):
                 break
     return tuple(flips)
 
 
-def estimand(
-    found: Sequence[Matrix],
-    what: str,
+def describe_estimand(
+    task_matrices: Sequence[Matrix],
+    quantity: str,
     how: str,
     node: Node | None = None,
     tasks_are: TasksAre = "fixed",
 ) -> str:
-    """What the numbers are about, in a sentence. what: is estimated; how: runs are held against
-    each other.
+    """What the numbers are about, in a sentence.
+
+    Args:
+        quantity: what is estimated.
+        how: how runs are compared.
     """
     weights = "each with the same weight"
     if node is not None:
         lacks = [
-            one.measure.task for one in found if one.measure.task not in node.tasks
+            matrix.measure.task
+            for matrix in task_matrices
+            if matrix.measure.task not in node.tasks
         ]
-        found = [one for one in found if one.measure.task in node.tasks]
+        task_matrices = [
+            matrix for matrix in task_matrices if matrix.measure.task in node.tasks
+        ]
         weights = (
             "averaged by the tree"
             f" '{node.name}'{f', which lacks {listed(lacks, 5)}' if lacks else ''}"
         )
     which = (
-        f"these {len(found)} tasks"
+        f"these {len(task_matrices)} tasks"
         if tasks_are == "fixed"
-        else f"tasks like these {len(found)}"
+        else f"tasks like these {len(task_matrices)}"
     )
-    over = f"over {which}, {weights}, " if len(found) > 1 else ""
+    over = f"over {which}, {weights}, " if len(task_matrices) > 1 else ""
     units = (
         "; items of a cluster count as one unit"
-        if any(one.clusters is not None for one in found)
+        if any(matrix.clusters is not None for matrix in task_matrices)
         else ""
     )
     return (
-        f"The estimate is {what} {over}for items drawn like these, {how}{units}."
+        f"The estimate is {quantity} {over}for items drawn like these, {how}{units}."
         " Intervals are 95%."
     )

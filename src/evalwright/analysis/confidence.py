@@ -1,9 +1,8 @@
-"""Whether a model knows when it is right: calibration and risk-coverage of a finished run, from its
-recorded answers.
+"""Whether a model knows when it is right: calibration and risk-coverage of a finished run.
 
-An answer's confidence is the one it states ("Confidence: 80%"), or, where the model chose by
-log-probabilities, the chosen option's share of the options' probability. Answers without one are
-counted, never guessed.
+An answer's confidence is the one it states ("Confidence: 80%") or, where the model chose by
+log-probabilities, the chosen option's share of the options' probability. Answers without a
+confidence are counted, never guessed.
 """
 
 from __future__ import annotations
@@ -41,10 +40,13 @@ COVERAGES = (0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class TaskConfidence(Plain):
-    """One task: what its confidences are worth. source: where they come from; without: answers that
-    have none; failed: no score.
+    """How well confidence predicts correctness on one task.
 
-    at_coverage: accuracy where only the most confident share is answered.
+    Args:
+        source: where confidences come from.
+        without: how many answers have no confidence.
+        failed: how many answers have no score.
+        at_coverage: accuracy if only the most confident share is answered.
     """
 
     task: str
@@ -62,8 +64,11 @@ class TaskConfidence(Plain):
 
 @dataclass(slots=True)
 class ConfidenceRows:
-    """The records of one task: right holds scores, nan where there is none; keys: of items or their
-    clusters.
+    """The records of one task as columns.
+
+    Args:
+        right: scores, nan if there is none.
+        keys: hashes of items, or of their clusters.
     """
 
     scorer: str
@@ -73,69 +78,70 @@ class ConfidenceRows:
     keys: list[int] = field(default_factory=list)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take a record."""
-        value = row["scores"].get(self.scorer, {}).get("value")
-        said = (
+        """Add a record."""
+        score = row["scores"].get(self.scorer, {}).get("value")
+        stated = (
             None
             if "failure" in row
             else stated_confidence(str(row.get("answer") or ""))
         )
-        self.stated.append(NAN if said is None else said)
-        self.options.append(_of_options(row))
-        self.right.append(NAN if value is None else float(value))
+        self.stated.append(NAN if stated is None else stated)
+        self.options.append(_option_confidence(row))
+        self.right.append(NAN if score is None else float(score))
         # Draws of an item are one unit, and so are items of a cluster.
         self.keys.append(cluster_code(row.get("cluster"), hashed(str(row["id"]))))
 
     def confidence(self) -> tuple[str, NDArray[np.float64]]:
-        """Where confidence comes from, and that of every record, (records,); nan where there is
-        none.
-        """
+        """The source of confidences, and one for every record (records,), nan without one."""
         stated = np.array(self.stated)
         options = np.array(self.options)
         of_options = (~np.isnan(stated)).sum() < (~np.isnan(options)).sum()
         return (OPTIONS, options) if of_options else (STATED, stated)
 
 
-def confidence_of(run: Run) -> tuple[TaskConfidence, ...]:
+def measure_confidence(run: Run) -> tuple[TaskConfidence, ...]:
     """The tasks of a run whose answers have a confidence.
 
-    Raises RunError where none has, where scores are not right or wrong alone, and where records
-    cannot be read.
+    Raises:
+        RunError: no task has, scores are not 0 and 1, or records cannot be read.
     """
-    found = tuple(
-        one
-        for name, rows in _read(run).items()
-        if (one := _measured(name, rows)) is not None
+    measured_tasks = tuple(
+        measured
+        for name, rows in _read_confidence_rows(run).items()
+        if (measured := _measure_task(name, rows)) is not None
     )
-    if not found:
+    if not measured_tasks:
         raise RunError(
             f"No answer of '{run.id}' has a confidence: none is stated, and no option"
             " was chosen by log-probabilities. Ask for one in the prompt, on a line of"
             " its own after an empty line: Confidence: 80%."
         )
-    return found
+    return measured_tasks
 
 
-def confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
-    """Each task's confidences from 0 to 1, and whether those answers were right; answers that lack
-    one of both are left out.
+def list_confidences(run: Run) -> list[tuple[str, list[float], list[int]]]:
+    """Each task's confidences from 0 to 1, and whether those answers were right.
 
-    Raises RunError as `confidence_of`.
+    Answers without confidence or score are left out. Raises RunError as `confidence_of`.
     """
-    tasks = _read(run)
-    out = []
-    for one in confidence_of(run):
-        rows = tasks[one.task]
+    tasks = _read_confidence_rows(run)
+    pairs_by_task = []
+    for task in measure_confidence(run):
+        rows = tasks[task.task]
         right = np.array(rows.right)
         _, confidence = rows.confidence()
-        both = ~(np.isnan(confidence) | np.isnan(right))
-        out.append(
-            (one.task, confidence[both].tolist(), right[both].astype(int).tolist())
+        has_both = ~(np.isnan(confidence) | np.isnan(right))
+        pairs_by_task.append(
+            (
+                task.task,
+                confidence[has_both].tolist(),
+                right[has_both].astype(int).tolist(),
+            )
         )
-    return out
+    return pairs_by_task
 
 
-def _read(run: Run) -> dict[str, ConfidenceRows]:
+def _read_confidence_rows(run: Run) -> dict[str, ConfidenceRows]:
     tasks = {
         task.name: ConfidenceRows(task.main.scorer) for task in run.tasks if task.main
     }
@@ -143,7 +149,7 @@ def _read(run: Run) -> dict[str, ConfidenceRows]:
     return tasks
 
 
-def _measured(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
+def _measure_task(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
     right = np.array(rows.right)
     source, confidence = rows.confidence()
     there = ~np.isnan(confidence)
@@ -175,10 +181,8 @@ def _measured(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
     )
 
 
-def _of_options(row: Mapping[str, Any]) -> float:
-    """The chosen option's share of the probability of all options, nan where nothing was chosen by
-    it.
-    """
+def _option_confidence(row: Mapping[str, Any]) -> float:
+    """The chosen option's share of all options' probability; nan if nothing was chosen that way."""
     values = row.get("log_likelihoods") or ()
     choice = row.get("choice")
     if choice is None or len(values) < 2 or not 0 <= choice < len(values):
@@ -186,5 +190,5 @@ def _of_options(row: Mapping[str, Any]) -> float:
     most = max(values)
     if not math.isfinite(most):
         return NAN
-    weights = [math.exp(value - most) for value in values]
+    weights = [math.exp(log_likelihood - most) for log_likelihood in values]
     return float(weights[choice] / math.fsum(weights))

@@ -1,10 +1,9 @@
-"""Context gain: one run's answers with passages minus its answers to the same questions without
-them, paired by question.
+"""Context gain: a run's scores with passages minus its scores without them, paired by question.
 
-A task NAME with passages has a twin NAME-closed-book without them, and both are scored alike, so
-the difference is that of the passages. It is shown over all questions and apart for those that the
-passages answer and those that they do not: a model that knows nothing and says so is right on the
-latter in both.
+A task NAME with passages has a twin NAME-closed-book without them, scored alike, so the difference
+is due to the passages. It is shown over all questions, and separately for those that the passages
+answer and those that they do not: a model that knows nothing and says so is right on the latter
+either way.
 """
 
 from __future__ import annotations
@@ -27,8 +26,11 @@ _PARTS = {"True": "answerable", "False": "not answerable"}
 
 @dataclass(frozen=True, slots=True)
 class ContextGain:
-    """What passages add to one run on one task. parts: with passages minus without, over all
-    questions first, then by whether the passages answer them.
+    """What passages add to one run on one task.
+
+    Args:
+        parts: with passages minus without, over all questions first, then by whether the passages
+            answer them.
     """
 
     run: str
@@ -38,43 +40,46 @@ class ContextGain:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        parts = [
-            {"questions": name, **found.as_dict()} for name, found in self.parts.items()
+        gains = [
+            {"questions": name, **comparison.as_dict()}
+            for name, comparison in self.parts.items()
         ]
         task = {"task": self.task, "without": self.task + TWIN}
-        return {"run": self.run, **task, "scorer": self.scorer, "parts": parts}
+        return {"run": self.run, **task, "scorer": self.scorer, "parts": gains}
 
 
-def context_gains(run: Run) -> tuple[ContextGain, ...]:
-    """The gain of each task of the run whose twin it has too, by the first scorer that both have."""
+def measure_context_gains(run: Run) -> tuple[ContextGain, ...]:
+    """The gain of each task whose twin the run has too, by the first scorer that both share."""
     records = {
-        record["name"]: [one["name"] for one in record["scorers"]]
+        record["name"]: [scorer["name"] for scorer in record["scorers"]]
         for record in run.data["tasks"]
     }
-    found = []
+    gains = []
     for task, scorers in records.items():
         shared = [name for name in records.get(task + TWIN, ()) if name in scorers]
-        if shared and (parts := _parts(run, task, shared[0])):
-            found.append(ContextGain(run.id, task, shared[0], parts))
-    return tuple(found)
+        if shared and (comparisons := _compare_with_twin(run, task, shared[0])):
+            gains.append(ContextGain(run.id, task, shared[0], comparisons))
+    return tuple(gains)
 
 
-def _parts(run: Run, task: str, scorer: str) -> dict[str, PairedComparison]:
-    found = item_scores(run, {task: scorer, task + TWIN: scorer}, [_SLICE])
-    keys, values, missing, clusters = paired_scores(found[task], found[task + TWIN])
+def _compare_with_twin(run: Run, task: str, scorer: str) -> dict[str, PairedComparison]:
+    scores_by_task = item_scores(run, {task: scorer, task + TWIN: scorer}, [_SLICE])
+    keys, values, missing, clusters = paired_scores(
+        scores_by_task[task], scores_by_task[task + TWIN]
+    )
     if not len(keys):
         return {}
     chosen = {"all": np.ones(len(keys), dtype=bool)}
-    codes = found[task].slices.get(_SLICE)
+    codes = scores_by_task[task].slices.get(_SLICE)
     if codes is not None:
-        own = codes.codes[np.searchsorted(found[task].keys, keys)]
+        answerable = codes.codes[np.searchsorted(scores_by_task[task].keys, keys)]
         for name in sorted(codes.names, reverse=True):
-            chosen[_PARTS.get(name, name)] = own == codes.names.index(name)
+            chosen[_PARTS.get(name, name)] = answerable == codes.names.index(name)
 
-    def compared(items: NDArray[np.bool_]) -> PairedComparison:
-        groups = None if clusters is None else clusters[items]
+    def compare(mask: NDArray[np.bool_]) -> PairedComparison:
+        groups = None if clusters is None else clusters[mask]
         return compare_paired(
-            *values[:, items], missing=missing[:, items], clusters=groups
+            *values[:, mask], missing=missing[:, mask], clusters=groups
         )
 
-    return {name: compared(items) for name, items in chosen.items() if items.any()}
+    return {name: compare(mask) for name, mask in chosen.items() if mask.any()}

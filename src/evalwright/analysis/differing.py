@@ -1,8 +1,7 @@
-"""What differs between how two runs were made: prompts, models, scorers, data, seed and versions,
-old value and new.
+"""What differs in how two runs were made: prompts, models, scorers, data, seed and versions.
 
-Run folders hold no secrets of ours, but they may come from elsewhere: what is named or looks like a
-secret is not shown.
+Our run folders hold no secrets, but a folder may come from elsewhere: whatever is named or looks
+like a secret is masked.
 """
 
 from __future__ import annotations
@@ -23,34 +22,34 @@ _NOTHING = object()
 
 
 def configuration_differences(a: Run, b: Run) -> Iterator[str]:
-    """What differs between two runs besides the names of their models, a line each: where, the
-    value in A, that in B.
-    """
-    one = a.data["configuration"]
-    other = b.data["configuration"]
+    """Differences between two runs besides their models' names, one line each with both values."""
+    settings_a = a.data["configuration"]
+    settings_b = b.data["configuration"]
     for key in ("seed", "limit", "format"):
-        if one.get(key) != other.get(key):
-            yield _line(key, one.get(key), other.get(key))
-    for path, left, right in _changes(_arguments(a), _arguments(b)):
-        yield _line(f"model argument {path}", left, right)
+        if settings_a.get(key) != settings_b.get(key):
+            yield _difference_line(key, settings_a.get(key), settings_b.get(key))
+    for path, left, right in _changed_leaves(_model_arguments(a), _model_arguments(b)):
+        yield _difference_line(f"model argument {path}", left, right)
     model_a = a.data["model"]
     model_b = b.data["model"]
     prints = model_a.get("fingerprint"), model_b.get("fingerprint")
     if model_a["name"] == model_b["name"] and prints[0] != prints[1]:
-        yield _line("model: fingerprint", *prints)
-    for path, left, right in _changes(a.data.get("roles", {}), b.data.get("roles", {})):
-        yield _line(f"role {path}", left, right)
+        yield _difference_line("model: fingerprint", *prints)
+    for path, left, right in _changed_leaves(
+        a.data.get("roles", {}), b.data.get("roles", {})
+    ):
+        yield _difference_line(f"role {path}", left, right)
     tasks_b = {task["name"]: task for task in b.data["tasks"]}
     for task in a.data["tasks"]:
         if task["name"] in tasks_b:
-            yield from _task(task, tasks_b[task["name"]])
+            yield from _compare_task_records(task, tasks_b[task["name"]])
     yield from early_notes((a, b))
     if a.data["evalwright"] != b.data["evalwright"]:
-        yield _line("evalwright", a.data["evalwright"], b.data["evalwright"])
-    for path, left, right in _changes(
+        yield _difference_line("evalwright", a.data["evalwright"], b.data["evalwright"])
+    for path, left, right in _changed_leaves(
         a.data.get("environment", {}), b.data.get("environment", {})
     ):
-        yield _line(f"environment: {path}", left, right)
+        yield _difference_line(f"environment: {path}", left, right)
 
 
 _SHOWN = ("versions", "shots", "items", "draws", "seeds")
@@ -58,74 +57,79 @@ _SHOWN = ("versions", "shots", "items", "draws", "seeds")
 _MOST_FORMS = 4
 
 
-def differing_task(runs: Sequence[Run], labels: Sequence[str], task: str) -> str:
-    """What the runs had different of a task, with the values and whose they are: "shots (0 in a and
-    b, 5 in c), prompts (...)".
+def describe_task_differences(
+    runs: Sequence[Run], labels: Sequence[str], task: str
+) -> str:
+    """What was set differently for a task, with the values and the runs that have them.
 
-    labels: what the runs are called. "" where nothing differs.
+    Example: "shots (0 in a and b, 5 in c), prompts (...)"; "" if nothing differs.
+
+    Args:
+        labels: what the runs are called.
     """
     forms: dict[str, dict[str, list[str]]] = {}
     for run, label in zip(runs, labels, strict=True):
         for record in run.data["tasks"]:
             if record["name"] == task:
-                for what, value in _facts(run, record):
+                for fact, fact_value in _list_facts(run, record):
                     text = (
-                        value
-                        if isinstance(value, str)
-                        else json.dumps(value, sort_keys=True, default=str)
+                        fact_value
+                        if isinstance(fact_value, str)
+                        else json.dumps(fact_value, sort_keys=True, default=str)
                     )
-                    forms.setdefault(what, {}).setdefault(text, []).append(label)
+                    forms.setdefault(fact, {}).setdefault(text, []).append(label)
     values = [
-        _values(what, found)
-        for what, found in forms.items()
-        if what in _SHOWN and len(found) > 1
+        _describe_values(fact, runs_by_text)
+        for fact, runs_by_text in forms.items()
+        if fact in _SHOWN and len(runs_by_text) > 1
     ]
     who: dict[str, list[str]] = {}
-    for what, found in forms.items():
-        if what not in _SHOWN and len(found) > 1:
-            who.setdefault(_sides(found), []).append(what)
+    for fact, runs_by_text in forms.items():
+        if fact not in _SHOWN and len(runs_by_text) > 1:
+            who.setdefault(_describe_sides(runs_by_text), []).append(fact)
     return ", ".join(
         [*values, *(f"{listed(whats)} ({sides})" for sides, whats in who.items())]
     )
 
 
-def _values(what: str, found: Mapping[str, Sequence[str]]) -> str:
-    if len(found) <= _MOST_FORMS:
-        return (
-            f"{what}"
-            f" ({'; '.join(f'{value} in {listed(own, 3)}' for value, own in found.items())})"
-        )
-    return (
-        f"{what}"
-        f" ({', '.join(found) if len(found) <= 2 * _MOST_FORMS else f'{len(found)} different'})"
-    )
+def _describe_values(fact: str, runs_by_text: Mapping[str, Sequence[str]]) -> str:
+    if len(runs_by_text) <= _MOST_FORMS:
+        forms = [
+            f"{text} in {listed(names, 3)}" for text, names in runs_by_text.items()
+        ]
+        return f"{fact} ({'; '.join(forms)})"
+    if len(runs_by_text) <= 2 * _MOST_FORMS:
+        return f"{fact} ({', '.join(runs_by_text)})"
+    return f"{fact} ({len(runs_by_text)} different)"
 
 
-def _sides(found: Mapping[str, Sequence[str]]) -> str:
-    if len(found) > _MOST_FORMS:
-        return f"{len(found)} different"
-    return " against ".join(listed(own, 3) for own in found.values())
+def _describe_sides(runs_by_text: Mapping[str, Sequence[str]]) -> str:
+    if len(runs_by_text) > _MOST_FORMS:
+        return f"{len(runs_by_text)} different"
+    return " against ".join(listed(names, 3) for names in runs_by_text.values())
 
 
-def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _list_facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     # some of the runs may be published without the texts of their rows
     record = published_task(record)
     definition = record.get("definition", {})
     prompt = definition.get("prompt") if isinstance(definition, Mapping) else None
-    own = prompt.get("few_shot", {}) if isinstance(prompt, Mapping) else {}
+    few_shot = prompt.get("few_shot", {}) if isinstance(prompt, Mapping) else {}
     shots = run.data["configuration"].get("num_fewshot")
     yield "versions", str(record["version"])
     yield "data", record["content_hash"]
-    rest = (
+    prompt_without_shots = (
         {key: prompt[key] for key in prompt if key != "few_shot"}
         if isinstance(prompt, Mapping)
         else prompt
     )
-    yield "prompts", rest
+    yield "prompts", prompt_without_shots
     yield (
         "shots",
         str(
-            own.get("count", 0) if shots is None and isinstance(own, Mapping) else shots
+            few_shot.get("count", 0)
+            if shots is None and isinstance(few_shot, Mapping)
+            else shots
         ),
     )
     yield (
@@ -139,61 +143,73 @@ def _facts(run: Run, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "seeds", str(run.data["configuration"].get("seed"))
 
 
-def _arguments(run: Run) -> Mapping[str, Any]:
+def _model_arguments(run: Run) -> Mapping[str, Any]:
     """The arguments that the run's model was opened with."""
     models = run.data["configuration"].get("models")
     for spec in models if isinstance(models, list) else ():
         if isinstance(spec, Mapping) and (
             len(models) == 1 or spec.get("name") == run.model
         ):
-            found = spec.get("arguments")
-            return found if isinstance(found, Mapping) else {}
+            arguments = spec.get("arguments")
+            return arguments if isinstance(arguments, Mapping) else {}
     return {}
 
 
-def _task(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    name = one["name"]
-    for path, left, right in _changes(one["definition"], other["definition"]):
-        yield _line(f"{name}: {path or 'definition'}", left, right)
-    if one["version"] != other["version"]:
-        yield _line(f"{name}: version", one["version"], other["version"])
-    if one["content_hash"] != other["content_hash"]:
+def _compare_task_records(
+    record_a: Mapping[str, Any], record_b: Mapping[str, Any]
+) -> Iterator[str]:
+    name = record_a["name"]
+    for path, left, right in _changed_leaves(
+        record_a["definition"], record_b["definition"]
+    ):
+        yield _difference_line(f"{name}: {path or 'definition'}", left, right)
+    if record_a["version"] != record_b["version"]:
+        yield _difference_line(
+            f"{name}: version", record_a["version"], record_b["version"]
+        )
+    if record_a["content_hash"] != record_b["content_hash"]:
         hashes = (
-            _apart(_text("hash", task["content_hash"]), "")[0] for task in (one, other)
+            _cut_to_difference(_setting_text("hash", task["content_hash"]), "")[0]
+            for task in (record_a, record_b)
         )
         yield f"{name}: the data differ ({' against '.join(hashes)})"
-    published_one = published_task(one)
-    published_other = published_task(other)
+    published_one = published_task(record_a)
+    published_other = published_task(record_b)
     is_scored_otherwise = published_one["scorers"] != published_other["scorers"]
     if (
         is_scored_otherwise
         and published_one["definition"] == published_other["definition"]
     ):
         left, right = (
-            [scorer["name"] for scorer in task["scorers"]] for task in (one, other)
+            [scorer["name"] for scorer in task["scorers"]]
+            for task in (record_a, record_b)
         )
-        said = (
+        names = (
             f" ({', '.join(left)} against {', '.join(right)})" if left != right else ""
         )
-        yield f"{name}: the scorers differ, as one of the runs was scored again{said}"
+        yield f"{name}: the scorers differ, as one of the runs was scored again{names}"
 
 
-def _changes(a: Any, b: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+def _changed_leaves(a: Any, b: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """(path, left, right) of every leaf that differs."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         for key in sorted({*a, *b}, key=str):
             inner = f"{path}.{key}" if path else str(key)
-            yield from _changes(a.get(key, _NOTHING), b.get(key, _NOTHING), inner)
+            yield from _changed_leaves(
+                a.get(key, _NOTHING), b.get(key, _NOTHING), inner
+            )
     elif not is_same_part(a, b):
         yield path, a, b
 
 
-def _line(path: str, left: Any, right: Any) -> str:
-    one, other = _apart(*(_text(path, value) for value in (left, right)))
-    return f"{path}: {one} against {other}"
+def _difference_line(path: str, left: Any, right: Any) -> str:
+    text_a, text_b = _cut_to_difference(
+        *(_setting_text(path, side) for side in (left, right))
+    )
+    return f"{path}: {text_a} against {text_b}"
 
 
-def _text(path: str, value: Any) -> str:
+def _setting_text(path: str, value: Any) -> str:
     if value is _NOTHING:
         return "not set"
     # A number of tokens is no secret, whatever it is called.
@@ -208,12 +224,17 @@ def _text(path: str, value: Any) -> str:
     return mask_message(str(value))
 
 
-def _apart(one: str, other: str) -> tuple[str, str]:
+def _cut_to_difference(text_a: str, text_b: str) -> tuple[str, str]:
     """Both texts, long ones cut to the stretch where they begin to differ."""
     begin = 0
-    if max(len(one), len(other)) > _LONGEST and one != other:
+    if max(len(text_a), len(text_b)) > _LONGEST and text_a != text_b:
         same = next(
-            (i for i, (x, y) in enumerate(zip_longest(one, other)) if x != y), 0
+            (
+                i
+                for i, (char_a, y) in enumerate(zip_longest(text_a, text_b))
+                if char_a != y
+            ),
+            0,
         )
         begin = max(0, same - _LONGEST // 3) if same > _LONGEST // 2 else 0
 
@@ -221,4 +242,4 @@ def _apart(one: str, other: str) -> tuple[str, str]:
         tail = "…" if len(text) - begin > _LONGEST else ""
         return f"{'…' if begin else ''}{text[begin : begin + _LONGEST]}{tail}" or "''"
 
-    return cut(one), cut(other)
+    return cut(text_a), cut(text_b)

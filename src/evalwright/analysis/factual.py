@@ -1,9 +1,8 @@
-"""The three numbers of a factual run: accuracy of short answers, and how many stress questions were
-hallucinated or refused.
+"""The three numbers of a factual run: accuracy, and the shares hallucinated and refused.
 
-A stress question rests on something false, so that the right answer is no answer. Refused means
-that the answer refuses or corrects, hallucinated that it names something made up or goes along;
-what is neither (partial, empty, unreadable) is in neither share.
+A stress question rests on something false, so the right answer is no answer. Refused means that the
+answer declines or corrects, hallucinated that it makes something up or goes along; anything else
+(partial, empty, unreadable) is in neither share.
 """
 
 from __future__ import annotations
@@ -39,13 +38,14 @@ _TAG = "factuality"
 
 
 def is_factual(runs: Sequence[Run]) -> bool:
-    """Whether all tasks of all runs are of factual questions, some of them stress questions."""
+    """Whether all tasks of all runs are factual, with some stress questions among them."""
     tasks = [task for run in runs for task in run.data["tasks"]]
     metadata = [task.get("metadata") or {} for task in tasks]
     # Runs imported before the tag was given have none; a stress scorer beside them says what they
     # are.
     of_facts = all(
-        _TAG in (one.get("tags") or ()) or "imported" in one for one in metadata
+        _TAG in (metadata_of_task.get("tags") or ()) or "imported" in metadata_of_task
+        for metadata_of_task in metadata
     )
     return of_facts and any(map(_is_stress, tasks))
 
@@ -55,25 +55,30 @@ def _is_stress(task: Mapping[str, Any]) -> bool:
 
 
 def factual_shares(run: Run) -> dict[str, Estimate]:
-    """The numbers of a run by name, those that it has.
+    """The factual numbers that a run has, by name.
 
-    Accuracy is the mean over its tasks whose first metric is accuracy.
+    Accuracy is the mean over its tasks whose first metric is accuracy. A stress answer is one item
+    (the mean of its draws) with the label that was read; missing and unsure ones are counted beside
+    it.
 
-    A stress answer is one item (its draws' mean) with the label read; missing and unsure ones are
-    counted beside it. Raises RunError where records cannot be read.
+    Raises:
+        RunError: records cannot be read.
     """
     stress = {task["name"] for task in run.data["tasks"] if _is_stress(task)}
-    found: dict[str, Estimate] = {}
+    shares: dict[str, Estimate] = {}
     mains = [task.main for task in run.tasks if task.main and task.name not in stress]
     accuracies = [main.estimate for main in mains if main.kind == "accuracy"]
     if len(accuracies) == 1:
-        found[ACCURACY] = accuracies[0]
+        shares[ACCURACY] = accuracies[0]
     elif accuracies:
-        found[ACCURACY] = macro_average(accuracies, value_range=UNIT_RANGE)
-    labels = _labels(run, stress) if stress else {}
-    if any(each for _, each, _ in labels.values()):
-        found |= {name: _share(labels, classes) for name, classes in CLASSES.items()}
-    return found
+        shares[ACCURACY] = macro_average(accuracies, value_range=UNIT_RANGE)
+    labels = _read_stress_labels(run, stress) if stress else {}
+    if any(labels_read for _, labels_read, _ in labels.values()):
+        shares |= {
+            name: _share_of_classes(labels, classes)
+            for name, classes in CLASSES.items()
+        }
+    return shares
 
 
 Labels = Mapping[tuple[str, str], tuple[str, Sequence[str], Sequence[str]]]
@@ -82,25 +87,25 @@ unsure.
 """
 
 
-def _labels(run: Run, tasks: set[str]) -> Labels:
-    out: dict[tuple[str, str], tuple[str, list[str], list[str]]] = {}
+def _read_stress_labels(run: Run, tasks: set[str]) -> Labels:
+    labels_by_item: dict[tuple[str, str], tuple[str, list[str], list[str]]] = {}
     for row in run.score_rows():
         if row["task"] in tasks:
-            _, labels, unsure = out.setdefault(
+            _, labels, unsure = labels_by_item.setdefault(
                 (row["task"], row["id"]), (row.get("cluster", ""), [], [])
             )
             if (score := row["scores"].get(STRESS)) is not None:
                 labels.append(str(score.get("label", "")))
                 unsure += [reason] if (reason := score.get("unsure")) else []
-    return out
+    return labels_by_item
 
 
-def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
-    scored = {key: one for key, one in labels.items() if one[1]}
+def _share_of_classes(labels: Labels, classes: frozenset[str]) -> Estimate:
+    scored = {key: row for key, row in labels.items() if row[1]}
     values = np.array(
         [
-            sum(label in classes for label in each) / len(each)
-            for _, each, _ in scored.values()
+            sum(label in classes for label in draw_labels) / len(draw_labels)
+            for _, draw_labels, _ in scored.values()
         ]
     )
     codes = [
@@ -115,13 +120,12 @@ def _share(labels: Labels, classes: frozenset[str]) -> Estimate:
 
 
 def hardware_of(run: Run) -> str:
-    """The hardware's label, as recorded by the run, or by the file that it was made from; "" where
-    there is none.
-    """
+    """The hardware's label, recorded by the run or by the file it was made from; "" without one."""
     configuration = run.data["configuration"]
     places = [(run.data.get("hardware"), "label")]
     places += [
-        (configuration.get(part), "hardware") for part in ("imported", "submission")
+        (configuration.get(section), "hardware")
+        for section in ("imported", "submission")
     ]
-    found = [part.get(key) for part, key in places if isinstance(part, Mapping)]
-    return next((label for label in found if isinstance(label, str) and label), "")
+    names = [holder.get(key) for holder, key in places if isinstance(holder, Mapping)]
+    return next((label for label in names if isinstance(label, str) and label), "")

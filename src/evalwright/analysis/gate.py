@@ -39,11 +39,15 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Literal, cast
 
-from evalwright.analysis.claims import ClaimRobustness, ClaimSide, robustness_of_claim
+from evalwright.analysis.claims import (
+    ClaimRobustness,
+    ClaimSide,
+    measure_claim_robustness,
+)
 from evalwright.analysis.comparison import common_results, read_matrices
-from evalwright.analysis.pairs import other_questions
-from evalwright.analysis.robustness import one_sided_judge, provisional_reason
-from evalwright.analysis.trees import Average, average_of, common_trees, overall_node
+from evalwright.analysis.pairs import note_other_questions
+from evalwright.analysis.robustness import explain_one_sided_judge, explain_provisional
+from evalwright.analysis.trees import Average, common_trees, make_average, overall_node
 from evalwright.analysis.words import counted, listed, plural, points
 from evalwright.core.deprecation import warn_old_name
 from evalwright.core.errors import ConfigurationError, closest
@@ -90,35 +94,39 @@ _RULES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class GateRule:
-    """One rule as it was read. what: a metric's label, with or without its task."""
+    """One rule as parsed.
+
+    Args:
+        subject: a metric's label, with or without its task.
+    """
 
     text: str
-    what: str
+    subject: str
     verb: Verb
     amount: float
     unit: Unit
 
     @property
     def counts_missing(self) -> bool:
-        """Whether it is of missing answers, and of no score."""
-        return self.what.rpartition(".")[2] == N_MISSING
+        """Whether the rule limits missing answers rather than a score."""
+        return self.subject.rpartition(".")[2] == N_MISSING
 
 
 def parse_gate_rule(text: str) -> GateRule:
-    """Read one rule. Raises ConfigurationError with the forms there are and an example."""
+    """Parse one rule.
+
+    Raises:
+        ConfigurationError: it cannot be parsed; the message lists the forms and an example.
+    """
     for pattern in _RULES:
         match = pattern.fullmatch(text.strip())
         if match:
-            found = match.groupdict()
-            amount = float(found.get("amount") or 0)
-            unit: Unit = (
-                "%"
-                if found.get("unit") == "%"
-                else "points"
-                if found.get("unit")
-                else ""
-            )
-            verb = cast(Verb, found["verb"].lower())
+            fields = match.groupdict()
+            amount = float(fields.get("amount") or 0)
+            unit: Unit = "points" if fields.get("unit") else ""
+            if fields.get("unit") == "%":
+                unit = "%"
+            verb = cast(Verb, fields["verb"].lower())
             if not math.isfinite(amount) or (
                 amount < 0 and verb in ("drops", "rises", "changes")
             ):
@@ -126,7 +134,7 @@ def parse_gate_rule(text: str) -> GateRule:
                     f"The rule '{text}' needs a number of 0 or more after 'than'."
                 )
             return GateRule(
-                text.strip(), _current_name(found["what"]), verb, amount, unit
+                text.strip(), _current_name(fields["what"]), verb, amount, unit
             )
     raise ConfigurationError(
         f"The rule '{text}' cannot be read. Rules are: {'; '.join(FORMS)}. For example:"
@@ -134,29 +142,30 @@ def parse_gate_rule(text: str) -> GateRule:
     )
 
 
-def _current_name(what: str) -> str:
+def _current_name(metric: str) -> str:
     """What a rule is about, with the old name of missing answers replaced."""
-    task, dot, label = what.rpartition(".")
+    task, dot, label = metric.rpartition(".")
     if label != OLD_N_MISSING:
-        return what
+        return metric
     warn_old_name(OLD_N_MISSING, N_MISSING, "The count in a gate rule")
     return f"{task}{dot}{N_MISSING}"
 
 
-def level_of(rule: GateRule, *, bounded: bool) -> float:
+def rule_threshold(rule: GateRule, *, bounded: bool) -> float:
     """The rule's amount as a score; "%" and "points" are hundredths.
 
-    Raises ConfigurationError where the unit does not fit the metric.
+    Raises:
+        ConfigurationError: the unit does not fit the metric.
     """
     if rule.unit and not bounded:
         raise ConfigurationError(
-            f"The rule '{rule.text}' counts in {rule.unit}, but '{rule.what}' is not"
+            f"The rule '{rule.text}' counts in {rule.unit}, but '{rule.subject}' is not"
             " between 0 and 1. Give a plain number."
         )
     amount = rule.amount / 100 if rule.unit else rule.amount
     if bounded and not rule.unit and amount > 1:
         raise ConfigurationError(
-            f"The rule '{rule.text}' is outside the range of '{rule.what}', which is 0"
+            f"The rule '{rule.text}' is outside the range of '{rule.subject}', which is 0"
             f" to 1. Write {rule.amount:g} points, or {rule.amount / 100:g}."
         )
     return amount
@@ -170,14 +179,15 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """One rule on one task ("" for all of them). judged: whether there were numbers to judge it by;
-    if not, it failed.
+    """The outcome of one rule on one task ("" for all of them).
 
-    provisional: why its numbers are no final ones, "" where they are. smallest_caught: of a rule
-    that passed, the smallest true difference that would have made it fail with a probability of
-    80%; None of rules about one run. missing, unsure: how many missing answers would have to go
-    against the verdict, and how many unsure ones would have to be misread in one direction; None
-    where there are none, and of rules about one run.
+    Args:
+        judged: whether there were numbers to judge it by; a rule that cannot be judged fails.
+        provisional: why its numbers are not final, "" if they are.
+        smallest_caught: for a passed rule, the smallest true difference that would have failed it
+            with 80% probability; None for rules about one run.
+        missing: how many missing answers would have to go against the verdict; None without any.
+        unsure: how many unsure answers would have to be misread in one direction; None without any.
     """
 
     rule: str
@@ -194,8 +204,10 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True)
 class Gate(Plain):
-    """All rules of run B against run A. numbers_from: by run, what its numbers were made of, where
-    that is not its samples.
+    """The outcomes of all rules of run B against run A.
+
+    Args:
+        numbers_from: by run, what its numbers were computed from if not from its samples.
     """
 
     a: str
@@ -211,7 +223,7 @@ class Gate(Plain):
 
     @property
     def conclusion(self) -> str:
-        """How many rules failed, and what that means, in a sentence."""
+        """How many rules failed and what that means, in a sentence."""
         bad = sum(outcome.failed for outcome in self.outcomes)
         fails = (
             "fails if the data show it"
@@ -219,40 +231,32 @@ class Gate(Plain):
             else "fails unless the data rule it out"
         )
         total = len(self.outcomes)
-        said = (
-            f"{bad} of {total} failed"
-            if bad
-            else f"all {total} passed"
-            if total > 1
-            else "passed"
-        )
-        return (
-            f"Gate '{self.mode}' of {self.b} against {self.a}: {said}; a rule {fails}."
-        )
+        outcome_text = f"all {total} passed" if total > 1 else "passed"
+        if bad:
+            outcome_text = f"{bad} of {total} failed"
+        return f"Gate '{self.mode}' of {self.b} against {self.a}: {outcome_text}; a rule {fails}."
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        found = {
+        fields = {
             **Plain.as_dict(self),
             "failed": self.failed,
             "conclusion": self.conclusion,
         }
         return (
-            found
+            fields
             if self.numbers_from
-            else {key: found[key] for key in found if key != "numbers_from"}
+            else {key: fields[key] for key in fields if key != "numbers_from"}
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a rule is judged on: a task's metric, the mean over tasks, a node of their tree, or
-    missing answers.
-    """
+    """What a rule is judged on: a metric of a task, a mean over tasks, or missing answers."""
 
     rule: GateRule
     task: str
-    results: tuple[MetricResult, ...] = ()
+    metric_results: tuple[MetricResult, ...] = ()
     node: Node | None = None
 
 
@@ -266,18 +270,20 @@ def judge(
     tasks_are: TasksAre = "fixed",
     missing: MissingPolicy = "scored",
 ) -> Gate:
-    """Judge run B against run A, the reference. families: how many such gates share the 5% (runs
-    held against one A). tasks_are: of rules over all tasks, as of `compare_runs`; missing:
-    likewise.
+    """Judge run B against run A, the reference.
 
-    Raises ConfigurationError for a rule that names no metric of both runs, or asks what cannot be
-    asked of it.
+    Args:
+        families: how many such gates share the 5% (several runs against one A).
+        tasks_are, missing: as in `compare_runs`.
+
+    Raises:
+        ConfigurationError: a rule names no metric of both runs, or cannot be judged.
     """
     refuse_shards([a, b])
     a, b = confirm_all([a, b])
-    targets = [target for rule in rules for target in _targets(a, b, rule)]
+    targets = [target for rule in rules for target in _find_targets(a, b, rule)]
     for target in targets:
-        _check(target.rule, mode)
+        _check_rule(target.rule, mode)
     tests = (
         sum(target.rule.verb not in ("above", "below") for target in targets) * families
     )
@@ -285,78 +291,88 @@ def judge(
     outcomes = []
     for target in targets:
         if target.rule.counts_missing:
-            outcomes.append(_count_rule(b, target))
+            outcomes.append(_judge_count(b, target))
         elif target.rule.verb in ("below", "above"):
-            outcomes.append(_threshold(b, target, mode, missing))
+            outcomes.append(_judge_score(b, target, mode, missing))
         else:
-            metric = target.results[0].label if target.task else None
+            metric = target.metric_results[0].label if target.task else None
             if metric not in cache:
                 cache[metric] = read_matrices([a, b], metric=metric, missing=missing)
             shared = tests if mode == "shown" else 1
             outcomes.append(
-                _difference((a, b), target, cache[metric], mode, shared, tasks_are)
+                _judge_difference(
+                    (a, b), target, cache[metric], mode, shared, tasks_are
+                )
             )
     return Gate(a.id, b.id, mode, tuple(outcomes), published_from([a, b]))
 
 
-def _targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
+def _find_targets(a: Run, b: Run, rule: GateRule) -> Iterator[_Target]:
     nodes = {
         f"{TREE}{node.name}": node
         for tree in common_trees([a, b])
         for node in tree.nodes()
     }
-    if rule.what in (N_MISSING, OVERALL) or rule.what in nodes:
+    if rule.subject in (N_MISSING, OVERALL) or rule.subject in nodes:
         tasks = [task.name for task in a.tasks]
-        yield _Target(rule, "", (), nodes.get(rule.what) or overall_node([a, b], tasks))
+        yield _Target(
+            rule, "", (), nodes.get(rule.subject) or overall_node([a, b], tasks)
+        )
         return
     names_b = {task.name for task in b.tasks}
     labels = {
-        task.name: [one.label for one in task.metrics]
+        task.name: [metric.label for metric in task.metrics]
         for task in a.tasks
         if task.name in names_b
     }
-    found = False
-    for task, own in labels.items():
-        for label in (*own, N_MISSING):
-            if rule.what in (label, f"{task}.{label}"):
-                found = True
+    is_named = False
+    for task, task_labels in labels.items():
+        for label in (*task_labels, N_MISSING):
+            if rule.subject in (label, f"{task}.{label}"):
+                is_named = True
                 yield _Target(
                     rule,
                     task,
                     () if label == N_MISSING else common_results([a, b], label)[task],
                 )
-    if not found:
-        every = dict.fromkeys(label for own in labels.values() for label in own)
-        named = [f"{task}.{label}" for task, own in labels.items() for label in own]
-        known = [*every, *named, OVERALL, *nodes, N_MISSING]
-        hint = " or ".join(map(repr, closest(rule.what, known)))
+    if not is_named:
+        metric_names = dict.fromkeys(
+            label for task_labels in labels.values() for label in task_labels
+        )
+        named = [
+            f"{task}.{label}"
+            for task, task_labels in labels.items()
+            for label in task_labels
+        ]
+        names = [*metric_names, *named, OVERALL, *nodes, N_MISSING]
+        hint = " or ".join(map(repr, closest(rule.subject, names)))
         raise ConfigurationError(
-            f"The rule '{rule.text}' names '{rule.what}', which is not a metric of both"
+            f"The rule '{rule.text}' names '{rule.subject}', which is not a metric of both"
             f" runs. {f'Did you mean {hint}? ' if hint else ''}There are:"
-            f" {listed(known, 12)}."
+            f" {listed(names, 12)}."
         )
 
 
-def _check(rule: GateRule, mode: Mode) -> None:
+def _check_rule(rule: GateRule, mode: Mode) -> None:
     absolute = rule.verb in ("above", "below")
     if rule.counts_missing and not absolute:
         raise ConfigurationError(
-            f"The rule '{rule.text}' is of a count. Write '{rule.what} is above X'."
+            f"The rule '{rule.text}' is of a count. Write '{rule.subject} is above X'."
         )
-    if (rule.what == OVERALL or rule.what.startswith(TREE)) and absolute:
+    if (rule.subject == OVERALL or rule.subject.startswith(TREE)) and absolute:
         raise ConfigurationError(
-            f"The rule '{rule.text}': '{rule.what}' can drop, rise, change or differ"
+            f"The rule '{rule.text}': '{rule.subject}' can drop, rise, change or differ"
             " only."
         )
     if rule.verb == "differs" and mode == "not-ruled-out":
         raise ConfigurationError(
             f"The rule '{rule.text}' has no margin, and data cannot rule out every"
-            f" difference. Write '{rule.what} changes by more than X', or use --gate"
+            f" difference. Write '{rule.subject} changes by more than X', or use --gate"
             " shown."
         )
 
 
-def _count_rule(b: Run, target: _Target) -> RuleResult:
+def _judge_count(b: Run, target: _Target) -> RuleResult:
     rule = target.rule
     task = target.task
     n_missing = b.task(task).n_missing if task else b.n_missing
@@ -372,96 +388,109 @@ def _count_rule(b: Run, target: _Target) -> RuleResult:
     )
 
 
-def _threshold(
+def _judge_score(
     b: Run, target: _Target, mode: Mode, missing: MissingPolicy
 ) -> RuleResult:
-    """is below, is above: by the interval of B's score alone."""
+    """Judge "is below" and "is above" by the interval of B's score alone."""
     rule = target.rule
-    result = target.results[1]
-    bounded = result.kind in BOUNDED
-    found = result.estimate
-    limit = level_of(rule, bounded=bounded)
-    ends = found.low, found.high
-    if missing == "worst-case" and found.n_missing:
-        ends = found.bounds or (math.nan, math.nan)
-    if any(map(math.isnan, (found.value, *ends))):
-        return _not_judged(target, result.label)
-    provisional = "" if missing == "worst-case" else _provisional_score(b, target.task)
+    metric_result = target.metric_results[1]
+    bounded = metric_result.kind in BOUNDED
+    estimate = metric_result.estimate
+    limit = rule_threshold(rule, bounded=bounded)
+    ends = estimate.low, estimate.high
+    if missing == "worst-case" and estimate.n_missing:
+        ends = estimate.bounds or (math.nan, math.nan)
+    if any(map(math.isnan, (estimate.value, *ends))):
+        return _fail_unjudged(target, metric_result.label)
+    provisional = (
+        "" if missing == "worst-case" else _explain_provisional_score(b, target.task)
+    )
     # Shown is what the whole interval shows, ruled out what no part of it allows.
     low, high = ends if mode == "shown" else ends[::-1]
     failed = high < limit if rule.verb == "below" else low > limit
-    verdict = _verdict(failed, mode)
+    verdict = _verdict_text(failed, mode)
     if provisional and mode == "not-ruled-out" and not failed:
         failed = True
         verdict = NOT_FINAL
-    value, *limits, shown = (_number(x, bounded) for x in (found.value, *ends, limit))
+    score_text, *limits, limit_text = (
+        _format_score(number, bounded) for number in (estimate.value, *ends, limit)
+    )
     text = (
-        f"{target.task}: {result.label} of {b.id} is {value} [{', '.join(limits)}];"
-        f" that it is {rule.verb} {shown} {verdict} (one-sided"
-        f" {50 + 50 * found.level:g}%).{_provisional_text(provisional)}"
+        f"{target.task}: {metric_result.label} of {b.id} is {score_text} [{', '.join(limits)}];"
+        f" that it is {rule.verb} {limit_text} {verdict} (one-sided"
+        f" {50 + 50 * estimate.level:g}%).{_provisional_text(provisional)}"
     )
     return RuleResult(
-        rule.text, target.task, result.label, failed, True, text, provisional
+        rule.text, target.task, metric_result.label, failed, True, text, provisional
     )
 
 
-def _difference(
+def _judge_difference(
     runs: tuple[Run, Run],
     target: _Target,
-    found: Sequence[Matrix],
+    task_matrices: Sequence[Matrix],
     mode: Mode,
     tests: int,
     tasks_are: TasksAre,
 ) -> RuleResult:
-    """Drops, rises, changes and differs: by the interval of A - B, which is what the comparison
-    shows; a drop is above 0.
-    """
+    """Judge drops, rises, changes and differs by the interval of A - B; a drop is above 0."""
     rule = target.rule
     task = target.task
     if task:
-        found = [one for one in found if one.measure.task == task]
-    first = found[0].measure
-    label = first.metric if task else rule.what
+        task_matrices = [
+            matrix for matrix in task_matrices if matrix.measure.task == task
+        ]
+    first = task_matrices[0].measure
+    label = first.metric if task else rule.subject
     bounded = first.bounded
     lost = (
-        target.node.missing([one.measure.task for one in found]) if target.node else ()
+        target.node.missing([matrix.measure.task for matrix in task_matrices])
+        if target.node
+        else ()
     )
-    whole = Average(tuple(found)) if task else average_of(found, target.node, tasks_are)
-    if whole is None and lost:
-        return _not_judged(target, label, why=f"there is no number for {listed(lost)}")
-    if whole is None or not (task or target.node or len(found) > 1):
+    average = (
+        Average(tuple(task_matrices))
+        if task
+        else make_average(task_matrices, target.node, tasks_are)
+    )
+    if average is None and lost:
+        return _fail_unjudged(
+            target, label, why=f"there is no number for {listed(lost)}"
+        )
+    if average is None or not (task or target.node or len(task_matrices) > 1):
         raise ConfigurationError(
             f"The rule '{rule.text}' needs a mean over tasks: there is none. Name a"
             " metric."
         )
     two_sided = rule.verb in ("changes", "differs") and mode == "shown"
     level = 1 - ALPHA / tests if two_sided else 1 - 2 * ALPHA / tests
-    gap = _gap(whole, level)
+    gap = _measure_gap(average, level)
     if any(map(math.isnan, (gap.difference, gap.low, gap.high))):
-        why = "; ".join(why for one in found for why in one.problems)
-        if not why and any(one.unbounded.any() for one in found):
+        why = "; ".join(why for matrix in task_matrices for why in matrix.problems)
+        if not why and any(matrix.unbounded.any() for matrix in task_matrices):
             why = "what the missing answers would have scored has no known range"
-        return _not_judged(target, label, why)
-    margin = _margin(rule, gap, bounded=bounded)
-    drop, rise = _fails(gap, margin, mode)
+        return _fail_unjudged(target, label, why)
+    margin = _margin_of(rule, gap, bounded=bounded)
+    drop, rise = _which_fail(gap, margin, mode)
     failed = {"drops": drop, "rises": rise}.get(rule.verb, drop or rise)
-    provisional = _provisional_difference(whole, runs)
-    verdict = _verdict(failed, mode)
+    provisional = _explain_provisional_difference(average, runs)
+    verdict = _verdict_text(failed, mode)
     if provisional and mode == "not-ruled-out" and not failed:
         failed = True
         verdict = NOT_FINAL
     caught = None if failed else _smallest_caught(rule, gap, margin, mode, bounded)
     robustness = ClaimRobustness()
-    if whole.paired:
-        sides = _sides_of_verdict(
-            rule, mode, level, bounded=bounded, fails=(drop, rise)
-        )
-        robustness = robustness_of_claim(whole, sides)
-    shown, *ends = (
-        _number(x, bounded, signed=True) for x in (gap.difference, gap.low, gap.high)
+    if average.paired:
+        sides = _list_sides(rule, mode, level, bounded=bounded, fails=(drop, rise))
+        robustness = measure_claim_robustness(average, sides)
+    difference_text, *ends = (
+        _format_score(number, bounded, signed=True)
+        for number in (gap.difference, gap.low, gap.high)
     )
     beyond = (
-        "" if rule.verb == "differs" else f" by more than {_number(margin, bounded)}"
+        ""
+        if rule.verb == "differs"
+        else f" by more than {_format_score(margin, bounded)}"
     )
     sure = (
         f"two-sided {100 * level:.4g}%"
@@ -470,7 +499,7 @@ def _difference(
     )
     shared = f", Bonferroni over {tests} tests" if tests > 1 else ""
     text = (
-        f"A - B in {label} is {shown} [{', '.join(ends)}] ({gap.how}); that B"
+        f"A - B in {label} is {difference_text} [{', '.join(ends)}] ({gap.how}); that B"
         f" {rule.verb}{beyond} {verdict} "
         f"({sure}{shared}).{_caught_text(rule, caught, bounded)}{_provisional_text(provisional)}"
     )
@@ -490,39 +519,41 @@ def _difference(
     )
 
 
-def _margin(rule: GateRule, gap: _Gap, *, bounded: bool) -> float:
+def _margin_of(rule: GateRule, gap: _Gap, *, bounded: bool) -> float:
     """The rule's amount as a difference; "%" is of A's score."""
     if rule.unit == "%":
         return rule.amount / 100 * abs(gap.reference)
-    return level_of(rule, bounded=bounded)
+    return rule_threshold(rule, bounded=bounded)
 
 
-def _fails(gap: _Gap, margin: float, mode: Mode) -> tuple[bool, bool]:
-    """Whether a rule about drops fails, and one about rises."""
+def _which_fail(gap: _Gap, margin: float, mode: Mode) -> tuple[bool, bool]:
+    """Whether a rule about drops fails, and whether one about rises does."""
     if mode == "shown":
         return gap.low > margin, gap.high < -margin
     return gap.high >= margin, gap.low <= -margin
 
 
-def _sides_of_verdict(
+def _list_sides(
     rule: GateRule, mode: Mode, level: float, *, bounded: bool, fails: tuple[bool, bool]
 ) -> list[ClaimSide]:
-    """What would overturn the verdict on a rule: that one of the sides on which it passes fails, or
-    that the failing one passes.
+    """What would overturn the verdict on a rule.
 
-    fails: as of `_fails`. A rule about changes that is not ruled out has none: it takes both sides
-    to pass.
+    Either a side on which it passes fails, or the failing side passes. A rule about changes that is
+    not ruled out has no such side: it takes both to pass.
+
+    Args:
+        fails: as returned by `_which_fail`.
     """
     sides = {"drops": [0], "rises": [1]}.get(rule.verb, [0, 1])
     failing = [side for side in sides if fails[side]]
     if failing and len(sides) > 1 and mode == "not-ruled-out":
         return []
 
-    def stands(side: int) -> ClaimSide:
+    def make_side(side: int) -> ClaimSide:
         def holds(moved: Average) -> bool:
-            gap = _gap(moved, level)
+            gap = _measure_gap(moved, level)
             return (
-                _fails(gap, _margin(rule, gap, bounded=bounded), mode)[side]
+                _which_fail(gap, _margin_of(rule, gap, bounded=bounded), mode)[side]
                 == fails[side]
             )
 
@@ -531,25 +562,23 @@ def _sides_of_verdict(
         towards_drop = 1 if side == 0 else -1
         return ClaimSide(towards_drop if fails[side] else -towards_drop, holds)
 
-    return [stands(side) for side in failing or sides]
+    return [make_side(side) for side in failing or sides]
 
 
-def _provisional_difference(whole: Average, runs: tuple[Run, Run]) -> str:
-    """Why a verdict on both runs is provisional, "" where it is not: by missing answers, also of
-    runs without a common item, or a judge.
-    """
+def _explain_provisional_difference(average: Average, runs: tuple[Run, Run]) -> str:
+    """Why a verdict on both runs is provisional: missing answers, or a judge; "" if it is final."""
     names = (runs[0].id, runs[1].id)
-    tasks = [sample.measure.task for sample in whole.samples]
-    reasons = [provisional_reason(whole, names)]
-    if not whole.paired and whole.samples[0].missing_policy != "worst-case":
+    tasks = [sample.measure.task for sample in average.samples]
+    reasons = [explain_provisional(average, names)]
+    if not average.paired and average.samples[0].missing_policy != "worst-case":
         of_runs = [
-            _provisional_score(run, task)
+            _explain_provisional_score(run, task)
             for task in tasks
             for run in runs
             if task in _task_names(run)
         ]
         reasons = list(dict.fromkeys(filter(None, [*reasons, *of_runs])))
-    reasons.append(one_sided_judge(runs, tasks, names))
+    reasons.append(explain_one_sided_judge(runs, tasks, names))
     return " ".join(filter(None, reasons))
 
 
@@ -559,8 +588,12 @@ def _task_names(run: Run) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A - B with its interval, A's mean, the smallest difference that its test shows with a power
-    of 80%, and how it was compared.
+    """A - B with its interval.
+
+    Args:
+        reference: the mean of A.
+        visible: the smallest difference that the test shows with a power of 80%.
+        how: how the runs were compared, in words.
     """
 
     difference: float
@@ -571,12 +604,16 @@ class _Gap:
     how: str
 
 
-def _gap(whole: Average, level: float) -> _Gap:
-    """Paired where items are shared; over several matrices their mean."""
-    found = whole.samples
-    if len(found) == 1 and not found[0].common().any():
-        apart = unpaired_of(found[0], level=level)
-        why = f" as {clause}" if (clause := other_questions(found[0])) else ""
+def _measure_gap(average: Average, level: float) -> _Gap:
+    """Compare A with B: paired where items are shared, and by the mean over several matrices."""
+    task_matrices = average.samples
+    if len(task_matrices) == 1 and not task_matrices[0].common().any():
+        apart = unpaired_of(task_matrices[0], level=level)
+        why = (
+            f" as {clause}"
+            if (clause := note_other_questions(task_matrices[0]))
+            else ""
+        )
         how = f"unpaired{why}, n = {apart.n_a:,} and {apart.n_b:,}"
         how += _missing_text(apart.n_missing_a + apart.n_missing_b)
         visible = math.nan
@@ -585,20 +622,23 @@ def _gap(whole: Average, level: float) -> _Gap:
                 smallest_visible_difference(1, apart.standard_error**2, level=level)
             )
         return _Gap(apart.difference, apart.low, apart.high, apart.mean_a, visible, how)
-    parts = whole.parts(level=level)
-    more = _missing_text(sum(part.n_missing for part in parts))
-    for one in found:
-        if clause := other_questions(one):
-            more += (
-                f"; on {one.measure.task} {clause}" if len(found) > 1 else f"; {clause}"
+    comparisons = average.comparisons(level=level)
+    remarks = _missing_text(sum(comparison.n_missing for comparison in comparisons))
+    for matrix in task_matrices:
+        if clause := note_other_questions(matrix):
+            remarks += (
+                f"; on {matrix.measure.task} {clause}"
+                if len(task_matrices) > 1
+                else f"; {clause}"
             )
-    weights = whole.weights or [1 / len(parts)] * len(parts)
+    weights = average.weights or [1 / len(comparisons)] * len(comparisons)
     reference = sum(
-        weight * part.mean_a for weight, part in zip(weights, parts, strict=True)
+        weight * comparison.mean_a
+        for weight, comparison in zip(weights, comparisons, strict=True)
     )
-    if len(parts) == 1:
-        only = parts[0]
-        how = f"paired, n = {only.n:,}{more}"
+    if len(comparisons) == 1:
+        only = comparisons[0]
+        how = f"paired, n = {only.n:,}{remarks}"
         return _Gap(
             only.difference,
             only.low,
@@ -607,14 +647,14 @@ def _gap(whole: Average, level: float) -> _Gap:
             only.smallest_visible_difference,
             how,
         )
-    made = whole.difference(level=level)
-    how = f"{whole.words}, n = {made.n:,}{more}"
+    macro = average.difference(level=level)
+    how = f"{average.words}, n = {macro.n:,}{remarks}"
     return _Gap(
-        made.difference,
-        made.low,
-        made.high,
+        macro.difference,
+        macro.low,
+        macro.high,
         reference,
-        made.smallest_visible_difference,
+        macro.smallest_visible_difference,
         how,
     )
 
@@ -622,13 +662,13 @@ def _gap(whole: Average, level: float) -> _Gap:
 def _smallest_caught(
     rule: GateRule, gap: _Gap, margin: float, mode: Mode, bounded: bool
 ) -> float | None:
-    """The smallest true difference that would have failed a rule that passed, four times out of
-    five; None where that is not known, or none would have.
+    """The smallest true difference that would have failed a passed rule four times out of five.
 
     "shown" fails once the interval lies beyond the margin: four times out of five for a difference
     beyond it by what the test detects. "not-ruled-out" fails unless the interval ends within the
-    margin: a difference of the margin itself fails 19 times out of 20, and four times out of five
-    one that is smaller by (z.95 - z.80) standard errors; 0 where no difference is needed.
+    margin: a difference of the margin itself fails 19 times out of 20, and one smaller by (z.95 -
+    z.80) standard errors four times out of five. It is 0 if no difference is needed, and None if
+    unknown or if none would have failed.
     """
     if mode == "not-ruled-out":
         return _smallest_not_ruled_out(rule, gap, margin)
@@ -668,14 +708,14 @@ def _smallest_not_ruled_out(rule: GateRule, gap: _Gap, margin: float) -> float |
 def _caught_text(rule: GateRule, caught: float | None, bounded: bool) -> str:
     if caught is None:
         return ""
-    what = {"drops": "drop", "rises": "rise"}.get(rule.verb, "difference")
+    noun = {"drops": "drop", "rises": "rise"}.get(rule.verb, "difference")
     if caught == 0:
         return (
-            f" This gate would have failed four times out of five without any {what}."
+            f" This gate would have failed four times out of five without any {noun}."
         )
     return (
-        f" The smallest {what} that this gate would have caught is"
-        f" {_number(caught, bounded)}."
+        f" The smallest {noun} that this gate would have caught is"
+        f" {_format_score(caught, bounded)}."
     )
 
 
@@ -686,28 +726,30 @@ def _missing_text(n_missing: int) -> str:
 NOT_FINAL = "is ruled out only provisionally, which does not pass"
 
 
-def _verdict(failed: bool, mode: Mode) -> str:
-    shown = failed if mode == "shown" else not failed
-    return f"is {'' if shown else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
+def _verdict_text(failed: bool, mode: Mode) -> str:
+    is_claimed = failed if mode == "shown" else not failed
+    return f"is {'' if is_claimed else 'not '}{'shown' if mode == 'shown' else 'ruled out'}"
 
 
 def _provisional_text(reason: str) -> str:
     return f" Provisional: {reason}" if reason else ""
 
 
-def _provisional_score(run: Run, task: str) -> str:
-    """Why a run's own score is provisional: too many answers are missing."""
-    result = run.task(task)
-    share = result.n_missing / result.n_samples if result.n_samples else 0.0
+def _explain_provisional_score(run: Run, task: str) -> str:
+    """Why a run's own score is provisional (too many missing answers); "" if it is final."""
+    task_result = run.task(task)
+    share = (
+        task_result.n_missing / task_result.n_samples if task_result.n_samples else 0.0
+    )
     if share <= MAX_MISSING_SHARE:
         return ""
     return (
-        f"{result.n_missing:,} of {result.n_samples:,} answers of {run.id} are missing"
+        f"{task_result.n_missing:,} of {task_result.n_samples:,} answers of {run.id} are missing"
         f" ({100 * share:.1f}%, more than 5%)."
     )
 
 
-def _not_judged(target: _Target, label: str, why: str = "") -> RuleResult:
+def _fail_unjudged(target: _Target, label: str, why: str = "") -> RuleResult:
     rule = target.rule.text
     text = (
         f"{target.task or label}: '{rule}' cannot be judged:"
@@ -716,6 +758,6 @@ def _not_judged(target: _Target, label: str, why: str = "") -> RuleResult:
     return RuleResult(rule, target.task, label, True, False, text)
 
 
-def _number(x: float, bounded: bool, *, signed: bool = False) -> str:
-    text = points(x, bounded)
+def _format_score(score: float, bounded: bool, *, signed: bool = False) -> str:
+    text = points(score, bounded)
     return f"+{text}" if signed and float(text) > 0 else text

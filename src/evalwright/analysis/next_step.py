@@ -1,6 +1,4 @@
-"""The cheapest next step where a comparison of two runs is open: fill a gap, label a few answers,
-or ask more items.
-"""
+"""The cheapest next step for an open comparison: fill a gap, label answers, or add items."""
 
 from __future__ import annotations
 
@@ -9,7 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from evalwright.analysis.robustness import deciding_moves, direction_words, how_to_fill
+from evalwright.analysis.robustness import (
+    direction_words,
+    find_deciding_moves,
+    how_to_fill,
+)
 from evalwright.analysis.trees import Average
 from evalwright.analysis.words import count, counted
 from evalwright.core.plain import Plain
@@ -36,8 +38,11 @@ StepKind = Literal["fill", "label", "items", "equivalence"]
 
 @dataclass(frozen=True, slots=True)
 class NextStep(Plain):
-    """What to do next. n: answers to label, or items to add; cost: US dollars, None where no price
-    is known or nothing is sent.
+    """What to do next.
+
+    Args:
+        n: answers to label, or items to add.
+        cost: in US dollars; None if no price is known or nothing is sent.
     """
 
     kind: StepKind
@@ -48,14 +53,14 @@ class NextStep(Plain):
 
 @dataclass(frozen=True, slots=True)
 class OpenComparison:
-    """A comparison that shows no difference, on `n` items.
+    """A comparison of `n` items that shows no difference.
 
     Args:
-        shown: the difference in words, such as "1.2 points".
-        design: what the comparison would be with more items, as `evalwright plan` takes it; None
-        where that is not known.
+        difference_text: the difference in words, such as "1.2 points".
+        design: what the comparison would be with more items, as in `evalwright plan`; None if
+            unknown.
         visible: the smallest difference that it would have shown four times out of five.
-        margin: of a test of equivalence that was made, in words `margin_shown`; None for none.
+        margin: of the test of equivalence, as `margin_text` in words; None without a test.
         half_width_90: half of the interval of that test.
     """
 
@@ -63,20 +68,19 @@ class OpenComparison:
     standard_error: float | None
     n: int
     visible: float
-    shown: str
+    difference_text: str
     design: Design | None = None
     margin: float | None = None
-    margin_shown: str = ""
+    margin_text: str = ""
     half_width_90: float = math.nan
 
 
-def design_of(matrix: Matrix, paired: PairedComparison) -> Design | None:
-    """What the comparison of the first two runs would be with other items; None where nothing is
-    known of that.
+def make_design(matrix: Matrix, paired: PairedComparison) -> Design | None:
+    """What the comparison of the first two runs would be with other items; None if unknown.
 
     Args:
         matrix: the scores of one task.
-        paired: the comparison of the matrix; its level and power are the design's.
+        paired: the comparison of the matrix, whose level and power the design keeps.
     """
     if (
         paired.n < 2
@@ -84,14 +88,14 @@ def design_of(matrix: Matrix, paired: PairedComparison) -> Design | None:
         or matrix.scores is not None
     ):
         return None
-    part = matrix.part(matrix.common())
+    common_items = matrix.part(matrix.common())
     pairs = paired_differences(
-        part.values[0],
-        part.values[1],
-        clusters=part.clusters,
+        common_items.values[0],
+        common_items.values[1],
+        clusters=common_items.clusters,
         value_range=matrix.measure.value_range,
     )
-    design = Design(pairs, len(part.keys), paired.level, paired.power)
+    design = Design(pairs, len(common_items.keys), paired.level, paired.power)
     return replace(
         design,
         unknown=paired.smallest_visible_difference - design.visible(design.asked),
@@ -101,45 +105,47 @@ def design_of(matrix: Matrix, paired: PairedComparison) -> Design | None:
     )
 
 
-def next_steps(
-    whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
+def find_next_steps(
+    average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> tuple[NextStep, ...]:
-    """What could settle an open comparison, the cheapest first; items are always last.
+    """What could settle an open comparison, the cheapest first; adding items always comes last.
 
     Args:
-        whole: the items of both runs, of a task or of several.
-        comparison: what was found on them.
+        average: the items of both runs, of one task or several.
+        comparison: what was measured on them.
     """
     if comparison.margin is not None:
-        equivalence = _items_for_equivalence(whole, runs, comparison)
+        equivalence = _plan_items_for_equivalence(average, runs, comparison)
         return () if equivalence is None else (equivalence,)
 
     sign = 1 if comparison.difference >= 0 else -1
     steps = list[NextStep]()
-    n_missing = _missing_in_worst_case(whole)
-    gap = deciding_moves(whole, sign, "missing")
+    n_missing = _count_missing_in_worst_case(average)
+    gap = find_deciding_moves(average, sign, "missing")
     if n_missing:
         steps.append(NextStep("fill", n_missing, None, how_to_fill(runs)))
     elif gap is not None and gap.fewest is not None:
         steps.append(NextStep("fill", gap.n, None, how_to_fill(runs)))
 
-    unsure = deciding_moves(whole, sign, "unsure")
+    unsure = find_deciding_moves(average, sign, "unsure")
     if unsure is not None and unsure.fewest is not None and unsure.n <= MAX_LABELS:
         steps.append(
             NextStep(
                 "label",
                 unsure.n,
                 None,
-                _label_sentence(unsure.n, unsure.fewest, runs, sign),
+                _describe_labelling(unsure.n, unsure.fewest, runs, sign),
             )
         )
 
-    items = None if n_missing else _items_for_difference(whole, runs, comparison)
-    if items is not None:
-        steps.append(items)
+    items_step = (
+        None if n_missing else _plan_items_for_difference(average, runs, comparison)
+    )
+    if items_step is not None:
+        steps.append(items_step)
     elif not steps:
         sentence = (
-            f"To show a difference of {comparison.shown} would take far more items. If"
+            f"To show a difference of {comparison.difference_text} would take far more items. If"
             " so small a difference does not matter, test whether the two are the"
             " same: --equivalent MARGIN."
         )
@@ -147,21 +153,22 @@ def next_steps(
     return tuple(steps)
 
 
-def _missing_in_worst_case(whole: Average) -> int:
-    """Items that lack an answer, where the verdict is that of the worst case, which more items do
-    not help.
+def _count_missing_in_worst_case(average: Average) -> int:
+    """Items without an answer, if the verdict is that of the worst case, else 0.
+
+    More items do not help such a verdict.
     """
-    if whole.samples[0].missing_policy != "worst-case":
+    if average.samples[0].missing_policy != "worst-case":
         return 0
     n_missing = 0
-    for sample in whole.samples:
-        items = sample.of_items
-        both_asked = items.was_asked[0] & items.was_asked[1]
-        n_missing += int((items.missing[:2].any(axis=0) & both_asked).sum())
+    for sample in average.samples:
+        of_items = sample.of_items
+        both_asked = of_items.was_asked[0] & of_items.was_asked[1]
+        n_missing += int((of_items.missing[:2].any(axis=0) & both_asked).sum())
     return n_missing
 
 
-def _label_sentence(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -> str:
+def _describe_labelling(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -> str:
     names = " ".join(run.name for run in runs)
     these = f"these {count(n)} unsure answers" if n > 1 else "this unsure answer"
     labels = (
@@ -179,30 +186,26 @@ def _label_sentence(n: int, fewest: int, runs: tuple[Run, Run], sign: int) -> st
     )
 
 
-def _items_for_difference(
-    whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
+def _plan_items_for_difference(
+    average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
-    """The items that would show a difference of the size seen, four times out of five; None where
-    that is out of reach.
-    """
+    """The step of adding items until the difference seen would show; None if out of reach."""
     difference = abs(comparison.difference)
     if not comparison.n or not math.isfinite(difference) or difference == 0:
         return None
-    needed = _needed_items(comparison, difference)
+    needed = _count_needed_items(comparison, difference)
     if needed is None:
         return None
     n_asked = comparison.n if comparison.design is None else comparison.design.asked
     goal = (
-        f"a true difference of {comparison.shown} would then show four times out of"
+        f"a true difference of {comparison.difference_text} would then show four times out of"
         " five"
     )
-    return _more_items(whole, runs, n_asked, needed, goal)
+    return _make_items_step(average, runs, n_asked, needed, goal)
 
 
-def _needed_items(comparison: OpenComparison, difference: float) -> int | None:
-    """Items with which a difference shows four times out of five, by the function that `evalwright
-    plan` uses.
-    """
+def _count_needed_items(comparison: OpenComparison, difference: float) -> int | None:
+    """How many items show a difference four times out of five, computed as in `evalwright plan`."""
     if comparison.design is not None:
         return comparison.design.items_for(difference)
     if not comparison.standard_error:
@@ -219,81 +222,80 @@ def _needed_items(comparison: OpenComparison, difference: float) -> int | None:
     return needed
 
 
-def _items_for_equivalence(
-    whole: Average, runs: tuple[Run, Run], comparison: OpenComparison
+def _plan_items_for_equivalence(
+    average: Average, runs: tuple[Run, Run], comparison: OpenComparison
 ) -> NextStep | None:
-    """The items with which two models that are the same are shown to be, four times out of five."""
+    """The step of adding items until two equal models would be shown to be equivalent."""
     margin = comparison.margin
     half_width = comparison.half_width_90
     if margin is None or not math.isfinite(half_width) or not comparison.n:
         return None
     needed = math.ceil(comparison.n * (EQUIVALENCE_STRETCH * half_width / margin) ** 2)
     goal = (
-        f"if the two are the same, equivalence within {comparison.margin_shown} would"
+        f"if the two are the same, equivalence within {comparison.margin_text} would"
         " then show four times out of five"
     )
-    return _more_items(whole, runs, comparison.n, needed, goal)
+    return _make_items_step(average, runs, comparison.n, needed, goal)
 
 
-def _more_items(
-    whole: Average, runs: tuple[Run, Run], n_asked: int, needed: int, goal: str
+def _make_items_step(
+    average: Average, runs: tuple[Run, Run], n_asked: int, needed: int, goal: str
 ) -> NextStep | None:
-    """The step of asking items until there are `needed`; it says where there are not as many.
+    """The step of evaluating items until there are `needed`, or of getting a larger set.
 
-    goal: what these items do, with "then" for when they are asked.
+    Args:
+        goal: what these items would achieve, as a clause.
     """
-    more = needed - n_asked
-    if more <= 0 or more > MAX_TIMES_THE_ITEMS * n_asked:
+    n_more = needed - n_asked
+    if n_more <= 0 or n_more > MAX_TIMES_THE_ITEMS * n_asked:
         return None
-    n_available = _available_items(whole, runs)
+    n_available = _count_available_items(average, runs)
     if n_available is not None and needed > n_available:
         sentence = (
             f"Use a larger set of questions, of about {counted(needed, 'item')} (there"
             f" are {count(n_available)}): {goal}."
         )
-        return NextStep("items", more, None, sentence)
-    cost = _price_of_items(runs, more)
+        return NextStep("items", n_more, None, sentence)
+    cost = _estimate_cost(runs, n_more)
     price = "" if cost is None else f", about {_dollars(cost)}"
     unknown = "" if n_available is not None else ", if there are as many"
     sentence = (
-        f"Evaluate both on {counted(more, 'more item')} ({count(needed)} in"
+        f"Evaluate both on {counted(n_more, 'more item')} ({count(needed)} in"
         f" all{unknown}){price}: {goal}."
     )
-    return NextStep("items", more, cost, sentence)
+    return NextStep("items", n_more, cost, sentence)
 
 
-def _available_items(whole: Average, runs: Sequence[Run]) -> int | None:
-    """The items that the tasks have, the fewest of the runs; None where the records do not say it."""
+def _count_available_items(average: Average, runs: Sequence[Run]) -> int | None:
+    """How many items the tasks have, the fewest of the runs; None if the records do not say."""
     totals = []
     for run in runs:
         configuration = run.data["configuration"]
         if configuration.get("limit") is not None or "imported" in configuration:
             return None
-        wanted = {
-            part["task"]: part["of"]
-            for part in (run.data.get("stopping") or {}).get("tasks", ())
+        n_planned = {
+            record["task"]: record["of"]
+            for record in (run.data.get("stopping") or {}).get("tasks", ())
         }
         total = 0
-        for sample in whole.samples:
+        for sample in average.samples:
             record = run.record(sample.measure.task)
             total += max(
                 record["n_samples"],
-                wanted.get(record["name"], 0) // max(1, record.get("draws", 1)),
+                n_planned.get(record["name"], 0) // max(1, record.get("draws", 1)),
             )
         totals.append(total)
     return min(totals)
 
 
-def _price_of_items(runs: Sequence[Run], n: int) -> float | None:
-    """What n more items of every run would cost at the price of those that were asked; None where
-    it is not known.
-    """
+def _estimate_cost(runs: Sequence[Run], n: int) -> float | None:
+    """What n more items of every run would cost at the price so far; None if unknown."""
     total = 0.0
     for run in runs:
-        asked = sum(task.n_samples for task in run.tasks)
-        if run.cost is None or not asked:
+        n_asked = sum(task.n_samples for task in run.tasks)
+        if run.cost is None or not n_asked:
             return None
-        total += run.cost / asked * n
+        total += run.cost / n_asked * n
     return total if total > 0 else None
 
 

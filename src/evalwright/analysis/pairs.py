@@ -1,6 +1,4 @@
-"""What a reader must know of the pairs that runs were compared in: ids with other questions, and
-pairs not found by id and question.
-"""
+"""Notes on how items were paired: equal ids with different questions, and pairs without an id."""
 
 from __future__ import annotations
 
@@ -13,9 +11,9 @@ from evalwright.runs.measures import Matrix
 ALL_DIFFER = "the runs asked different questions under the same ids"
 
 
-def other_questions(found: Matrix) -> str:
-    """A clause on the ids of the first two runs that stand for other questions; "" where none does."""
-    differing, shared = found.other_questions()
+def note_other_questions(matrix: Matrix) -> str:
+    """A clause on equal ids that stand for different questions in the first two runs, or ""."""
+    differing, shared = matrix.other_questions()
     if 0 < differing == shared:
         return ALL_DIFFER
     have, are = ("has", "is") if differing == 1 else ("have", "are")
@@ -26,13 +24,13 @@ def other_questions(found: Matrix) -> str:
     return clause if differing else ""
 
 
-def other_questions_by_pair(
-    found: Matrix, names: Sequence[str], baseline: int | None = None
+def note_other_questions_by_pair(
+    matrix: Matrix, names: Sequence[str], baseline: int | None = None
 ) -> str:
-    """The same of several runs, in a sentence that names the pairs."""
+    """A sentence on equal ids with different questions, naming the pairs of runs; else ""."""
     pairs = []
     for b, a in combinations(range(len(names)), 2):
-        differing, shared = found.other_questions(a, b)
+        differing, shared = matrix.other_questions(a, b)
         if differing and (baseline is None or baseline in (a, b)):
             pairs.append(
                 f"{names[b]} and {names[a]} ({differing:,} of {shared:,} items)"
@@ -40,25 +38,31 @@ def other_questions_by_pair(
     if not pairs:
         return ""
     return (
-        f"On {found.measure.task}, other questions have the same ids and are not"
+        f"On {matrix.measure.task}, other questions have the same ids and are not"
         f" compared: {listed(pairs, 5)}."
     )
 
 
-def pairing_notes(found: Matrix, names: Sequence[str]) -> Iterator[str]:
-    """Sentences on items that were paired by id alone, or under other ids. names: of the runs."""
-    if found.pairing is None or len(names) < 2:
+def pairing_notes(matrix: Matrix, names: Sequence[str]) -> Iterator[str]:
+    """Sentences on items that were paired by id alone, or under different ids.
+
+    Args:
+        names: what the runs are called.
+    """
+    if matrix.pairing is None or len(names) < 2:
         return
-    if bare := [
-        name for name, n in zip(names, found.pairing.unknown.tolist(), strict=True) if n
+    if without_questions := [
+        name
+        for name, n in zip(names, matrix.pairing.unknown.tolist(), strict=True)
+        if n
     ]:
-        several = len(bare) > 1
+        is_plural = len(without_questions) > 1
         yield (
-            f"The record{'s' if several else ''} of {listed(bare, 5)}"
-            f" {'do' if several else 'does'} not hold the questions of all items: those"
+            f"The record{'s' if is_plural else ''} of {listed(without_questions, 5)}"
+            f" {'do' if is_plural else 'does'} not hold the questions of all items: those"
             " are paired by id alone."
         )
-    if most := int(found.pairing.renumbered.max(initial=0)):
+    if most := int(matrix.pairing.renumbered.max(initial=0)):
         upto = "Up to " if len(names) > 2 else ""
         noun = "item has" if most == 1 else "items have"
         yield (

@@ -1,9 +1,8 @@
-"""How several runs stand to each other: all pairs at once, ranks as sets, and letters for those
-that cannot be told apart.
+"""How several runs compare: all pairs at once, ranks as sets, and letters for ties.
 
-A pair differs significantly where Holm's adjusted p-value, over all pairs, is below 5%; on one task
-a pair without common items is compared as two independent samples (`all_differences`; over several
-tasks `all_macro_differences`, which leaves such a pair open).
+A pair differs significantly if Holm's adjusted p-value, over all pairs, is below 5%. On one task a
+pair without common items is compared as two independent samples (`all_differences`); over several
+tasks `all_macro_differences` leaves such a pair open.
 """
 
 from __future__ import annotations
@@ -37,11 +36,15 @@ MOST_LETTERS = 26
 
 @dataclass(frozen=True, slots=True)
 class Pair(Plain):
-    """Run number `a` less run number `b`. verdict: of a, in the direction of the metric; visible:
-    the smallest difference that this pair would have shown with a power of 80%, nan where that is
-    not known. n_missing: items without a score from one of them or both. [low, high]: at `level`,
-    the one at which Holm tested the pair, so that it agrees with the verdict. provisional: why the
-    verdict is no final one, "" where it is.
+    """Run number `a` minus run number `b`.
+
+    Args:
+        low, high: the interval at `level`, the level at which Holm tested the pair.
+        visible: the smallest difference that the pair would have shown with a power of 80%, else
+            nan.
+        verdict: about a, in the direction of the metric.
+        n_missing: items without a score from one of the two, or both.
+        provisional: why the verdict is not final, "" if it is.
     """
 
     a: int
@@ -62,11 +65,13 @@ class Pair(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Runs by number. ranks: the sets that hold all true ranks together; own_ranks: each for one
-    run chosen beforehand.
+    """The ranks of runs, which are referred to by number.
 
-    letters: runs that share one cannot be told apart; "" for a run that could be compared with no
-    other, and () where there would be too many.
+    Args:
+        ranks: rank sets that hold simultaneously for all runs.
+        own_ranks: the rank set of each run, if it alone had been chosen beforehand.
+        letters: runs that share a letter are tied; "" for a run that could not be compared, and ()
+            if there would be too many letters.
     """
 
     differences: AllDifferences
@@ -77,60 +82,61 @@ class Ranking:
     letters: tuple[str, ...]
 
     def level_of_a_pair(self, baseline: int | None) -> float:
-        """The strictest level at which a pair is tested (Bonferroni), which planning counts with."""
+        """The strictest level at which a pair is tested (Bonferroni), for planning."""
         models = len(self.differences.difference)
         pairs = models * (models - 1) // 2 if baseline is None else models - 1
         return 1 - (1 - self.differences.level) / max(1, pairs)
 
     def pairs(self, baseline: int | None = None, family: int = 1) -> tuple[Pair, ...]:
-        """All pairs, or every other run less the baseline. family: by how many such families p is
-        multiplied.
+        """All pairs, or every other run minus the baseline.
 
-        Against a baseline the intervals hold together for its pairs alone, and p is Holm-adjusted
-        over them.
+        Against a baseline, intervals and Holm's adjustment are for its pairs alone.
+
+        Args:
+            family: the number of such families, by which p-values are multiplied.
         """
-        found = self.differences
+        differences = self.differences
         level = self.level_of_a_pair(baseline)
-        runs = range(len(found.difference))
+        runs = range(len(differences.difference))
         if baseline is None:
             places = list(combinations(runs, 2))
-            low = found.low
-            high = found.high
-            pair_level = found.pair_level
-            adjusted = [float(found.p_adjusted[place]) for place in places]
+            low = differences.low
+            high = differences.high
+            pair_level = differences.pair_level
+            adjusted = [float(differences.p_adjusted[pair]) for pair in places]
         else:
-            places = [(other, baseline) for other in runs if other != baseline]
+            places = [(run, baseline) for run in runs if run != baseline]
             # The family of the baseline's questions: its own row, seen from the other side.
-            low = -found.own_high.T
-            high = -found.own_low.T
-            pair_level = found.own_level.T
+            low = -differences.own_high.T
+            high = -differences.own_low.T
+            pair_level = differences.own_level.T
             adjusted = [
-                float(found.own_p_adjusted[baseline, other]) for other, _ in places
+                float(differences.own_p_adjusted[baseline, run]) for run, _ in places
             ]
         return tuple(
             Pair(
-                a=place[0],
-                b=place[1],
-                difference=float(found.difference[place]),
-                low=float(low[place]),
-                high=float(high[place]),
-                p_value=float(found.p_value[place]),
+                a=pair[0],
+                b=pair[1],
+                difference=float(differences.difference[pair]),
+                low=float(low[pair]),
+                high=float(high[pair]),
+                p_value=float(differences.p_value[pair]),
                 p_adjusted=math.nan if math.isnan(p) else min(1.0, family * p),
-                visible=_visible(found, place, level, self.span),
-                n=int(found.n[place]),
-                units=int(found.units[place]),
-                verdict=_verdict(
-                    float(low[place]), float(high[place]), self.lower_is_better
+                visible=_smallest_visible(differences, pair, level, self.span),
+                n=int(differences.n[pair]),
+                units=int(differences.units[pair]),
+                verdict=_verdict_of(
+                    float(low[pair]), float(high[pair]), self.lower_is_better
                 ),
-                n_missing=int(found.n_missing[place]),
-                level=float(pair_level[place]),
+                n_missing=int(differences.n_missing[pair]),
+                level=float(pair_level[pair]),
             )
-            for place, p in zip(places, adjusted, strict=True)
+            for pair, p in zip(places, adjusted, strict=True)
         )
 
     @property
     def alone(self) -> tuple[int, ...]:
-        """Runs that could be compared with no other."""
+        """Runs that could not be compared with any other."""
         return tuple(
             np.flatnonzero(np.isnan(self.differences.low).all(axis=1)).tolist()
         )
@@ -141,66 +147,70 @@ class Ranking:
 
 
 def rank(
-    found: Sequence[Matrix],
+    task_matrices: Sequence[Matrix],
     *,
     weights: Sequence[float] | None = None,
     level: float = 0.95,
     tasks_are: TasksAre = "fixed",
 ) -> Ranking:
-    """How the runs of some matrices stand, over all of these tasks. weights: by default each the
-    same; tasks_are: as of `Average`.
+    """Rank the runs of some matrices over all of these tasks.
 
-    All matrices must have the same runs and direction.
+    Args:
+        task_matrices: a matrix for each task, with the same runs and direction.
+        weights: of the tasks, by default equal.
+        tasks_are: as in `Average`.
     """
-    span = shared_range(found)
-    if len(found) == 1:
-        one = found[0]
+    span = shared_range(task_matrices)
+    if len(task_matrices) == 1:
+        matrix = task_matrices[0]
         differences = all_differences(
-            one.values,
-            one.clusters,
-            missing=one.missing,
-            missing_policy=one.missing_policy,
+            matrix.values,
+            matrix.clusters,
+            missing=matrix.missing,
+            missing_policy=matrix.missing_policy,
             level=level,
             value_range=span,
         )
     else:
-        parts = [(one.values, one.units) for one in found]
+        samples = [(matrix.values, matrix.units) for matrix in task_matrices]
         settings: dict[str, Any] = {
-            "missing": [one.missing for one in found],
-            "missing_policy": found[0].missing_policy,
+            "missing": [matrix.missing for matrix in task_matrices],
+            "missing_policy": task_matrices[0].missing_policy,
             "level": level,
             "value_range": span,
         }
         if tasks_are == "sample":
-            differences = all_sampled_differences(parts, **settings)
+            differences = all_sampled_differences(samples, **settings)
         else:
-            differences = all_macro_differences(parts, weights=weights, **settings)
-    differences = _of_groups(
-        differences, [one for one in found if one.scores is not None]
+            differences = all_macro_differences(samples, weights=weights, **settings)
+    differences = _adjust_for_groups(
+        differences, [matrix for matrix in task_matrices if matrix.scores is not None]
     )
-    less = found[0].measure.lower_is_better
+    less = task_matrices[0].measure.lower_is_better
     sets = [
         rank_sets(differences, simultaneous=together, higher_is_better=not less)
         for together in (True, False)
     ]
-    ranks, own = (
+    ranks, own_ranks = (
         tuple(
             (int(best), int(worst))
-            for best, worst in zip(one.low, one.high, strict=True)
+            for best, worst in zip(rank_set.low, rank_set.high, strict=True)
         )
-        for one in sets
+        for rank_set in sets
     )
     width = math.nan if span is None else span[1] - span[0]
-    return Ranking(differences, width, less, ranks, own, _letters(differences, less))
+    return Ranking(
+        differences, width, less, ranks, own_ranks, _letter_groups(differences, less)
+    )
 
 
-def _of_groups(differences: AllDifferences, found: Sequence[Matrix]) -> AllDifferences:
-    """What rests on groups of items: pairs count items, and the worst case of missing answers has
-    no bounds.
-    """
-    if not found:
+def _adjust_for_groups(
+    differences: AllDifferences, grouped_matrices: Sequence[Matrix]
+) -> AllDifferences:
+    """Adjust pairs that rest on groups: count their items, and drop unbounded worst cases."""
+    if not grouped_matrices:
         return differences
-    unbounded = np.logical_or.reduce([one.unbounded for one in found])
+    unbounded = np.logical_or.reduce([matrix.unbounded for matrix in grouped_matrices])
     lost = unbounded[:, None] | unbounded
     names = (
         "low",
@@ -214,11 +224,13 @@ def _of_groups(differences: AllDifferences, found: Sequence[Matrix]) -> AllDiffe
     unknown: dict[str, Any] = {
         name: np.where(lost, np.nan, getattr(differences, name)) for name in names
     }
-    grouped = [common_counts(one) - common_units(one) for one in found]
+    grouped = [
+        common_counts(matrix) - common_units(matrix) for matrix in grouped_matrices
+    ]
     return replace(differences, n=differences.n + sum(grouped), **unknown)
 
 
-def _verdict(low: float, high: float, less: bool) -> PairVerdict:
+def _verdict_of(low: float, high: float, less: bool) -> PairVerdict:
     if math.isnan(low) or math.isnan(high):
         return "not compared"
     if low > 0 or high < 0:
@@ -226,54 +238,53 @@ def _verdict(low: float, high: float, less: bool) -> PairVerdict:
     return "no difference seen"
 
 
-def _visible(
-    found: AllDifferences, place: tuple[int, int], level: float, span: float
+def _smallest_visible(
+    differences: AllDifferences, pair: tuple[int, int], level: float, span: float
 ) -> float:
-    """The smallest visible difference of a standard error; nan where the differences show no
-    spread.
-    """
-    error = float(found.standard_error[place])
-    lost = int(found.n_missing[place])
+    """The smallest visible difference at a standard error; nan without any spread."""
+    error = float(differences.standard_error[pair])
+    lost = int(differences.n_missing[pair])
     if not error > 0:
         return math.nan
     seen = float(smallest_visible_difference(1, error * error, level=level))
-    if not lost or found.missing_policy == "scored":
+    if not lost or differences.missing_policy == "scored":
         return seen
     # n d less the whole range for each missing item must be visible on all.
-    more = lost / max(1, int(found.n[place]))
-    return min(span, seen * (1 + more) + more * span)
+    missing_share = lost / max(1, int(differences.n[pair]))
+    return min(span, seen * (1 + missing_share) + missing_share * span)
 
 
-def _letters(found: AllDifferences, less: bool) -> tuple[str, ...]:
-    """Letters by insert and absorb (Piepho 2004): every sure pair splits the groups that hold both
-    of it.
+def _letter_groups(differences: AllDifferences, less: bool) -> tuple[str, ...]:
+    """Letters by insert and absorb (Piepho 2004).
+
+    Every pair that differs splits the groups that hold both of its runs.
     """
-    runs = len(found.difference)
-    sure = found.differs
-    compared = [not np.isnan(row).all() for row in found.low]
+    runs = len(differences.difference)
+    sure = differences.differs
+    compared = [not np.isnan(row).all() for row in differences.low]
     groups = [sum(1 << i for i in range(runs) if compared[i])]
     if not groups[0]:
         return ("",) * runs
     for a, b in zip(*(side.tolist() for side in np.triu(sure).nonzero()), strict=True):
-        both = (1 << a) | (1 << b)
-        holding = [group for group in groups if group & both == both]
-        groups = [group for group in groups if group & both != both]
-        for part in (
+        pair_bits = (1 << a) | (1 << b)
+        holding = [group for group in groups if group & pair_bits == pair_bits]
+        groups = [group for group in groups if group & pair_bits != pair_bits]
+        for subgroup in (
             cut for group in holding for cut in (group & ~(1 << a), group & ~(1 << b))
         ):
-            if not any(part & other == part for other in groups):
-                groups = [other for other in groups if other & part != other]
-                groups.append(part)
+            if not any(subgroup & group == subgroup for group in groups):
+                groups = [group for group in groups if group & subgroup != group]
+                groups.append(subgroup)
         if len(groups) > 8 * MOST_LETTERS:
             return ()
     if len(groups) > MOST_LETTERS:
         return ()
-    score = np.nan_to_num(np.nan_to_num(found.difference).mean(axis=1)) * (
+    score = np.nan_to_num(np.nan_to_num(differences.difference).mean(axis=1)) * (
         -1 if less else 1
     )
     members = [[i for i in range(runs) if group >> i & 1] for group in groups]
     members.sort(key=lambda group: tuple(sorted(-score[i] for i in group)))
-    names = [chr(ord("a") + place) for place in range(len(members))]
+    names = [chr(ord("a") + index) for index in range(len(members))]
     return tuple(
         "".join(name for name, group in zip(names, members, strict=True) if i in group)
         for i in range(runs)

@@ -1,8 +1,7 @@
-"""Ratings of the runs of a board, on the scale of Elo (1978): how often a model's score on an item
-is the higher one of two.
+"""Elo-scale ratings (Elo 1978): how often a model's score on an item is the higher of two.
 
-They rest on the order of scores alone, so tasks in different units and directions count together,
-each as much as in the runs' common tree, or all the same. Where a metric is no mean of its items'
+Only the order of scores matters, so tasks with different units and directions count together,
+weighted as in the runs' common tree or equally. For a metric that is not a mean of its items'
 scores, items are compared by those scores.
 """
 
@@ -36,8 +35,8 @@ MEAN = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rated(Plain):
-    """A run: its rating, and the share of its comparisons that it won, a tie half."""
+class RatedRun(Plain):
+    """A run with its rating, and the share of comparisons that it won, ties counting half."""
 
     run: str
     label: str
@@ -47,9 +46,14 @@ class Rated(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Ratings(Plain):
-    """Best first. weights: how much each task counts; notes: what a reader must know."""
+    """The ratings, best run first.
 
-    rows: tuple[Rated, ...]
+    Args:
+        weights: how much each task counts.
+        notes: what a reader must know.
+    """
+
+    rows: tuple[RatedRun, ...]
     weights: Mapping[str, float]
     notes: tuple[str, ...]
 
@@ -57,59 +61,69 @@ class Ratings(Plain):
 def make_ratings(
     runs: Sequence[Run],
     labels: Sequence[str],
-    results: Sequence[Mapping[str, MetricResult]],
+    metrics_by_run: Sequence[Mapping[str, MetricResult]],
 ) -> Ratings:
-    """The ratings. labels: what the runs are called; results: of each run, the metric of each task
-    that is shown.
+    """Rate the runs.
 
-    Raises RunError where the runs have too little in common.
+    Args:
+        labels: what the runs are called.
+        metrics_by_run: for each run, the metric shown for each task.
+
+    Raises:
+        RunError: the runs have too little in common.
     """
-    order = sorted(range(len(runs)), key=lambda place: (runs[place].id, labels[place]))
-    tasks = sorted({task for own in results for task in own})
-    found = {
-        task: _side_by_side(
-            task, [runs[i] for i in order], [results[i].get(task) for i in order]
+    order = sorted(range(len(runs)), key=lambda index: (runs[index].id, labels[index]))
+    tasks = sorted({task for metrics in metrics_by_run for task in metrics})
+    scored_by_task = {
+        task: _collect_scores(
+            task, [runs[i] for i in order], [metrics_by_run[i].get(task) for i in order]
         )
         for task in tasks
     }
     node = overall_node(runs, tasks)
-    sizes = {task: one.scores.shape[1] for task, (one, _) in found.items()}
-    weights = _weights(node, sizes)
+    sizes = {
+        task: scored.scores.shape[1] for task, (scored, _) in scored_by_task.items()
+    }
+    weights = _task_weights(node, sizes)
     with failing_as(RunError, "There are no ratings", ValueError):
-        made = bradley_terry(
-            [found[task][0]._replace(weight=weight) for task, weight in weights.items()]
+        fitted = bradley_terry(
+            [
+                scored_by_task[task][0]._replace(weight=weight)
+                for task, weight in weights.items()
+            ]
         )
     unit = SCALE / math.log(BASE)
-    counted_in = [found[task] for task in weights]
+    counted_in = [scored_by_task[task] for task in weights]
     n = np.sum(
-        [(one.scores == one.scores).sum(axis=1) for one, _ in counted_in], axis=0
+        [(scored.scores == scored.scores).sum(axis=1) for scored, _ in counted_in],
+        axis=0,
     )
     n_missing = np.sum([missing.sum(axis=1) for _, missing in counted_in], axis=0)
     rows = [
-        Rated(
-            runs[place].id,
-            labels[place],
+        RatedRun(
+            runs[index].id,
+            labels[index],
             Estimate(
-                value=MEAN + unit * float(made.strengths[row]),
-                low=MEAN + unit * float(made.low[row]),
-                high=MEAN + unit * float(made.high[row]),
+                value=MEAN + unit * float(fitted.strengths[row]),
+                low=MEAN + unit * float(fitted.low[row]),
+                high=MEAN + unit * float(fitted.high[row]),
                 level=0.95,
                 n=int(n[row]),
                 n_missing=int(n_missing[row]),
-                n_clusters=made.units,
-                standard_error=unit * float(made.errors[row]),
+                n_clusters=fitted.units,
+                standard_error=unit * float(fitted.errors[row]),
                 method=(
                     "Bradley-Terry,"
-                    f" {'weak prior' if made.unbounded else 'sandwich'}, t"
+                    f" {'weak prior' if fitted.unbounded else 'sandwich'}, t"
                 ),
             ),
-            float(made.wins[row]),
+            float(fitted.wins[row]),
         )
-        for row, place in enumerate(order)
+        for row, index in enumerate(order)
     ]
     rows.sort(key=lambda row: (-row.rating.value, row.label, row.run))
-    notes = _notes(
-        made,
+    notes = _rating_notes(
+        fitted,
         node,
         [task for task in tasks if task not in weights],
         int(n_missing.sum()),
@@ -117,58 +131,59 @@ def make_ratings(
     return Ratings(tuple(rows), weights, tuple(notes))
 
 
-def _side_by_side(
-    task: str, runs: Sequence[Run], results: Sequence[MetricResult | None]
+def _collect_scores(
+    task: str, runs: Sequence[Run], metrics: Sequence[MetricResult | None]
 ) -> tuple[Scored, NDArray[np.bool_]]:
-    """All runs' scores on the items of a task, nan also for a run that lacks it; and which are
-    missing.
-    """
+    """All runs' scores on the items of a task (nan for runs without it), and which are missing."""
     there = [
-        (row, run, shown)
-        for row, (run, shown) in enumerate(zip(runs, results, strict=True))
-        if shown
+        (row, run, metric)
+        for row, (run, metric) in enumerate(zip(runs, metrics, strict=True))
+        if metric
     ]
-    scores = [item_scores(run, {task: shown.scorer})[task] for _, run, shown in there]
-    one = make_matrix(task, [shown for *_, shown in there], scores)
-    values = np.full((len(runs), len(one.keys)), np.nan)
+    scores = [item_scores(run, {task: metric.scorer})[task] for _, run, metric in there]
+    matrix = make_matrix(task, [metric for *_, metric in there], scores)
+    values = np.full((len(runs), len(matrix.keys)), np.nan)
     missing = np.zeros(values.shape, dtype=bool)
     rows = [row for row, *_ in there]
     # Scores of metrics that are no means are better when higher, whatever the metric is.
     values[rows] = (
-        -one.values
-        if one.measure.is_mean and one.measure.lower_is_better
-        else one.values
+        -matrix.values
+        if matrix.measure.is_mean and matrix.measure.lower_is_better
+        else matrix.values
     )
-    missing[rows] = one.missing
-    return Scored(values, one.units), missing
+    missing[rows] = matrix.missing
+    return Scored(values, matrix.units), missing
 
 
-def _weights(node: Node | None, sizes: Mapping[str, int]) -> dict[str, float]:
+def _task_weights(node: Node | None, sizes: Mapping[str, int]) -> dict[str, float]:
     """How much each task counts; items that a tree pools share its weight."""
     samples = node.samples(sizes) if node else ()
     if not samples:
         return dict.fromkeys(sizes, 1 / len(sizes))
-    pools = [(one, max(1, sum(sizes[task] for task in one.tasks))) for one in samples]
-    found = {
-        task: one.weight * sizes[task] / items
-        for one, items in pools
-        for task in one.tasks
+    pools = [
+        (sample, max(1, sum(sizes[task] for task in sample.tasks)))
+        for sample in samples
+    ]
+    weights = {
+        task: sample.weight * sizes[task] / n_items
+        for sample, n_items in pools
+        for task in sample.tasks
     }
-    return {task: weight for task, weight in found.items() if weight > 0}
+    return {task: weight for task, weight in weights.items() if weight > 0}
 
 
-def _notes(
-    made: Fitted, node: Node | None, lacking: Sequence[str], failed: int
+def _rating_notes(
+    fitted: Fitted, node: Node | None, lacking: Sequence[str], failed: int
 ) -> Iterator[str]:
     yield (
         "Ratings are those of Bradley and Terry over"
-        f" {counted(made.games, 'comparison')} on the same items, {count(made.ties)} of"
+        f" {counted(fitted.games, 'comparison')} on the same items, {count(fitted.ties)} of"
         f" them ties, which count as half a win. A difference of {SCALE:g} stands for"
         f" odds of {BASE:g} to 1, and the mean is {MEAN:,g}. Each interval is its own"
         " 95%, over items (or clusters) like these; the tasks count "
         + (f"as in the tree '{node.name}'." if node else "the same each.")
     )
-    if made.unbounded:
+    if fitted.unbounded:
         yield (
             "Some models never lose or draw against some others (or all are always"
             " tied), so the data bound no rating: half a win and half a loss against a"

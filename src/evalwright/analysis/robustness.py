@@ -1,11 +1,10 @@
-"""How robust a verdict on two runs is, and whether it is provisional: what missing answers and
-unsure answers could change.
+"""How robust a verdict on two runs is: what missing and unsure answers could change.
 
-The verdict comes from the items that both runs have a score for. Beside it stands how many of the
-missing answers would have to go against it before it falls, and how many of the unsure answers
-would have to be misread in one direction (`statistics/tipping`). It is provisional where more than
-5% of either run's answers are missing, or the two runs lack answers to different degrees, which is
-no accident then.
+The verdict comes from the items that both runs have a score for. With it goes how many of the
+missing answers would have to go against it before it falls, and how many of the unsure ones would
+have to be misread in one direction (`statistics/tipping`). It is provisional if more than 5% of
+either run's answers are missing, or if the two runs lack answers to a significantly different
+degree.
 """
 
 from __future__ import annotations
@@ -36,17 +35,15 @@ from evalwright.statistics.units import F64
 
 @dataclass(frozen=True, slots=True)
 class Robustness(Plain):
-    """What stands behind a verdict on runs a and b, of the items that both were asked.
+    """How robust a verdict on runs a and b is, on the items that both were asked.
 
     Args:
         n_asked: items that both runs were asked.
-        n_missing_a, n_missing_b: answers that each lacks.
-        n_unsure_a, n_unsure_b: readings of each with which a careful reader might argue.
-        missing: how many of the items that lack an answer would have to go against the verdict;
-        None without a verdict, without
-            such items, or where the range of a score is not known.
-        unsure: how many of the unsure answers would have to be misread in one direction; None
-        likewise.
+        n_missing_a, n_missing_b: how many answers each lacks.
+        n_unsure_a, n_unsure_b: how many readings of each a careful reader might dispute.
+        missing: how many items without an answer would have to go against the verdict; None without
+            a verdict, without such items, or if the range of a score is unknown.
+        unsure: how many unsure answers would have to be misread in one direction; None likewise.
     """
 
     n_asked: int
@@ -59,103 +56,117 @@ class Robustness(Plain):
 
 
 def verdict_sign(low: float, high: float) -> int:
-    """1 where the first run is higher, -1 where the second one is, 0 where no difference is seen."""
+    """1 if the first run is higher, -1 if the second is, 0 if no difference is seen."""
     return int(low > 0) - int(high < 0)
 
 
-def robustness_of(whole: Average, sign: int) -> Robustness:
-    """How robust the verdict on the first two runs is. sign: as of `verdict_sign`, of the verdict
-    on all samples together.
+def measure_robustness(average: Average, sign: int) -> Robustness:
+    """How robust the verdict on the first two runs is.
+
+    Args:
+        sign: of the verdict on all samples together, as in `verdict_sign`.
     """
-    asked = missing = unsure = np.zeros(2, np.int64)
-    for sample in whole.samples:
-        items = sample.of_items
-        both = items.was_asked[0] & items.was_asked[1]
-        asked = asked + int(both.sum())
-        missing = missing + (items.missing[:2] & both).sum(axis=1)
-        unsure = unsure + (items.unsure[:2] & both).sum(axis=1)
+    n_asked = missing = unsure = np.zeros(2, np.int64)
+    for sample in average.samples:
+        of_items = sample.of_items
+        both_asked = of_items.was_asked[0] & of_items.was_asked[1]
+        n_asked = n_asked + int(both_asked.sum())
+        missing = missing + (of_items.missing[:2] & both_asked).sum(axis=1)
+        unsure = unsure + (of_items.unsure[:2] & both_asked).sum(axis=1)
     counts = Robustness(
-        n_asked=int(asked[0]),
+        n_asked=int(n_asked[0]),
         n_missing_a=int(missing[0]),
         n_missing_b=int(missing[1]),
         n_unsure_a=int(unsure[0]),
         n_unsure_b=int(unsure[1]),
     )
-    if sign == 0 or not _is_bounded(whole):
+    if sign == 0 or not _is_bounded(average):
         return counts
     # With the policy "worst-case" the verdict holds whatever the missing answers are.
-    worst = whole.samples[0].missing_policy == "worst-case"
+    worst = average.samples[0].missing_policy == "worst-case"
     of_missing = (
         None
         if worst
-        else _tipping(
-            whole, _moves(whole, sign, "missing"), lambda moved: _sign_of(moved) == sign
+        else _find_tipping_point(
+            average,
+            _moves_by_sample(average, sign, "missing"),
+            lambda moved: _sign_of(moved) == sign,
         )
     )
-    of_unsure = _tipping(
-        whole, _moves(whole, sign, "unsure"), lambda moved: _sign_of(moved) == sign
+    of_unsure = _find_tipping_point(
+        average,
+        _moves_by_sample(average, sign, "unsure"),
+        lambda moved: _sign_of(moved) == sign,
     )
     return replace(counts, missing=of_missing, unsure=of_unsure)
 
 
-def deciding_moves(whole: Average, sign: int, what: str) -> TippingPoint | None:
-    """How many missing answers or unsure answers, all in favour of one run, would make a verdict
-    where there is none.
+def find_deciding_moves(
+    average: Average, sign: int, status: str
+) -> TippingPoint | None:
+    """How many answers, all in favour of one run, would turn an open comparison into a verdict.
 
-    sign: 1 where they would favour the first run; what: "missing" or "unsure". None where there are
-    none or their range is not known.
+    Args:
+        sign: 1 if they would favour the first run.
+        status: "missing" or "unsure", the answers in question.
+
+    Returns:
+        None if there are no such answers or their range is unknown.
     """
-    if not _is_bounded(whole):
+    if not _is_bounded(average):
         return None
-    return _tipping(
-        whole, _moves(whole, -sign, what), lambda moved: _sign_of(moved) != sign
+    return _find_tipping_point(
+        average,
+        _moves_by_sample(average, -sign, status),
+        lambda moved: _sign_of(moved) != sign,
     )
 
 
-def tipping_point(
-    whole: Average, sign: int, what: str, holds: Callable[[Average], bool]
+def find_tipping_point(
+    average: Average, sign: int, status: str, holds: Callable[[Average], bool]
 ) -> TippingPoint | None:
-    """How many missing answers or unsure readings, moved one after the other, overturn a claim
-    about the first two runs.
+    """How many answers, moved one after the other, overturn a claim about the first two runs.
 
     Args:
-        sign: 1 where a lower difference speaks against the claim, -1 where a higher one does.
-        what: "missing" or "unsure".
-        holds: whether the claim holds on these samples.
+        sign: 1 if a lower difference contradicts the claim, -1 if a higher one does.
+        status: "missing" or "unsure", the answers that move.
+        holds: whether the claim holds on given samples.
 
     Returns:
-        None where there are none, where their range is not known, or where the claim is about the
-        worst case already.
+        None if there are no such answers, if their range is unknown, or if the claim is about the
+            worst case already.
     """
-    if not _is_bounded(whole):
+    if not _is_bounded(average):
         return None
-    if what == "missing" and whole.samples[0].missing_policy == "worst-case":
+    if status == "missing" and average.samples[0].missing_policy == "worst-case":
         return None
-    return _tipping(whole, _moves(whole, sign, what), holds)
+    return _find_tipping_point(average, _moves_by_sample(average, sign, status), holds)
 
 
-def provisional_reason(
-    whole: Average, names: tuple[str, str], rows: tuple[int, int] = (0, 1)
+def explain_provisional(
+    average: Average, names: tuple[str, str], rows: tuple[int, int] = (0, 1)
 ) -> str:
-    """Why a verdict on two runs is provisional, in a sentence; "" where it is not. names: what the
-    two are called.
+    """Why a verdict on two runs is provisional, in a sentence; "" if it is not.
+
+    Args:
+        names: what the two runs are called.
     """
-    if whole.samples[0].missing_policy == "worst-case":
+    if average.samples[0].missing_policy == "worst-case":
         return ""  # it holds whatever they would have scored
     shares = np.zeros(2)
     counts = np.zeros(2, np.int64)
     n_asked = 0
     lost = list[np.ndarray[tuple[int, int], np.dtype[np.bool_]]]()
-    for sample, weight in zip(whole.samples, _weights(whole), strict=True):
-        items = sample.of_items
-        both = items.was_asked[rows[0]] & items.was_asked[rows[1]]
-        if not both.any():
+    for sample, weight in zip(average.samples, _weights(average), strict=True):
+        of_items = sample.of_items
+        both_asked = of_items.was_asked[rows[0]] & of_items.was_asked[rows[1]]
+        if not both_asked.any():
             continue
-        missing = items.missing[list(rows)][:, both]
+        missing = of_items.missing[list(rows)][:, both_asked]
         lost.append(missing)
         shares += weight * missing.mean(axis=1)
         counts += missing.sum(axis=1)
-        n_asked += int(both.sum())
+        n_asked += int(both_asked.sum())
     if not lost:
         return ""
     high = [
@@ -176,20 +187,22 @@ def provisional_reason(
 
 
 def direction_words(*, high: str, low: str) -> str:
-    """In which direction unsure answers would have to be misread. high: whose scores are too high;
-    low: whose are too low.
+    """In which direction unsure answers would have to be misread.
+
+    Args:
+        high: the run whose scores would be too high.
+        low: the run whose scores would be too low.
     """
     return f"with {high} scored too high or {low} too low"
 
 
-def one_sided_judge(
+def explain_one_sided_judge(
     runs: tuple[Run, Run], tasks: Sequence[str], names: tuple[str, str]
 ) -> str:
-    """Why a verdict is provisional where a judge gave scores of one run only, and what to do; ""
-    elsewhere.
+    """Why a verdict is provisional if a judge scored one run only, with the remedy; else "".
 
     Args:
-        tasks: that the verdict is about.
+        tasks: the tasks that the verdict is about.
         names: what the runs are called.
     """
     sentences = []
@@ -212,7 +225,7 @@ def one_sided_judge(
 
 
 def how_to_fill(runs: Sequence[Run]) -> str:
-    """What fills the gap of missing answers, in a sentence; "" where nothing is missing."""
+    """How to fill the gap of missing answers, in a sentence; "" if nothing is missing."""
     lacking = [run for run in runs if run.n_missing]
     if older := [run for run in lacking if run.n_left_out]:
         return (
@@ -224,10 +237,10 @@ def how_to_fill(runs: Sequence[Run]) -> str:
     if all("imported" in run.data["configuration"] for run in lacking):
         return "Only the program that made them can send these requests again."
     kinds = {
-        kind
+        failure
         for run in lacking
         for task in run.tasks
-        for kind, n in task.failures.items()
+        for failure, n in task.failures.items()
         if n
     }
     if kinds and kinds <= {FILTERED}:
@@ -255,98 +268,100 @@ def how_to_fill(runs: Sequence[Run]) -> str:
     )
 
 
-def _is_bounded(whole: Average) -> bool:
-    return all(sample.measure.value_range is not None for sample in whole.samples)
+def _is_bounded(average: Average) -> bool:
+    return all(sample.measure.value_range is not None for sample in average.samples)
 
 
-def _weights(whole: Average) -> F64:
+def _weights(average: Average) -> F64:
     weights = (
-        np.ones(len(whole.samples))
-        if whole.weights is None
-        else np.asarray(whole.weights)
+        np.ones(len(average.samples))
+        if average.weights is None
+        else np.asarray(average.weights)
     )
     shares: F64 = weights / weights.sum()
     return shares
 
 
-def _moves(whole: Average, sign: int, what: str) -> list[tuple[Matrix, Moves]]:
-    """The samples on the items that both runs were asked, with the moves against a verdict of that
-    sign.
-    """
-    out = []
-    for sample in whole.samples:
-        part = sample.part(sample.was_asked[0] & sample.was_asked[1])
+def _moves_by_sample(
+    average: Average, sign: int, status: str
+) -> list[tuple[Matrix, Moves]]:
+    """Each sample on the items that both runs were asked, with its moves against a verdict."""
+    moves_by_sample = []
+    for sample in average.samples:
+        asked_sample = sample.part(sample.was_asked[0] & sample.was_asked[1])
         assert sample.measure.value_range is not None
-        values = part.values[:2]
+        values = asked_sample.values[:2]
         span = sample.measure.value_range
         moves = (
-            moves_of_missing(values, part.missing[:2], span, sign)
-            if what == "missing"
-            else moves_of_unsure(values, part.unsure[:2], span, sign)
+            moves_of_missing(values, asked_sample.missing[:2], span, sign)
+            if status == "missing"
+            else moves_of_unsure(values, asked_sample.unsure[:2], span, sign)
         )
         # What stays missing is left out, as if it had not been asked.
         none = np.zeros(values.shape, bool)
         scored = replace(
-            part,
+            asked_sample,
             values=values,
-            was_asked=part.was_asked[:2],
+            was_asked=asked_sample.was_asked[:2],
             missing=none,
-            unsure=part.unsure[:2],
+            unsure=asked_sample.unsure[:2],
             missing_policy="scored",
         )
-        out.append((scored, moves))
-    return out
+        moves_by_sample.append((scored, moves))
+    return moves_by_sample
 
 
-def _tipping(
-    whole: Average,
-    parts: Sequence[tuple[Matrix, Moves]],
+def _find_tipping_point(
+    average: Average,
+    moves_by_sample: Sequence[tuple[Matrix, Moves]],
     holds: Callable[[Average], bool],
 ) -> TippingPoint | None:
     """The fewest moves after which a claim about the samples no longer holds."""
-    n_moves = sum(len(moves) for _, moves in parts)
+    n_moves = sum(len(moves) for _, moves in moves_by_sample)
     if n_moves == 0:
         return None
-    owners, order = _common_order(whole, parts)
+    owners, order = _order_moves(average, moves_by_sample)
 
     def holds_after(count: int) -> bool:
-        per_task = np.bincount(owners[order[:count]], minlength=len(parts))
+        per_task = np.bincount(owners[order[:count]], minlength=len(moves_by_sample))
         samples = tuple(
-            replace(part, values=moves.applied(part.values, int(n)))
-            for (part, moves), n in zip(parts, per_task, strict=True)
+            replace(matrix, values=moves.applied(matrix.values, int(n)))
+            for (matrix, moves), n in zip(moves_by_sample, per_task, strict=True)
         )
-        return holds(replace(whole, samples=samples))
+        return holds(replace(average, samples=samples))
 
-    n_harmful = sum(int(np.count_nonzero(moves.harm > 0)) for _, moves in parts)
+    n_harmful = sum(
+        int(np.count_nonzero(moves.harm > 0)) for _, moves in moves_by_sample
+    )
     return TippingPoint(n_moves, fewest_overturning(n_moves, n_harmful, holds_after))
 
 
-def _common_order(
-    whole: Average, parts: Sequence[tuple[Matrix, Moves]]
+def _order_moves(
+    average: Average, moves_by_sample: Sequence[tuple[Matrix, Moves]]
 ) -> tuple[
     np.ndarray[tuple[int], np.dtype[np.intp]], np.ndarray[tuple[int], np.dtype[np.intp]]
 ]:
-    """Which task each move is of, and all moves in the order of what they do to the mean over
-    tasks.
-    """
-    owners = np.repeat(np.arange(len(parts)), [len(moves) for _, moves in parts])
+    """The task of each move, and the order of all moves by their effect on the mean over tasks."""
+    owners = np.repeat(
+        np.arange(len(moves_by_sample)), [len(moves) for _, moves in moves_by_sample]
+    )
     weights = [
-        weight / max(1, len(part.keys))
-        for weight, (part, _) in zip(_weights(whole), parts, strict=True)
+        weight / max(1, len(matrix.keys))
+        for weight, (matrix, _) in zip(_weights(average), moves_by_sample, strict=True)
     ]
-    harm = np.concatenate([moves.harm for _, moves in parts])
+    harm = np.concatenate([moves.harm for _, moves in moves_by_sample])
     effects = np.concatenate(
         [
             weight * (moves.harm + 1e-9)
-            for weight, (_, moves) in zip(weights, parts, strict=True)
+            for weight, (_, moves) in zip(weights, moves_by_sample, strict=True)
         ]
     )
     return owners, np.lexsort((-effects, harm == 0))
 
 
-def _sign_of(whole: Average) -> int:
-    if len(whole.samples) == 1:
-        paired = paired_of(whole.samples[0])
+def _sign_of(average: Average) -> int:
+    if len(average.samples) == 1:
+        paired = paired_of(average.samples[0])
         return verdict_sign(paired.low, paired.high)
-    overall = whole.difference()
+    overall = average.difference()
     return verdict_sign(overall.low, overall.high)

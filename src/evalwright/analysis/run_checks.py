@@ -1,6 +1,4 @@
-"""Whether runs are whole: nothing damaged or changed, no task and no sample missing, nothing
-failed, and the tasks those of today.
-"""
+"""Whether runs are complete and undamaged, without failures, and of the tasks as installed."""
 
 from __future__ import annotations
 
@@ -27,9 +25,13 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Plain):
-    """What was found of one run. problems: why it is not whole, in words; notes: what could not be
-    checked; tasks: those that are whole.
+class RunCheck(Plain):
+    """The findings on one run.
+
+    Args:
+        tasks: how many of its `of_tasks` tasks are in order.
+        problems: why it is not in order, in words.
+        notes: what could not be checked.
     """
 
     run: str
@@ -40,25 +42,27 @@ class Checked(Plain):
     notes: tuple[str, ...] = ()
 
 
-def listed(names: Sequence[str]) -> str:
-    """Some names, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+def list_names(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    further = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{further}"
 
 
-def in_words(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """What is wrong, in words: some of the names, each with why, "" where there is nothing more to
-    say.
-    """
-    told = {
-        what: [f"{name} ({why})" if why else name for name, why in names.items()]
-        for what, names in problems.items()
+def describe_problems(problems: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Problems in words: some of the names each concerns, with the reason if there is one."""
+    names_by_problem = {
+        problem: [f"{name} ({why})" if why else name for name, why in names.items()]
+        for problem, names in problems.items()
     }
-    return [f"{what}: {listed(names)}" for what, names in told.items() if names]
+    return [
+        f"{problem}: {list_names(names)}"
+        for problem, names in names_by_problem.items()
+        if names
+    ]
 
 
-def runs_in(folder: Path) -> list[Path]:
-    """The folders of runs directly under a folder, those too that were never finished."""
+def list_run_folders(folder: Path) -> list[Path]:
+    """The run folders directly under a folder, unfinished ones included."""
     return sorted(
         {
             file.parent
@@ -73,8 +77,10 @@ _UNCOUNTED = frozenset({"answer", "passages", "exchanges"})
 
 
 class RecordFaults:
-    """Takes a run's records one by one, and says what cannot be: scores that are no numbers, a
-    sample twice, numbers that its records do not give. counts: records by task.
+    """Collects what cannot be right in a run's records, one record at a time.
+
+    That is scores that are not numbers, samples recorded twice, and metrics that the records do not
+    reproduce. counts: records by task.
     """
 
     def __init__(self, run: Run) -> None:
@@ -89,7 +95,7 @@ class RecordFaults:
         self._scores = RunScores(run)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take the next record, as it stands in the file."""
+        """Check the next record, as it is in the file."""
         self._number += 1
         task = str(row["task"])
         self.counts[task] += 1
@@ -126,7 +132,7 @@ class RecordFaults:
 
     @property
     def broken(self) -> Mapping[str, Mapping[str, str]]:
-        """What the records have that cannot be."""
+        """The impossible and doubled records."""
         twice = dict.fromkeys(self._twice, "")
         return {
             "impossible records": dict.fromkeys(self._bad, ""),
@@ -135,39 +141,38 @@ class RecordFaults:
 
     @property
     def sentences(self) -> list[str]:
-        """All that was found, for people."""
-        found = in_words({**self.broken, _CHANGED: self.changed()})
-        return [f"{one[0].upper()}{one[1:]}." for one in found]
+        """All findings as sentences."""
+        problems = describe_problems({**self.broken, _CHANGED: self.changed()})
+        return [f"{problem[0].upper()}{problem[1:]}." for problem in problems]
 
     @property
     def as_published(self) -> str:
-        """Which figures another program or a plug-in made, and could not be made again; "" where
-        there are none.
-        """
+        """Which figures come from another program and could not be reproduced; "" without any."""
         try:
-            named = self._made_again.as_published
+            named = self._confirmation.as_published
         except RunError:
             return ""
         return (
             f"{AS_PUBLISHED[0].upper()}{AS_PUBLISHED[1:]}:"
-            f" {listed(list(map(printable, named)))}"
+            f" {list_names(list(map(printable, named)))}"
             if named
             else ""
         )
 
     @cached_property
-    def _made_again(self) -> Confirmation:
+    def _confirmation(self) -> Confirmation:
         return self._scores.confirmation(frozenset(self._unread))
 
     def changed(self) -> dict[str, str]:
-        """By task, or for the whole run, the first figure that is recorded otherwise than it was
-        made again from the samples.
-        """
+        """By task (or run), the first recorded figure that its samples do not reproduce."""
         try:
-            found = self._made_again.disagreements
+            disagreements = self._confirmation.disagreements
         except RunError as error:  # scores that the metric cannot have
             return {self._run.name: str(error)}
-        return {one.task or self._run.name: one.sentence for one in reversed(found)}
+        return {
+            disagreement.task or self._run.name: disagreement.sentence
+            for disagreement in reversed(disagreements)
+        }
 
 
 _CHANGED = "numbers that its samples do not give"
@@ -175,49 +180,53 @@ _CHANGED = "numbers that its samples do not give"
 
 def check_run(
     name: str | Path, runs_folder: Path, settings: Mapping[str, Any]
-) -> Checked:
-    """Check one run. settings: of tasks of other frameworks, such as `task_root`.
+) -> RunCheck:
+    """Check one run.
 
-    Raises UnknownName where there is no such run.
+    Args:
+        settings: of other frameworks' tasks, such as `task_root`.
+
+    Raises:
+        UnknownName: there is no such run.
     """
     try:
         run = open_run(name, runs_folder)
     except RunError as error:
-        return Checked(str(name), "", 0, 0, (f"damaged: {error}",))
+        return RunCheck(str(name), "", 0, 0, (f"damaged: {error}",))
     records = RecordFaults(run)
     try:
         for _, row in run.lines():
             records.add(row)
     except RunError as error:
-        return Checked(run.name, run.label, 0, len(run.tasks), (f"damaged: {error}",))
+        return RunCheck(run.name, run.label, 0, len(run.tasks), (f"damaged: {error}",))
     short = {}
     for task in run.data["tasks"]:
-        wanted = int(task["n_samples"]) * int(task.get("draws", 1))
-        if records.counts[task["name"]] < wanted and not run.data.get("stopping"):
+        n_expected = int(task["n_samples"]) * int(task.get("draws", 1))
+        if records.counts[task["name"]] < n_expected and not run.data.get("stopping"):
             short[task["name"]] = (
-                f"{wanted - records.counts[task['name']]:,} of {wanted:,}"
+                f"{n_expected - records.counts[task['name']]:,} of {n_expected:,}"
             )
     failed = {task.name: "" for task in run.tasks if task.n_missing or task.failures}
-    older = _recorded_earlier(run) if run.n_left_out else {}
+    older = _describe_unscored(run) if run.n_left_out else {}
     changed = records.changed()
     without_metrics = {
-        str(task["name"]): listed(
+        str(task["name"]): list_names(
             [printable(str(spec["label"])) for spec in task["metric_specs"]]
         )
         for task in run.data["tasks"]
         if task.get("metric_specs") and not task["metrics"]
     }
     left_out = {
-        str(one["name"])
+        str(left_out_task["name"])
         for task in run.data["tasks"]
-        for one in task["definition"].get("left_out") or ()
+        for left_out_task in task["definition"].get("left_out") or ()
     }
-    today, notes = _today(run, settings)
+    today, notes = _load_current_tasks(run, settings)
     if records.as_published:
         notes.append(records.as_published)
     there = {task.name for task in run.tasks}
     missing = dict.fromkeys(sorted((left_out | today.keys()) - there), "")
-    stale = dict(_stale(run, today))
+    stale = dict(_find_stale_tasks(run, today))
     images, image_notes = image_faults(run)
     problems = {
         **records.broken,
@@ -230,22 +239,20 @@ def check_run(
         "tasks missing": missing,
         "not of today": stale,
     }
-    whole = there - {*short, *failed, *changed, *without_metrics, *stale}
-    said = tuple(in_words(problems))
-    return Checked(
+    whole_tasks = there - {*short, *failed, *changed, *without_metrics, *stale}
+    problem_texts = tuple(describe_problems(problems))
+    return RunCheck(
         run.name,
         run.label,
-        len(whole),
+        len(whole_tasks),
         len(there | {*missing}),
-        said,
+        problem_texts,
         (*notes, *image_notes),
     )
 
 
-def _recorded_earlier(run: Run) -> dict[str, str]:
-    """How many answers an earlier version left without a score, and the command that gives them
-    one.
-    """
+def _describe_unscored(run: Run) -> dict[str, str]:
+    """How many answers an earlier version left unscored, and the command that scores them."""
     n_left_out = run.n_left_out
     answers = "1 answer has" if n_left_out == 1 else f"{n_left_out:,} answers have"
     return {
@@ -256,32 +263,34 @@ def _recorded_earlier(run: Run) -> dict[str, str]:
     }
 
 
-def _today(run: Run, settings: Mapping[str, Any]) -> tuple[dict[str, Task], list[str]]:
-    """The tasks that the run's names stand for now, and why some cannot be read."""
+def _load_current_tasks(
+    run: Run, settings: Mapping[str, Any]
+) -> tuple[dict[str, Task], list[str]]:
+    """The tasks that the run's names refer to now, and why some cannot be loaded."""
     configuration = run.data["configuration"]
     recorded = {
-        key: value
-        for key, value in (configuration.get("dialect") or {}).items()
+        key: setting
+        for key, setting in (configuration.get("dialect") or {}).items()
         if key != "trust"
     }
-    found: dict[str, Task] = {}
+    tasks: dict[str, Task] = {}
     notes: dict[str, None] = {}
     for name in configuration.get("tasks") or ():
         if not isinstance(name, str):
             continue
         try:
-            made = load_tasks(
+            loaded = load_tasks(
                 name,
                 overrides=configuration.get("overrides") or {},
                 dialect={**recorded, **settings},
             )
-            found |= {task.name: task for task in made}
+            tasks |= {task.name: task for task in loaded}
         except EvalwrightError as error:
             notes[f"not compared with the tasks of today: {error}"] = None
-    return found, list(notes)
+    return tasks, list(notes)
 
 
-def _stale(run: Run, today: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
+def _find_stale_tasks(run: Run, today: Mapping[str, Task]) -> Iterator[tuple[str, str]]:
     for task in run.data["tasks"]:
         now = today.get(task["name"])
         # Rows that another program recorded are those of a task of ours in name only.

@@ -1,7 +1,4 @@
-"""The index of a folder of runs: made of the runs alone, so that the same runs give the same bytes.
-
-Never edited by hand.
-"""
+"""The index of a folder of runs, made from the runs alone: the same runs give the same bytes."""
 
 from __future__ import annotations
 
@@ -21,10 +18,11 @@ INDEX_MD = "index.md"
 MADE_BY = "Made by `evalwright runs index`; do not edit."
 
 
-def index_of(folder: Path) -> dict[str, Any]:
-    """All runs of a folder as one mapping, oldest first, and those whose record cannot be read.
+def build_index(folder: Path) -> dict[str, Any]:
+    """All runs of a folder as one mapping, oldest first, and those that cannot be read.
 
-    Raises RunError for no folder.
+    Raises:
+        RunError: there is no such folder.
     """
     if not folder.is_dir():
         raise RunError(
@@ -35,25 +33,25 @@ def index_of(folder: Path) -> dict[str, Any]:
     for file in sorted(folder.glob(f"*/{RUN_FILE}")):
         try:
             run = confirm(open_run(file.parent))
-            runs.append((run, _entry(run)))
+            runs.append((run, _index_record(run)))
         except RunError as error:
             why = str(error).replace(str(folder), folder.name)
             damaged.append({"folder": file.parent.name, "error": why})
     runs.sort(key=lambda pair: (str(pair[0].data["started"]), pair[0].folder.name))
-    entries = [entry for _, entry in runs]
-    by_slice = _by_slice([run for run, _ in runs])
+    records = [record for _, record in runs]
+    by_slice = _index_slices([run for run, _ in runs])
     return {
         "made_by": MADE_BY,
-        "runs": entries,
+        "runs": records,
         "by_slice": by_slice,
         "damaged": damaged,
     }
 
 
-def _entry(run: Run) -> dict[str, Any]:
+def _index_record(run: Run) -> dict[str, Any]:
     configuration = run.data["configuration"]
     shares = factual_shares(run) if is_factual([run]) else {}
-    entry = {
+    record = {
         "folder": run.folder.name,
         "run": run.id,
         "model": run.model,
@@ -68,43 +66,50 @@ def _entry(run: Run) -> dict[str, Any]:
             task.name: {
                 "version": task.version,
                 "n_samples": task.n_samples,
-                "metrics": {metric.label: _numbers(metric) for metric in task.metrics},
+                "metrics": {
+                    metric.label: _metric_numbers(metric) for metric in task.metrics
+                },
             }
             for task in run.tasks
         },
-        "shares": {name: one.as_dict() for name, one in shares.items()},
+        "shares": {name: share.as_dict() for name, share in shares.items()},
         "scoring": configuration.get("scoring"),
         "where": configuration.get("where"),
         "limit": configuration.get("limit"),
         "simulation": run.simulated,
     }
     return {
-        key: value for key, value in entry.items() if value not in (None, "", {}, False)
+        key: content
+        for key, content in record.items()
+        if content not in (None, "", {}, False)
     }
 
 
-def _numbers(metric: MetricResult) -> dict[str, Any]:
-    found = metric.estimate.as_dict()
+def _metric_numbers(metric: MetricResult) -> dict[str, Any]:
+    estimate = metric.estimate.as_dict()
     return {
-        key: found[key] for key in ("value", "low", "high", "n", "n_missing", "method")
+        key: estimate[key]
+        for key in ("value", "low", "high", "n", "n_missing", "method")
     }
 
 
-def _by_slice(runs: Sequence[Run]) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+def _index_slices(
+    runs: Sequence[Run],
+) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
     """Task -> metadata key -> value -> run's folder -> the main metric."""
-    out: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    by_task: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for run in runs:
         for task in run.tasks:
             for key, by_value in task.slices.items():
-                for value, metrics in by_value.items():
+                for slice_value, metrics in by_value.items():
                     if metrics:
-                        keys = out.setdefault(task.name, {}).setdefault(key, {})
-                        keys.setdefault(value, {})[run.folder.name] = _numbers(
-                            metrics[0]
+                        keys = by_task.setdefault(task.name, {}).setdefault(key, {})
+                        keys.setdefault(slice_value, {})[run.folder.name] = (
+                            _metric_numbers(metrics[0])
                         )
     return {
         task: {
             key: dict(sorted(values.items())) for key, values in sorted(keys.items())
         }
-        for task, keys in sorted(out.items())
+        for task, keys in sorted(by_task.items())
     }

@@ -1,6 +1,4 @@
-"""Unsure answers of two runs that are the same words on the same item: whatever they are worth, it
-cancels in the difference.
-"""
+"""Unsure answers that two runs share word for word: whatever they score cancels out."""
 
 from __future__ import annotations
 
@@ -23,16 +21,17 @@ _DIGEST_BYTES = 16
 def without_same_answers(
     runs: tuple[Run, Run], matrices: Sequence[Matrix]
 ) -> list[Matrix]:
-    """The matrices with the readings of identical answers no longer counted as unsure.
+    """The matrices with readings of identical answers no longer counted as unsure.
 
-    The records are read only where an item is unsure in both runs with the same score.
+    Records are read only if an item is unsure in both runs, with the same score.
     """
-    candidates = {
-        matrix.measure.task: keys
-        for matrix in matrices
-        if matrix.scores is None
-        and 0 < len(keys := _unsure_in_both(matrix)) <= MAX_COMPARED_ITEMS
-    }
+    candidates = dict[str, set[int]]()
+    for matrix in matrices:
+        if matrix.scores is None:
+            keys = _unsure_in_both(matrix)
+            if 0 < len(keys) <= MAX_COMPARED_ITEMS:
+                candidates[matrix.measure.task] = keys
+
     if not candidates:
         return list(matrices)
     digests = [_answer_digests(run, candidates) for run in runs]
@@ -55,14 +54,16 @@ def without_same_answers(
 
 def _unsure_in_both(matrix: Matrix) -> set[int]:
     """The keys of the items that are unsure in both runs, with the same score."""
-    both = matrix.unsure[0] & matrix.unsure[1] & (matrix.values[0] == matrix.values[1])
-    return set(matrix.keys[both].tolist())
+    in_both = (
+        matrix.unsure[0] & matrix.unsure[1] & (matrix.values[0] == matrix.values[1])
+    )
+    return set(matrix.keys[in_both].tolist())
 
 
 def _answer_digests(
     run: Run, keys_by_task: Mapping[str, Collection[int]]
 ) -> dict[tuple[str, int], bytes]:
-    """What stands for the texts of an item's answers, draw by draw, by task and key."""
+    """A digest of the answers to each item, by task and key."""
     hashes = dict[tuple[str, int], blake2b]()
     for row in () if run.has_published_scores else run.rows():
         keys = keys_by_task.get(row["task"])
@@ -79,4 +80,4 @@ def _answer_digests(
         digest.update(
             f"{row.get('draw', 0)} {len(text)} {text}".encode("utf-8", "surrogatepass")
         )
-    return {place: digest.digest() for place, digest in hashes.items()}
+    return {task_key: digest.digest() for task_key, digest in hashes.items()}

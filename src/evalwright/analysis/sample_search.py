@@ -1,7 +1,7 @@
-"""Samples of a run by what is recorded of them, and those that another run scored differently.
+"""Find samples of a run by what is recorded of them, or by how another run scored them.
 
 A condition is KEY OPERATOR VALUE: `label=incorrect`, `score<0.5`, `language=ko`, `answer~Paris`.
-Keys are the fields of a record, the names of scorers, and metadata keys.
+Keys are fields of a record, names of scorers, and metadata keys.
 """
 
 from __future__ import annotations
@@ -53,43 +53,43 @@ _MOST_VALUES = 30
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition on a record. operator: "=", "!=", "<", "<=", ">", ">=", or "~" (contains,
-    whatever the case).
+    """One condition on a record.
+
+    Args:
+        operator: one of = != < <= > >= and ~ (contains, ignoring case).
     """
 
     key: str
     operator: str
     value: str
 
-    def holds(self, found: Sequence[Any]) -> bool:
-        """Whether one of the values that a record has for the key fulfils it; for "!=", whether
-        none is the value.
-        """
+    def holds(self, candidates: Sequence[Any]) -> bool:
+        """Whether any value of a record's key meets it; with "!=", whether none is equal."""
         if self.operator == "!=":
-            return not any(_same(one, self.value) for one in found)
-        return any(self._one(one) for one in found)
+            return not any(_equals(candidate, self.value) for candidate in candidates)
+        return any(self._matches(candidate) for candidate in candidates)
 
-    def _one(self, found: Any) -> bool:
+    def _matches(self, candidate: Any) -> bool:
         if self.operator == "=":
-            return _same(found, self.value)
+            return _equals(candidate, self.value)
         if self.operator == "~":
-            return self.value.casefold() in str(found).casefold()
-        number = _number(found)
+            return self.value.casefold() in str(candidate).casefold()
+        number = _as_number(candidate)
         return not math.isnan(number) and _ORDERED[self.operator](
             number, float(self.value)
         )
 
 
-def condition(text: str) -> Condition:
-    """A condition as it is written. Raises ConfigurationError."""
+def parse_condition(text: str) -> Condition:
+    """Parse a condition. Raises ConfigurationError."""
     match = _CONDITION.fullmatch(text)
     if not match:
         raise ConfigurationError(
             f"'{text}' is not a condition: write KEY=VALUE, or one of != < <= > >= and"
             " ~ (contains), such as label=incorrect, 'score<0.5' or answer~Paris."
         )
-    key, sign, value = (part.strip() for part in match.groups())
-    if sign in _ORDERED and math.isnan(_number(value)):
+    key, sign, value = (group.strip() for group in match.groups())
+    if sign in _ORDERED and math.isnan(_as_number(value)):
         raise ConfigurationError(
             f"In '{text}', {sign} compares numbers, and '{value}' is not a number."
         )
@@ -97,16 +97,18 @@ def condition(text: str) -> Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A record as it is written, with its main score, by `scorer`.
+class FoundSample:
+    """A record with its main score, by `scorer`.
 
-    Where another run is compared, other is that run's mean score of the item, and theirs its first
-    record of it.
+    Args:
+        row: the record as written.
+        other_score: the mean score of the item in the run it is compared with.
+        theirs: that run's first record of the item.
     """
 
     row: Mapping[str, Any]
     score: float
-    other: float = math.nan
+    other_score: float = math.nan
     theirs: Mapping[str, Any] = field(default_factory=dict)
     scorer: str = ""
 
@@ -114,7 +116,8 @@ class Found:
     def gain(self) -> float:
         """How much more it scored than in the other run; no score counts as 0."""
         ours, theirs = (
-            0.0 if math.isnan(value) else value for value in (self.score, self.other)
+            0.0 if math.isnan(score) else score
+            for score in (self.score, self.other_score)
         )
         return ours - theirs
 
@@ -123,7 +126,7 @@ class Found:
         theirs = {"other_record": self.theirs} if self.theirs else {}
         return {
             "score": plain(self.score),
-            "other": plain(self.other),
+            "other": plain(self.other_score),
             "record": self.row,
             **theirs,
         }
@@ -131,74 +134,87 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to look for. missing: only records whose answer or score is missing, through no fault of
-    the model.
+    """What to look for.
+
+    Args:
+        missing: only records whose answer or score is missing through no fault of the model.
+        against: only items that this run scored differently.
     """
 
     conditions: Sequence[Condition] = ()
     missing: bool = False
     against: Run | None = None
 
-    def samples(self, run: Run, most: int | None = None) -> list[Found]:
-        """The records found, at most so many: in the order of the run, or those that lost most
-        against the other run first.
+    def samples(self, run: Run, most: int | None = None) -> list[FoundSample]:
+        """The matching records, at most `most` of them.
 
-        Raises UnknownName for a key that no record has, RunError where a record cannot be read.
+        They are in the order of the run, or largest loss first if compared with another run.
+
+        Raises:
+            UnknownName: no record has a key of the conditions.
+            RunError: a record cannot be read.
         """
-        found = self._found(run)
+        matching = self._matching(run)
         if self.against is None:
-            return list(itertools.islice(found, most))
-        worst = sorted(found, key=lambda one: one.gain)[:most]
-        wanted = {(one.row["task"], one.row["id"]) for one in worst}
+            return list(itertools.islice(matching, most))
+        worst = sorted(matching, key=lambda sample: sample.gain)[:most]
+        worst_keys = {(sample.row["task"], sample.row["id"]) for sample in worst}
+        first_rows = (row for row in self.against.rows() if not row["draw"])
         theirs = {
-            key: row
-            for row in self.against.rows()
-            if (key := (row["task"], row["id"])) in wanted and not row["draw"]
+            (row["task"], row["id"]): row
+            for row in first_rows
+            if (row["task"], row["id"]) in worst_keys
         }
         return [
-            replace(one, theirs=theirs.get((one.row["task"], one.row["id"]), {}))
-            for one in worst
+            replace(
+                sample, theirs=theirs.get((sample.row["task"], sample.row["id"]), {})
+            )
+            for sample in worst
         ]
 
-    def _found(self, run: Run) -> Iterator[Found]:
+    def _matching(self, run: Run) -> Iterator[FoundSample]:
         scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
         flipped = (
-            _flipped(run, self.against, scorers) if self.against is not None else None
+            _find_flipped_items(run, self.against, scorers)
+            if self.against is not None
+            else None
         )
-        unknown = {one.key for one in self.conditions} - {*_FIELDS}
+        unknown = {condition.key for condition in self.conditions} - {*_FIELDS}
         seen = set[str]()
         for row in run.rows():
             names = {*keys_of(row)} - {*_FIELDS}
             seen |= names
             unknown -= names
             scorer = scorers.get(row["task"], "")
-            score = _number(row["scores"].get(scorer, {}).get("value"))
+            score = _as_number(row["scores"].get(scorer, {}).get("value"))
             if self.missing and not (row.get("failure") or row.get("score_failures")):
                 continue
-            held: dict[tuple[str, object], bool] = {}
-            for one in (
+            is_met: dict[tuple[str, object], bool] = {}
+            for condition in (
                 self.conditions
             ):  # equal keys with "=" are alternatives, as in `run --where`
-                group = (one.key, "=" if one.operator == "=" else one)
-                held[group] = held.get(group, False) or one.holds(
-                    values_of(row, one.key, score)
+                group = (condition.key, "=" if condition.operator == "=" else condition)
+                is_met[group] = is_met.get(group, False) or condition.holds(
+                    values_of(row, condition.key, score)
                 )
-            if not all(held.values()):
+            if not all(is_met.values()):
                 continue
             if flipped is None:
-                yield Found(row, score, scorer=scorer)
-            elif (other := flipped.get((row["task"], hashed(row["id"])))) is not None:
-                yield Found(row, score, other, scorer=scorer)
+                yield FoundSample(row, score, scorer=scorer)
+            elif (
+                other_score := flipped.get((row["task"], hashed(row["id"])))
+            ) is not None:
+                yield FoundSample(row, score, other_score, scorer=scorer)
         for key in unknown:
             hint = f"There are {', '.join((*_FIELDS, *sorted(seen)))}."
             raise UnknownName("key of a sample", key, (*_FIELDS, *seen), hint)
 
 
 def keys_of(row: Mapping[str, Any]) -> Iterator[str]:
-    """What a condition on a record may name: fields, scorers and metadata."""
+    """The keys that a condition on a record may use: fields, scorers and metadata."""
     yield from _FIELDS
-    for part in ("scores", "score_failures", "metadata"):
-        yield from row.get(part) or ()
+    for section in ("scores", "score_failures", "metadata"):
+        yield from row.get(section) or ()
 
 
 def check_sample(run: Run, name: str) -> None:
@@ -209,126 +225,122 @@ def check_sample(run: Run, name: str) -> None:
         raise UnknownName(f"sample of run '{run.name}'", name, ids, hint)
 
 
-def values_there(run: Run, conditions: Sequence[Condition]) -> list[str]:
-    """For each value that no record has, a sentence with those that there are, the closest first;
-    none for keys with many values.
+def suggest_values(run: Run, conditions: Sequence[Condition]) -> list[str]:
+    """For each value that no record has, a sentence listing the values there are, closest first.
+
+    Keys with many values get no sentence.
     """
     scorers = {task.name: task.main.scorer for task in run.tasks if task.main}
-    wanted = {
-        one: set[str]()
-        for one in conditions
-        if one.operator == "=" and one.key not in _OWN_EACH
+    values_by_condition = {
+        condition: set[str]()
+        for condition in conditions
+        if condition.operator == "=" and condition.key not in _OWN_EACH
     }
     for row in run.rows():
-        score = _number(
+        score = _as_number(
             row["scores"].get(scorers.get(row["task"], ""), {}).get("value")
         )
-        for one, values in tuple(wanted.items()):
-            if one.holds(found := values_of(row, one.key, score)):
-                del wanted[one]
+        for condition, values in tuple(values_by_condition.items()):
+            if condition.holds(candidates := values_of(row, condition.key, score)):
+                del values_by_condition[condition]
             elif len(values) <= _MOST_VALUES:
                 values.update(
-                    str(value)[:100]
-                    for value in found
-                    if isinstance(value, str) and value
+                    str(candidate)[:100]
+                    for candidate in candidates
+                    if isinstance(candidate, str) and candidate
                 )
-    out = []
-    for one, values in wanted.items():
+    sentences = []
+    for condition, values in values_by_condition.items():
         if 0 < len(values) <= _MOST_VALUES:
-            near = closest(one.value, values)
+            near = closest(condition.value, values)
             meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-            out.append(
-                f"None has {one.key} '{one.value}'.{meant} There are:"
+            sentences.append(
+                f"None has {condition.key} '{condition.value}'.{meant} There are:"
                 f" {', '.join(sorted(values))}."
             )
-    return out
+    return sentences
 
 
 def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
-    """What a record has under a key: of a field, of a scorer (its value and its label), of its
-    metadata.
-    """
+    """The values of a record for a key: a field, a scorer (value and label), or metadata."""
     scores = row["scores"]
     if key == "score":
         return [score]
     if key == "target":
         return list(row["targets"])
     if key == "label":
-        return [one.get("label", "") for one in scores.values()]
+        return [score_record.get("label", "") for score_record in scores.values()]
     if key == "unsure":
-        return ["yes" if any(one.get("unsure") for one in scores.values()) else "no"]
+        return [
+            "yes"
+            if any(score_record.get("unsure") for score_record in scores.values())
+            else "no"
+        ]
     if key == "failure":
         failures = (row.get("failure"), *row.get("score_failures", {}).values())
-        return [one.get("kind", "") for one in failures if one]
+        return [failure.get("kind", "") for failure in failures if failure]
     if key in _FIELDS:
         return [row[key]] if key in row else []
-    found: list[Any] = []
+    values: list[Any] = []
     if key in scores:
-        found += [scores[key].get("value"), scores[key].get("label")]
+        values += [scores[key].get("value"), scores[key].get("label")]
     metadata = row.get("metadata", {}).get(key, [])
-    return [
-        *found,
-        *(
-            metadata
-            if isinstance(metadata, list)
-            else [metadata]
-            if metadata is not None
-            else []
-        ),
-    ]
+    if isinstance(metadata, list):
+        return [*values, *metadata]
+    return values if metadata is None else [*values, metadata]
 
 
-def _flipped(
-    run: Run, other: Run, scorers: Mapping[str, str]
+def _find_flipped_items(
+    run: Run, other_run: Run, scorers: Mapping[str, str]
 ) -> dict[tuple[str, int], float]:
-    """The items of both runs with another mean score in each: the other run's, by task and hashed
-    id.
+    """The other run's scores of items that both scored differently, by task and hashed id.
 
-    Raises ConfigurationError where the runs have no task in common.
+    Raises:
+        ConfigurationError: the runs have no task in common.
     """
     import numpy as np
 
-    theirs = {task.name: task.main.scorer for task in other.tasks if task.main}
+    theirs = {task.name: task.main.scorer for task in other_run.tasks if task.main}
     shared = {
         name: scorer for name, scorer in scorers.items() if theirs.get(name) == scorer
     }
     if not shared:
         raise ConfigurationError(
-            f"The runs '{run.name}' and '{other.name}' have no task in common, with the"
+            f"The runs '{run.name}' and '{other_run.name}' have no task in common, with the"
             " same scorer."
         )
     ours = item_scores(run, shared)
-    those = item_scores(other, shared)
-    out: dict[tuple[str, int], float] = {}
+    those = item_scores(other_run, shared)
+    scores_by_item: dict[tuple[str, int], float] = {}
     for task in shared:
         keys, values, _, _ = paired_scores(ours[task], those[task])
         differs = values[0] != values[1]
         differs &= ~np.isnan(values).all(axis=0)
-        asked = [
-            one.contents[np.searchsorted(one.keys, keys)]
-            for one in (ours[task], those[task])
+        contents = [
+            columns.contents[np.searchsorted(columns.keys, keys)]
+            for columns in (ours[task], those[task])
         ]
         differs &= (
-            asked[0] == asked[1]
+            contents[0] == contents[1]
         )  # an id may stand for another question in the other run
-        out |= {
-            (task, int(key)): float(value)
-            for key, value in zip(keys[differs], values[1][differs], strict=True)
+        scores_by_item |= {
+            (task, int(key)): float(score)
+            for key, score in zip(keys[differs], values[1][differs], strict=True)
         }
-    return out
+    return scores_by_item
 
 
-def _same(found: Any, wanted: str) -> bool:
-    number = _number(wanted)
-    return str(found) == wanted or (
+def _equals(candidate: Any, text: str) -> bool:
+    number = _as_number(text)
+    return str(candidate) == text or (
         not math.isnan(number)
-        and not isinstance(found, str)
-        and _number(found) == number
+        and not isinstance(candidate, str)
+        and _as_number(candidate) == number
     )
 
 
-def _number(value: Any) -> float:
+def _as_number(candidate: Any) -> float:
     try:
-        return float(value)
+        return float(candidate)
     except (TypeError, ValueError):
         return math.nan

@@ -1,10 +1,9 @@
-"""Three or more runs compared: all pairs, or every other against a baseline, with the error of all
-of them controlled (Holm).
+"""Compare three or more runs: all pairs, or each against a baseline, controlled by Holm.
 
 The tables of several tasks share their error too: each is made at a level that holds them together
-(Bonferroni), and its adjusted p-values are multiplied accordingly. The mean over tasks is a family
-of its own, asked first. Slices likewise with Holm; else every pair in every slice is a test of its
-own, adjusted by Benjamini-Hochberg.
+(Bonferroni), with p-values multiplied accordingly. The mean over tasks is a family of its own,
+tested first. Slices are treated likewise with Holm; otherwise every pair in every slice is a test
+of its own, adjusted by Benjamini-Hochberg.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ import numpy as np
 
 from evalwright.analysis.comparison import (
     caveats,
-    estimand,
+    describe_estimand,
     other_matrices,
     read_matrices,
 )
 from evalwright.analysis.differing import configuration_differences
-from evalwright.analysis.pairs import other_questions_by_pair, pairing_notes
+from evalwright.analysis.pairs import note_other_questions_by_pair, pairing_notes
 from evalwright.analysis.ranking import Pair, PairVerdict, rank
 from evalwright.analysis.robustness import (
+    explain_one_sided_judge,
+    explain_provisional,
     how_to_fill,
-    one_sided_judge,
-    provisional_reason,
 )
-from evalwright.analysis.trees import Average, average_of, overall_node
-from evalwright.analysis.words import counted, few_clusters, listed, said_once
+from evalwright.analysis.trees import Average, make_average, overall_node
+from evalwright.analysis.words import counted, listed, merge_remarks, warn_few_clusters
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.core.plain import Plain
 from evalwright.core.shown import Shown
@@ -67,9 +66,10 @@ one by one.
 class PairTable(Plain):
     """All pairs on one task, on one slice of it, or over all tasks (task "").
 
-    means: each run's mean on its own items, in the order of the runs, with its own 95% interval.
-    ranks and letters: as in `Ranking`, empty against a baseline. correction: over what the error is
-    controlled.
+    Args:
+        means: each run's mean on its own items with its own 95% interval, in the order of the runs.
+        ranks, letters: as in `Ranking`, empty against a baseline.
+        correction: over which tests the error is controlled.
     """
 
     task: str
@@ -88,14 +88,17 @@ class PairTable(Plain):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeveralComparison(Shown, Plain):
-    """Runs by number, in the order given. baseline: the number of the run that the others are held
-    against, None: all pairs.
+    """Runs compared with each other, referred to by number in the order passed.
 
-    others: by the tasks' other metrics, each for itself. other_questions: sentences on ids that
-    stand for other questions, by task. differences: what was made otherwise than in the first run
-    (or the baseline), by run. how_to_fill: what to do about missing answers. caveats: what a reader
-    must know before the verdicts. numbers_from: by run, what its numbers were made of, where that
-    is not its samples. conclusion: in words, filled in by `reports.conclusions`.
+    Args:
+        baseline: the number of the run that the others are compared with; None for all pairs.
+        others: tables by the tasks' further metrics, each for itself.
+        other_questions: sentences on ids that stand for different questions, by task.
+        differences: by run, what was set differently than in the first run (or the baseline).
+        how_to_fill: what to do about missing answers.
+        caveats: what a reader must know before the verdicts.
+        numbers_from: by run, what its numbers were computed from if not from its samples.
+        conclusion: the verdicts in words, filled in by `reports.conclusions`.
     """
 
     runs: tuple[str, ...]
@@ -117,11 +120,11 @@ class SeveralComparison(Shown, Plain):
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
         baseline = None if self.baseline is None else self.runs[self.baseline]
-        found = {**Plain.as_dict(self), "baseline": baseline}
+        fields = {**Plain.as_dict(self), "baseline": baseline}
         return (
-            found
+            fields
             if self.numbers_from
-            else {key: found[key] for key in found if key != "numbers_from"}
+            else {key: fields[key] for key in fields if key != "numbers_from"}
         )
 
 
@@ -135,14 +138,17 @@ def compare_several(
     tasks_are: TasksAre = "fixed",
     missing: MissingPolicy = "scored",
 ) -> SeveralComparison:
-    """Compare three or more runs on the tasks that all have, on the main metric that each task has
-    in the first run.
+    """Compare three or more runs on the tasks that all have.
 
-    metric: compare by this one, a label or TASK.LABEL, and by no other.
+    Args:
+        baseline: one of the runs, to compare every other with; by default all pairs are compared.
+        metric: a label or TASK.LABEL to compare by; by default each task's main metric in the first
+            run.
+        slices, slices_adjust, tasks_are, missing: as in `compare_runs`.
 
-    baseline: one of the runs; then every other is compared with it, else all pairs are. slices,
-    slices_adjust, tasks_are, missing: as of `compare_runs`. Raises RunError for fewer than two
-    runs, and as `compare_runs`; UnknownName for a baseline that is not among the runs.
+    Raises:
+        RunError: fewer than two runs, and as `compare_runs`.
+        UnknownName: the baseline is not among the runs.
     """
     if len(runs) < 2:
         raise RunError("A comparison needs at least two runs.")
@@ -150,7 +156,7 @@ def compare_several(
     runs = confirm_all(runs)
     ids = [run.id for run in runs]
     folders = [run.folder.resolve() for run in runs]
-    place = None
+    baseline_index = None
     if baseline is not None:
         if baseline.folder.resolve() not in folders:
             raise UnknownName(
@@ -159,40 +165,46 @@ def compare_several(
                 ids,
                 "It must be one of the runs that are compared.",
             )
-        place = folders.index(baseline.folder.resolve())
-    found = read_matrices(runs, slices, metric, missing)
+        baseline_index = folders.index(baseline.folder.resolve())
+    task_matrices = read_matrices(runs, slices, metric, missing)
     also = (
         []
         if metric
         else [
-            one for own in other_matrices(runs, found, missing).values() for one in own
+            matrix
+            for task_others in other_matrices(runs, task_matrices, missing).values()
+            for matrix in task_others
         ]
     )
-    node = overall_node(runs, [one.measure.task for one in found])
-    many = node or len(found) > 1 or tasks_are == "sample"
-    whole = average_of(found, node, tasks_are) if many else None
+    node = overall_node(runs, [matrix.measure.task for matrix in task_matrices])
+    many = node or len(task_matrices) > 1 or tasks_are == "sample"
+    average = make_average(task_matrices, node, tasks_are) if many else None
     labels = tuple(called(runs))
     tables = tuple(
-        _with_judges(
-            _table(Average((one,)), place, len(found), "tasks", labels),
+        _mark_one_sided_judges(
+            _make_table(
+                Average((matrix,)), baseline_index, len(task_matrices), "tasks", labels
+            ),
             runs,
-            [one.measure.task],
+            [matrix.measure.task],
             labels,
         )
-        for one in found
+        for matrix in task_matrices
     )
     overall = None
-    if whole is not None:
-        tasks_of_mean = [one.measure.task for one in whole.samples]
-        overall = _with_judges(
-            _table(whole, place, 1, "", labels, name="overall"),
+    if average is not None:
+        tasks_of_mean = [matrix.measure.task for matrix in average.samples]
+        overall = _mark_one_sided_judges(
+            _make_table(average, baseline_index, 1, "", labels, name="overall"),
             runs,
             tasks_of_mean,
             labels,
         )
-    against = "of each pair" if place is None else "of each run from the baseline"
+    against = (
+        "of each pair" if baseline_index is None else "of each run from the baseline"
+    )
     how = "each pair on the items that both answered"
-    first = runs[place or 0]
+    first = runs[baseline_index or 0]
     others = {
         run.id: tuple(configuration_differences(first, run))
         for run in runs
@@ -201,43 +213,56 @@ def compare_several(
     return SeveralComparison(
         runs=tuple(ids),
         labels=labels,
-        baseline=place,
+        baseline=baseline_index,
         overall=overall,
         tasks=tables,
-        others=tuple(_table(Average((one,)), place, 1, "", labels) for one in also),
+        others=tuple(
+            _make_table(Average((matrix,)), baseline_index, 1, "", labels)
+            for matrix in also
+        ),
         slices=tuple(
             table
             for key in slices
-            for one in found
-            for table in _slices(one, key, place, slices_adjust, labels)
+            for matrix in task_matrices
+            for table in _make_slice_tables(
+                matrix, key, baseline_index, slices_adjust, labels
+            )
         ),
-        estimand=estimand(
-            found, f"the mean difference {against}", how, node, tasks_are
+        estimand=describe_estimand(
+            task_matrices, f"the mean difference {against}", how, node, tasks_are
         ),
         warnings=tuple(
-            _warnings(found, tables, labels, place, node if whole else None)
+            _list_warnings(
+                task_matrices, tables, labels, baseline_index, node if average else None
+            )
         ),
         other_questions=tuple(
-            said
-            for one in found
-            if (said := other_questions_by_pair(one, labels, place))
+            question_note
+            for matrix in task_matrices
+            if (
+                question_note := note_other_questions_by_pair(
+                    matrix, labels, baseline_index
+                )
+            )
         ),
         differences={name: lines for name, lines in others.items() if lines},
         how_to_fill=how_to_fill(runs),
-        caveats=(*caveats(runs, found), *published_notes(runs)),
+        caveats=(*caveats(runs, task_matrices), *published_notes(runs)),
         numbers_from=published_from(runs),
     )
 
 
-def _with_judges(
+def _mark_one_sided_judges(
     table: PairTable, runs: Sequence[Run], tasks: Sequence[str], labels: Sequence[str]
 ) -> PairTable:
-    """The table with those pairs provisional, too, of which a judge gave scores of one run only.
-    tasks: that the table is about.
+    """The table with pairs marked provisional if a judge scored only one of the two runs.
+
+    Args:
+        tasks: the tasks that the table is about.
     """
     pairs = []
     for pair in table.pairs:
-        judge = one_sided_judge(
+        judge = explain_one_sided_judge(
             (runs[pair.a], runs[pair.b]), tasks, (labels[pair.a], labels[pair.b])
         )
         pairs.append(
@@ -246,8 +271,8 @@ def _with_judges(
     return replace(table, pairs=tuple(pairs))
 
 
-def _table(
-    found: Average,
+def _make_table(
+    average: Average,
     baseline: int | None,
     families: int,
     of: str,
@@ -255,21 +280,30 @@ def _table(
     *,
     name: str = "",
 ) -> PairTable:
-    """labels: of the runs; name: of a slice, "overall" of the average over tasks."""
+    """The table of one task, slice or average.
+
+    Args:
+        families: how many tables share the 5%, and of what.
+        labels: what the runs are called.
+        name: of the slice, or "overall" for the average over tasks.
+    """
     level = 1 - _SHARE / families
-    made = rank(
-        found.samples, weights=found.weights, level=level, tasks_are=found.tasks_are
+    ranking = rank(
+        average.samples,
+        weights=average.weights,
+        level=level,
+        tasks_are=average.tasks_are,
     )
-    measure = found.samples[0].measure
-    whole = name == "overall"
-    pairs = made.pairs(baseline, families)
+    measure = average.samples[0].measure
+    is_overall = name == "overall"
+    pairs = ranking.pairs(baseline, families)
     if len(pairs) <= MOST_EXACT:
-        pair_level = made.level_of_a_pair(baseline)
+        pair_level = ranking.level_of_a_pair(baseline)
         pairs = tuple(
             (
                 replace(
                     pair,
-                    visible=found.difference(
+                    visible=average.difference(
                         (pair.a, pair.b), pair_level
                     ).smallest_visible_difference,
                 )
@@ -282,8 +316,8 @@ def _table(
             (
                 replace(
                     pair,
-                    provisional=provisional_reason(
-                        found, (labels[pair.a], labels[pair.b]), (pair.a, pair.b)
+                    provisional=explain_provisional(
+                        average, (labels[pair.a], labels[pair.b]), (pair.a, pair.b)
                     ),
                 )
                 if pair.n_missing
@@ -291,56 +325,55 @@ def _table(
             )
             for pair in pairs
         )
-    sampled = ", for tasks like these" if found.tasks_are == "sample" else ""
+    sampled = ", for tasks like these" if average.tasks_are == "sample" else ""
     against = (
         "all pairs"
         if baseline is None
         else f"{len(pairs)} comparisons with the baseline"
     )
-    more = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
+    further = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
 
     return PairTable(
-        task="" if whole else measure.task,
-        slice="" if whole else name,
-        metric=_mean_words(found) if whole else measure.metric,
+        task="" if is_overall else measure.task,
+        slice="" if is_overall else name,
+        metric=_describe_mean(average) if is_overall else measure.metric,
         bounded=measure.bounded,
         lower_is_better=measure.lower_is_better,
-        means=tuple(found.mean(row) for row in range(len(found.samples[0].values))),
+        means=tuple(average.mean(row) for row in range(len(average.samples[0].values))),
         pairs=pairs,
-        ranks=made.ranks if baseline is None else (),
-        letters=made.letters if baseline is None else (),
+        ranks=ranking.ranks if baseline is None else (),
+        letters=ranking.letters if baseline is None else (),
         level=level,
-        correction=f"Holm-adjusted for {against}{more}, 95%{sampled}",
-        method=made.differences.method,
+        correction=f"Holm-adjusted for {against}{further}, 95%{sampled}",
+        method=ranking.differences.method,
     )
 
 
-def _mean_words(found: Average) -> str:
-    if found.tasks_are == "sample":
+def _describe_mean(average: Average) -> str:
+    if average.tasks_are == "sample":
         return "mean over tasks like these"
-    return found.words if found.weights else "mean over tasks"
+    return average.words if average.weights else "mean over tasks"
 
 
-def _slices(
-    found: Matrix,
+def _make_slice_tables(
+    matrix: Matrix,
     key: str,
     baseline: int | None,
     how: Adjustment,
     labels: Sequence[str],
 ) -> list[PairTable]:
-    codes = found.slices.get(key)
+    codes = matrix.slices.get(key)
     if codes is None:
         return []
-    used = {
-        name: inside
-        for name in sorted(codes.names)
-        if (inside := found.slice(key, name)) is not None
-    }
+    subsets = {name: matrix.slice(key, name) for name in sorted(codes.names)}
+    used = {name: subset for name, subset in subsets.items() if subset is not None}
     values = f"values of '{key}'"
     families, of = (len(used), values) if how == "holm" else (1, "")
     tables = [
-        _table(Average((one,)), baseline, families, of, labels, name=f"{key}: {name}")
-        for name, one in used.items()
+        _make_table(
+            Average((subset,)), baseline, families, of, labels, name=f"{key}: {name}"
+        )
+        for name, subset in used.items()
     ]
     if how == "holm":
         return tables
@@ -355,63 +388,67 @@ def _slices(
         replace(
             table,
             pairs=tuple(
-                _alone(one, pair, level, next(adjusted), table.lower_is_better)
+                _compare_pair_alone(
+                    subset, pair, level, next(adjusted), table.lower_is_better
+                )
                 for pair in table.pairs
             ),
             ranks=(),
             letters=(),
             level=level,
             correction=adjustment_text(how, tests),
-            method="score test" if one.scores is None else "jackknife t",
+            method="score test" if subset.scores is None else "jackknife t",
         )
-        for table, one in zip(tables, used.values(), strict=True)
+        for table, subset in zip(tables, used.values(), strict=True)
     ]
 
 
-def _alone(
-    found: Matrix, pair: Pair, level: float, p_adjusted: float, less: bool
+def _compare_pair_alone(
+    matrix: Matrix, pair: Pair, level: float, p_adjusted: float, less: bool
 ) -> Pair:
-    """A pair with the interval of that level that is its own, and the verdict of its adjusted
-    p-value.
-    """
+    """A pair with its own interval at that level, and the verdict of its adjusted p-value."""
     rows = pair.a, pair.b
     if pair.n:
-        own: Any = agreeing(paired_of(found, rows=rows, level=level), p_adjusted)
-        visible = own.smallest_visible_difference
+        comparison: Any = agreeing(
+            paired_of(matrix, rows=rows, level=level), p_adjusted
+        )
+        visible = comparison.smallest_visible_difference
     else:
-        own = unpaired_of(found, rows=rows, level=level)
+        comparison = unpaired_of(matrix, rows=rows, level=level)
         visible = pair.visible
-    differs = p_adjusted < _SHARE and not own.low <= 0 <= own.high
+    differs = p_adjusted < _SHARE and not comparison.low <= 0 <= comparison.high
     verdict: PairVerdict = (
         "not compared" if math.isnan(p_adjusted) else "no difference seen"
     )
     if differs:
-        verdict = "better" if (own.low >= 0) != less else "worse"
+        verdict = "better" if (comparison.low >= 0) != less else "worse"
     return replace(
         pair,
-        low=own.low,
-        high=own.high,
+        low=comparison.low,
+        high=comparison.high,
         p_adjusted=p_adjusted,
         visible=visible,
         verdict=verdict,
     )
 
 
-def _warnings(
-    found: Sequence[Matrix],
+def _list_warnings(
+    task_matrices: Sequence[Matrix],
     tables: Sequence[PairTable],
     labels: Sequence[str],
     baseline: int | None,
     node: Node | None,
 ) -> Iterator[str]:
-    if node and (missing := node.missing([one.measure.task for one in found])):
+    if node and (
+        missing := node.missing([matrix.measure.task for matrix in task_matrices])
+    ):
         yield (
             f"The mean over all tasks is without {listed(missing, 5)}, which"
             f" '{node.name}' names too."
         )
-    for one in found:
-        name = one.measure.task
-        table = common_counts(one).tolist()
+    for matrix in task_matrices:
+        name = matrix.measure.task
+        table = common_counts(matrix).tolist()
         apart = list[str]()
         few = list[str]()
         for b, a in combinations(range(len(labels)), 2):
@@ -433,7 +470,7 @@ def _warnings(
         if few:
             yield f"{name}: under half of the items are common to {listed(few, 5)}."
     remarks = []
-    for one, table in zip(found, tables, strict=True):
+    for matrix, table in zip(task_matrices, tables, strict=True):
         fewest = min(
             (
                 mean.effective_clusters
@@ -442,6 +479,10 @@ def _warnings(
             ),
             default=None,
         )
-        notes = (*pairing_notes(one, labels), *group_notes(one), few_clusters(fewest))
-        remarks += [(one.measure.task, note) for note in notes]
-    yield from (f"{names}: {note}" for names, note in said_once(remarks) if note)
+        notes = (
+            *pairing_notes(matrix, labels),
+            *group_notes(matrix),
+            warn_few_clusters(fewest),
+        )
+        remarks += [(matrix.measure.task, note) for note in notes]
+    yield from (f"{names}: {note}" for names, note in merge_remarks(remarks) if note)

@@ -1,6 +1,4 @@
-"""Averages over the tasks of several runs: overall, and at each node of the tree that the runs have
-in common.
-"""
+"""Averages over the tasks of several runs: overall, and at each node of their common tree."""
 
 from __future__ import annotations
 
@@ -33,11 +31,13 @@ from evalwright.statistics.task_sample import (
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """A weighted mean over tasks: of samples, each a task or several pooled. weights: None where
-    each counts the same.
+    """A weighted mean over tasks.
 
-    tasks_are: whether it is about these tasks or, each of at least three counting the same, about
-    tasks like these.
+    Args:
+        samples: a matrix for each task, or for several pooled ones.
+        weights: None if each counts the same.
+        tasks_are: whether it is about these tasks or, with at least three equal ones, about tasks
+            like these.
     """
 
     samples: tuple[Matrix, ...]
@@ -46,7 +46,7 @@ class Average:
 
     @property
     def words(self) -> str:
-        """What it is the mean of."""
+        """What it is the mean of, in words."""
         how = "mean" if self.weights is None else "weighted mean"
         sampled = " as a sample of tasks" if self.tasks_are == "sample" else ""
         return (
@@ -58,13 +58,13 @@ class Average:
     @property
     def paired(self) -> bool:
         """Whether two runs have common items in every sample."""
-        return all(one.common().any() for one in self.samples)
+        return all(matrix.common().any() for matrix in self.samples)
 
-    def parts(
+    def comparisons(
         self, rows: tuple[int, int] = (0, 1), level: float = 0.95
     ) -> list[PairedComparison]:
         """The paired comparison of two runs on each sample."""
-        return [paired_of(one, rows=rows, level=level) for one in self.samples]
+        return [paired_of(matrix, rows=rows, level=level) for matrix in self.samples]
 
     def difference(
         self, rows: tuple[int, int] = (0, 1), level: float = 0.95
@@ -72,58 +72,69 @@ class Average:
         """The difference of two runs, with the covariance of samples that share units."""
         units = list[UnitSums]()
         gaps = list[Values]()
-        for one in self.samples:
-            both = one.was_asked[rows[0]] & one.was_asked[rows[1]]
-            a, b = (one.values[row][both] for row in rows)
-            gaps.append((a - b, one.units[both]))
-            units.append(unit_sums(a - b, one.units[both]))
-        parts = self.parts(rows, level)
+        for matrix in self.samples:
+            both_asked = matrix.was_asked[rows[0]] & matrix.was_asked[rows[1]]
+            a, b = (matrix.values[row][both_asked] for row in rows)
+            gaps.append((a - b, matrix.units[both_asked]))
+            units.append(unit_sums(a - b, matrix.units[both_asked]))
+        comparisons = self.comparisons(rows, level)
         span = shared_range(self.samples)
-        made = macro_difference(
-            parts, weights=self.weights, units=units, value_range=span
+        fixed = macro_difference(
+            comparisons, weights=self.weights, units=units, value_range=span
         )
         if self.tasks_are == "fixed":
-            return made
-        return sampled_difference(parts, gaps, value_range=span, fixed=made)
+            return fixed
+        return sampled_difference(comparisons, gaps, value_range=span, fixed=fixed)
 
     def mean(
-        self, row: int, level: float = 0.95, own: Sequence[Estimate] | None = None
+        self, row: int, level: float = 0.95, estimates: Sequence[Estimate] | None = None
     ) -> Estimate:
-        """A run's average over the items that it was asked. own: the estimates of the samples, if
-        they are known.
+        """A run's average over the items that it was asked.
+
+        Args:
+            estimates: the estimates of the samples, if they are known already.
         """
         span = shared_range(self.samples)
-        parts = list[Estimate]()
+        sample_estimates = list[Estimate]()
         units = list[UnitSums]()
-        for one in self.samples:
-            asked = one.counted(row)
-            made = mean_interval(
-                asked.values[row],
-                clusters=asked.clusters,
-                level=level,
-                value_range=one.measure.value_range,
-            )
-            # Of a metric that is no mean over items its own number.
-            parts.append(
-                one.estimates[row] if one.estimates and level == 0.95 else made
-            )
-            units.append(unit_sums(one.values[row], one.units))
-        made = macro_average(
-            own or parts, weights=self.weights, units=units, value_range=span
+        for matrix in self.samples:
+            if matrix.estimates and level == 0.95:
+                # A metric that is no mean over items has a number of its own.
+                estimate = matrix.estimates[row]
+            else:
+                counted = matrix.counted(row)
+                estimate = mean_interval(
+                    counted.values[row],
+                    clusters=counted.clusters,
+                    level=level,
+                    value_range=matrix.measure.value_range,
+                )
+            sample_estimates.append(estimate)
+            units.append(unit_sums(matrix.values[row], matrix.units))
+
+        average = macro_average(
+            estimates or sample_estimates,
+            weights=self.weights,
+            units=units,
+            value_range=span,
         )
         if self.tasks_are == "fixed":
-            return made
-        scores = [(one.values[row], one.units) for one in self.samples]
-        return sampled_average(own or parts, scores, value_range=span, fixed=made)
+            return average
+
+        scores = [(matrix.values[row], matrix.units) for matrix in self.samples]
+        return sampled_average(
+            estimates or sample_estimates, scores, value_range=span, fixed=average
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDifference(Plain):
-    """A node of the tree of two runs. difference: None where a task has no number, or the tasks
-    cannot be averaged or paired.
+    """A node of the tree of two runs.
 
-    missing: tasks of the node that the comparison lacks, of n_tasks. average: how its parts are
-    averaged.
+    Args:
+        average: how its parts are averaged.
+        missing: which of its `n_tasks` tasks the comparison lacks.
+        difference: None if a task has no number, or the tasks cannot be averaged or paired.
     """
 
     name: str
@@ -138,104 +149,115 @@ class GroupDifference(Plain):
         return coverage(self.n_tasks, self.missing)
 
 
-def shared_range(found: Sequence[Matrix]) -> tuple[float, float] | None:
-    """The range of the scores of all; None where one has no range, or they differ."""
-    spans = {one.measure.value_range for one in found}
+def shared_range(matrices: Sequence[Matrix]) -> tuple[float, float] | None:
+    """The range of scores that all matrices share; None if one has no range, or they differ."""
+    spans = {matrix.measure.value_range for matrix in matrices}
     return spans.pop() if len(spans) == 1 else None
 
 
 def can_average(measures: Sequence[Measure]) -> bool:
-    """Whether a mean over these tasks means anything: all in points, and all in the same direction."""
+    """Whether a mean over these tasks makes sense: all in points and in the same direction."""
     return (
-        all(one.bounded for one in measures)
-        and len({one.lower_is_better for one in measures}) == 1
+        all(measure.bounded for measure in measures)
+        and len({measure.lower_is_better for measure in measures}) == 1
     )
 
 
 def common_trees(runs: Sequence[Run]) -> tuple[Node, ...]:
     """The trees that all runs have; none where they differ."""
-    found = [trees_of(run.groups) for run in runs]
-    return found[0] if all(one == found[0] for one in found) else ()
+    trees_by_run = [trees_of(run.groups) for run in runs]
+    return (
+        trees_by_run[0]
+        if all(trees == trees_by_run[0] for trees in trees_by_run)
+        else ()
+    )
 
 
 def overall_node(runs: Sequence[Run], tasks: Sequence[str]) -> Node | None:
-    """The node that stands for everything: the root of the declared tree, else the last of the
-    trees that have all of the tasks.
+    """The node that stands for all tasks.
+
+    It is the root of the declared tree, else the last of the trees that contains all tasks.
     """
     trees = common_trees(runs)
     if len(trees) == 1 and all(run.data["configuration"].get("tree") for run in runs):
         return trees[0]
-    return next((one for one in reversed(trees) if {*tasks} <= {*one.tasks}), None)
+    return next((tree for tree in reversed(trees) if {*tasks} <= {*tree.tasks}), None)
 
 
 def outer_first(level: Sequence[Node]) -> Iterator[Node]:
-    """The nodes of trees, level by level: a reader finds totals before their parts."""
+    """The nodes of trees level by level, so that totals come before their parts."""
     while level:
         yield from level
-        level = [part for one in level for part in one.parts if isinstance(part, Node)]
+        level = [
+            part for node in level for part in node.parts if isinstance(part, Node)
+        ]
 
 
-def average_of(
-    found: Sequence[Matrix], node: Node | None = None, tasks_are: TasksAre = "fixed"
+def make_average(
+    matrices: Sequence[Matrix], node: Node | None = None, tasks_are: TasksAre = "fixed"
 ) -> Average | None:
-    """The average over matrices by a node, without one each task the same; None where it has no
-    number.
+    """The average over matrices by a node, or with equal weights; None if it has no number.
 
-    Raises ConfigurationError where the tasks are to be a sample, and are fewer than three or do not
-    count the same.
+    Raises:
+        ConfigurationError: the tasks shall be a sample, but are fewer than three or have weights.
     """
-    made = _average_of(found, node)
+    average = _average_by_node(matrices, node)
     if tasks_are == "fixed":
-        return made
-    there = 0 if made is None else len(made.samples)
-    if made is None or there < FEWEST:
-        said = f"there is one over {there}" if there > 1 else "there is none"
+        return average
+    there = 0 if average is None else len(average.samples)
+    if average is None or there < FEWEST:
+        how_many = f"there is one over {there}" if there > 1 else "there is none"
         raise ConfigurationError(
             f"Tasks as a sample of tasks need a mean over at least {FEWEST} tasks, but"
-            f" {said}: how far so few lie apart says nothing of others. Use --tasks-are"
+            f" {how_many}: how far so few lie apart says nothing of others. Use --tasks-are"
             " fixed, or runs of more tasks."
         )
-    if made.weights is not None:
+    if average.weights is not None:
         raise ConfigurationError(
             "Tasks as a sample of tasks count the same each, but the tree weighs them."
             " Use --tasks-are fixed."
         )
-    return replace(made, tasks_are=tasks_are)
+    return replace(average, tasks_are=tasks_are)
 
 
-def _average_of(found: Sequence[Matrix], node: Node | None) -> Average | None:
-    by_task = {one.measure.task: one for one in found}
+def _average_by_node(matrices: Sequence[Matrix], node: Node | None) -> Average | None:
+    by_task = {matrix.measure.task: matrix for matrix in matrices}
     if node is None:
         return (
-            Average(tuple(found))
-            if can_average([one.measure for one in found])
+            Average(tuple(matrices))
+            if can_average([matrix.measure for matrix in matrices])
             else None
         )
-    made = node.samples({task: len(one.keys) for task, one in by_task.items()})
-    inside = [by_task[task] for sample in made for task in sample.tasks]
-    if not made or not can_average([one.measure for one in inside]):
+    samples_of_tree = node.samples(
+        {task: len(matrix.keys) for task, matrix in by_task.items()}
+    )
+    inside = [by_task[task] for sample in samples_of_tree for task in sample.tasks]
+    if not samples_of_tree or not can_average([matrix.measure for matrix in inside]):
         return None
-    if any(len(sample.tasks) > 1 for sample in made) and not all(
-        one.measure.is_mean for one in inside
+    if any(len(sample.tasks) > 1 for sample in samples_of_tree) and not all(
+        matrix.measure.is_mean for matrix in inside
     ):
         return None
     samples = tuple(
-        pooled([by_task[task] for task in sample.tasks], node.name) for sample in made
+        pooled([by_task[task] for task in sample.tasks], node.name)
+        for sample in samples_of_tree
     )
-    weights = tuple(sample.weight for sample in made)
+    weights = tuple(sample.weight for sample in samples_of_tree)
     return Average(samples, None if len(set(weights)) == 1 else weights)
 
 
 def group_differences(
-    runs: Sequence[Run], found: Sequence[Matrix]
+    runs: Sequence[Run], matrices: Sequence[Matrix]
 ) -> tuple[GroupDifference, ...]:
-    """Each node of the trees that two runs have in common once, inner ones first."""
-    sizes = {one.measure.task: len(one.keys) for one in found}
-    out = []
+    """The difference at each node of the trees that two runs have in common, inner nodes first."""
+    sizes = {matrix.measure.task: len(matrix.keys) for matrix in matrices}
+    differences = []
     for node in distinct(node for tree in common_trees(runs) for node in tree.nodes()):
-        made = average_of(found, node)
-        difference = made.difference() if made is not None and made.paired else None
-        out.append(
+        average = make_average(matrices, node)
+        difference = (
+            average.difference() if average is not None and average.paired else None
+        )
+        differences.append(
             GroupDifference(
                 node.name,
                 node.average,
@@ -244,4 +266,4 @@ def group_differences(
                 difference,
             )
         )
-    return tuple(out)
+    return tuple(differences)

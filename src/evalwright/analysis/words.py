@@ -1,4 +1,4 @@
-"""Counts, times and lists as words of a sentence, alike in every message and report."""
+"""Counts, times and lists as words of a sentence, consistent in all messages and reports."""
 
 from __future__ import annotations
 
@@ -23,55 +23,60 @@ def counted(n: int, word: str, many: str = "") -> str:
     return f"{count(n)} {plural(n, word, many)}"
 
 
-def listed(parts: Sequence[str], most: int = 0) -> str:
-    """The parts in a sentence: "a, b and c"; with more than `most` of them, where that is given,
-    "a, b and 5 more".
+def listed(phrases: Sequence[str], most: int = 0) -> str:
+    """The phrases as in a sentence: "a, b and c".
+
+    Args:
+        most: with more phrases than this, "a, b and 5 more"; 0 for no limit.
     """
-    if most and len(parts) > most:
-        parts = [*parts[:most], f"{len(parts) - most} more"]
+    if most and len(phrases) > most:
+        phrases = [*phrases[:most], f"{len(phrases) - most} more"]
     return (
-        "".join(parts) if len(parts) < 2 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+        "".join(phrases)
+        if len(phrases) < 2
+        else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
     )
 
 
-def points(x: float, bounded: bool) -> str:
-    """A score or difference: in points of 100 with a decimal, else with four digits; without a
-    minus before zero.
-    """
-    text = f"{100 * x:.1f}" if bounded else f"{x:.4g}"
+def points(score: float, bounded: bool) -> str:
+    """A score or difference in points of 100 with a decimal if bounded, else with four digits."""
+    text = f"{100 * score:.1f}" if bounded else f"{score:.4g}"
     return "0.0" if text == "-0.0" else text
 
 
-def said_once(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Remarks, each once with the names that it was made of. remarks: (name, text)."""
+def merge_remarks(remarks: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Remarks, each once with all the names it applies to.
+
+    Args:
+        remarks: pairs of name and text.
+    """
     names: dict[str, list[str]] = {}
     for name, text in remarks:
         names.setdefault(text, []).append(name)
-    return ((listed(own), text) for text, own in names.items())
+    return ((listed(sharing), text) for text, sharing in names.items())
 
 
 def duration(seconds: float) -> str:
-    """A time in the two units that matter: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01
-    h"; "n/a" for none.
+    """A time in its two leading units: "0.42 s", "12 s", "3 min 05 s", "2 h 03 min", "4 d 01 h".
+
+    "n/a" if it is not known.
     """
     if not math.isfinite(seconds) or seconds < 0:
         return "n/a"
     if seconds < 9.95:
         return f"{seconds:.2f} s" if seconds < 0.995 else f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-    return f"{whole // 86400} d {whole % 86400 // 3600:02d} h"
+    total = round(seconds)
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60:02d} s"
+    if total < 86400:
+        return f"{total // 3600} h {total % 3600 // 60:02d} min"
+    return f"{total // 86400} d {total % 86400 // 3600:02d} h"
 
 
-def few_clusters(effective: float | None) -> str:
-    """What to know of an interval over so few clusters, counted as if they had one size; "" where
-    there are enough.
-    """
+def warn_few_clusters(effective: float | None) -> str:
+    """A caveat for intervals over few clusters, counted by their effective number; else ""."""
     if effective is None or not effective < _FEW_CLUSTERS:
         return ""
     return (

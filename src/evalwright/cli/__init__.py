@@ -1,7 +1,7 @@
-"""The command `evalwright`: one file per command, each parses, calls the API and shows.
+"""The command `evalwright`: one file per command, each parses options, calls the API and prints.
 
 Exit codes: 0 done; 1 done, with failures or a gate not met; 2 wrong usage, or nothing could be
-kept; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
+stored; 130 interrupted (143 by SIGTERM, 129 by SIGHUP).
 """
 
 from __future__ import annotations
@@ -91,42 +91,42 @@ COMMANDS = {
 }
 
 COMPLETE = "_EVALWRIGHT_COMPLETE"
-"""The variable that a shell sets to ask what may follow what was typed."""
+"""The environment variable that a shell sets to ask for completions."""
 
 
-_AGAIN = ("resume", "retry", "continue", "restart")
+_RESUME_WORDS = ("resume", "retry", "continue", "restart")
 
 
 class LazyGroup(click.Group):
-    """Imports a command's module when it is used, so that help and listings start at once."""
+    """Imports a command's module only when it is used, so that help and lists are fast."""
 
     table = COMMANDS
     """Names in the order of use, each with where it is and what it does."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of use."""
+        """The names of the commands, in the order of use."""
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
+        """The command with that name."""
         if cmd_name not in COMMANDS:
             return None
-        place = COMMANDS[cmd_name][0]
+        entry_point = COMMANDS[cmd_name][0]
         command: click.Command = resolve_name(
-            place if "." in place else f"evalwright.cli.{place}"
+            entry_point if "." in entry_point else f"evalwright.cli.{entry_point}"
         )
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, but an unknown command comes with the closest ones."""
+        """Like click's, but an unknown command comes with the closest names."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
             from evalwright.core.errors import UnknownName, closest
 
             hint = (
                 "To resume a run, run the same command again. "
-                if args[0] in _AGAIN
+                if args[0] in _RESUME_WORDS
                 else ""
             )
             if not closest(args[0], self.table):
@@ -137,7 +137,7 @@ class LazyGroup(click.Group):
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """The list of commands, without importing any."""
+        """List the commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
 
@@ -156,9 +156,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; no traceback ever reaches a person for bad
-    input.
-    """
+    """Run the command line and return its exit code; bad input never shows a traceback."""
     if os.environ.get(COMPLETE):
         code: int = resolve_name("evalwright.cli.completion:complete")()
         return code
@@ -168,58 +166,62 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(
     command: click.Command, arguments: Sequence[str] | None, name: str, **context: Any
 ) -> int:
-    """Run a command as `main` does. context: settings of click's, such as `obj`."""
+    """Run a command as `main` does. context: settings of click, such as `obj`."""
     from evalwright.cli.output import outlets
     from evalwright.cli.signals import stop_signals
 
-    given = list(arguments) if arguments is not None else None
-    with outlets() as out, stop_signals() as stop, _old_names_as_notes():
-        code = _run(
-            lambda: command.main(
-                args=given, prog_name=name, standalone_mode=False, **context
-            ),
-            stop,
-            given,
+    argument_list = list(arguments) if arguments is not None else None
+
+    def call() -> Any:
+        return command.main(
+            args=argument_list, prog_name=name, standalone_mode=False, **context
         )
-        if out.lost is not None and out.lost.errno not in (errno.EPIPE, errno.EBADF):
-            say(f"The result could not be printed: {out.lost.strerror or out.lost}.")
-            return code or 1
-        return code
+
+    with outlets() as stdout, stop_signals() as stop, _old_names_as_notes():
+        code = _run_reporting_errors(call, stop, argument_list)
+        lost = stdout.write_error
+        if lost is None or lost.errno in (errno.EPIPE, errno.EBADF):
+            return code
+        say(f"The result could not be printed: {lost.strerror or lost}.")
+        return code or 1
 
 
 @contextmanager
 def _old_names_as_notes() -> Iterator[None]:
-    """Old names that are still read are said in a line, without the place in our code that a
-    warning would show.
-    """
+    """Print warnings about old names as notes, without the line of code that a warning shows."""
     with warnings.catch_warnings():
-        show_other = warnings.showwarning
+        show_warning = warnings.showwarning
 
         def show(
-            message: Warning | str, category: type[Warning], *place: Any, **more: Any
+            message: Warning | str,
+            category: type[Warning],
+            *location: Any,
+            **options: Any,
         ) -> None:
             if issubclass(category, OldName):
                 say(f"Note: {message}")
             else:
-                show_other(message, category, *place, **more)
+                show_warning(message, category, *location, **options)
 
         warnings.simplefilter("always", OldName)
         warnings.showwarning = show
         yield
 
 
-def _run(
-    command: Callable[[], Any], stop: StopSignals, given: Sequence[str] | None
+def _run_reporting_errors(
+    command: Callable[[], Any], stop: StopSignals, arguments: Sequence[str] | None
 ) -> int:
     from evalwright.cli.signals import ServingEnded
 
     try:
-        result = command()
-        return result if isinstance(result, int) else 0
+        exit_code = command()
+        return exit_code if isinstance(exit_code, int) else 0
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.NoSuchOption as error:
-        if meant := _meant(error, sys.argv[1:] if given is None else given):
+        if meant := _suggest_option(
+            error, sys.argv[1:] if arguments is None else arguments
+        ):
             say(f"Error: {meant}")
         else:
             error.show(file=sys.stderr)
@@ -238,17 +240,17 @@ def _run(
     except SystemExit as ended:
         # Code that it ran wanted to leave, or click took an error of its pipes for one of ours.
         cause = ended.__context__
-        return _failed(
+        return _report_failure(
             cause
             if isinstance(cause, OSError)
             else RuntimeError(f"SystemExit({ended.code!r})")
         )
     except Exception as error:
-        return _failed(error)
+        return _report_failure(error)
 
 
-def _meant(error: click.NoSuchOption, given: Sequence[str]) -> str | None:
-    """What to write in place of an option that another program has; None where none has it."""
+def _suggest_option(error: click.NoSuchOption, arguments: Sequence[str]) -> str | None:
+    """What to write instead of an option of another program; None if no program has it."""
     if error.ctx is None:
         return None
     path = error.ctx.command_path.split()[1:]
@@ -259,16 +261,16 @@ def _meant(error: click.NoSuchOption, given: Sequence[str]) -> str | None:
         if isinstance(param, click.Option)
     }
     for spelling in SPELLINGS:
-        rest = list(given)[len(path) :]
-        meant: str | None = resolve_name(spelling)(
-            error.option_name, tuple(path), rest, native
+        remaining = list(arguments)[len(path) :]
+        suggestion: str | None = resolve_name(spelling)(
+            error.option_name, tuple(path), remaining, native
         )
-        if meant:
-            return meant
+        if suggestion:
+            return suggestion
     return None
 
 
-def _failed(error: Exception) -> int:
+def _report_failure(error: Exception) -> int:
     from evalwright.core.errors import EvalwrightError
 
     if isinstance(error, EvalwrightError):
@@ -285,14 +287,14 @@ def _failed(error: Exception) -> int:
 
 
 def conclude(*sentences: str) -> int:
-    """Say what went wrong, if anything did, and give the exit code for it."""
+    """Print what went wrong, if anything did, and return the exit code for it."""
     for sentence in filter(None, sentences):
         say(sentence)
     return int(any(sentences))
 
 
 def say(sentence: str) -> None:
-    """A sentence to a person, on standard error."""
+    """Print a sentence for a person, on standard error."""
     from evalwright.cli.output import echo
 
     echo(sentence, error=True)

@@ -10,9 +10,9 @@ from evalwright.cli.options import (
     AS_JSON,
     PLUGINS,
     RUNS_FOLDER,
-    opened,
+    open_runs,
     option,
-    several,
+    repeatable_option,
 )
 from evalwright.cli.output import print_result
 from evalwright.core.errors import ConfigurationError
@@ -21,7 +21,7 @@ from evalwright.core.tasks import MetricSpec
 
 @click.command()
 @click.argument("run")
-@several(
+@repeatable_option(
     "--slice slices",
     "KEY",
     "A metadata key to show the metrics by, in place of the run's own.",
@@ -47,37 +47,41 @@ from evalwright.core.tasks import MetricSpec
 @RUNS_FOLDER
 @PLUGINS
 @AS_JSON
-def aggregate(run: str, **given: Any) -> int:
-    """Compute the metrics of RUN again from its recorded scores, as a new run. No request is sent."""
+def aggregate(run: str, **params: Any) -> int:
+    """Compute the metrics of RUN again from its recorded scores, as a new run. No request is
+    sent.
+    """
     from evalwright.cli import say
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.aggregating import aggregate_run
     from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import unscored_sentences
 
-    load_plugins(given["plugins"])
-    made = aggregate_run(
-        opened(run)[0],
-        metrics=[_metric(text) for text in given["metrics"]],
-        slices=given["slices"] or None,
-        level=given["level"],
-        name=given["name"],
+    load_plugins(params["plugins"])
+    aggregated = aggregate_run(
+        open_runs(run)[0],
+        metrics=[_metric(text) for text in params["metrics"]],
+        slices=params["slices"] or None,
+        level=params["level"],
+        name=params["name"],
     )
     print_result(
-        given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made)
+        params["as_json"],
+        {**aggregated.data, "folder": str(aggregated.folder)},
+        run_summary(aggregated),
     )
-    if made.n_left_out:
-        say(unscored_sentences([made]))
-    return 1 if made.n_missing else 0
+    if aggregated.n_left_out:
+        say(unscored_sentences([aggregated]))
+    return 1 if aggregated.n_missing else 0
 
 
 def _metric(text: str) -> MetricSpec:
-    """`LABEL=METRIC:SCORER`, of which only METRIC must be there."""
-    label, equals, rest = text.partition("=")
-    kind, colon, scorer = (rest if equals else label).partition(":")
-    if not kind or (equals and not label) or (colon and not scorer):
+    """Parse `LABEL=METRIC:SCORER`, of which only METRIC is required."""
+    label, equals, right_side = text.partition("=")
+    metric, colon, scorer = (right_side if equals else label).partition(":")
+    if not metric or (equals and not label) or (colon and not scorer):
         raise ConfigurationError(
             "--metric takes [LABEL=]METRIC[:SCORER], such as answer-rate:answered, not"
             f" '{text}'."
         )
-    return MetricSpec(label if equals else kind, kind, scorer)
+    return MetricSpec(label if equals else metric, metric, scorer)

@@ -1,4 +1,4 @@
-"""Parsing that several commands share: `key=value` pairs, roles, and plug-in files."""
+"""Parsing of arguments that several commands share: `key=value` pairs, roles, plug-in files."""
 
 from __future__ import annotations
 
@@ -19,65 +19,68 @@ from evalwright.tasks.images import BY_FLAG, VARIABLE
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, Any]:
-    """`key=value` pairs as a mapping.
+    """Parse `key=value` pairs into a nested dictionary.
 
-    Values are JSON where they parse as such, else text; dots nest.
-
-    `["timeout=5", "extra_body.top_k=3"]` -> `{"timeout": 5, "extra_body": {"top_k": 3}}`.
+    Values are parsed as JSON if they are JSON, else they are text. Dots in keys nest:
+    `["timeout=5", "extra_body.top_k=3"]` gives `{"timeout": 5, "extra_body": {"top_k": 3}}`.
     """
-    out: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for pair in pairs:
-        key, equals, value = pair.partition("=")
+        key, equals, text = pair.partition("=")
         if not equals or not key:
             raise ConfigurationError(f"{option} takes key=value, not '{pair}'.")
         *path, last = key.split(".")
-        place = out
+        group = settings
         for step in path:
-            place = place.setdefault(step, {})
-            if not isinstance(place, dict):
+            group = group.setdefault(step, {})
+            if not isinstance(group, dict):
                 raise ConfigurationError(
                     f"{option} sets '{step}' both as a value and as a group, in"
                     f" '{pair}'."
                 )
-        if isinstance(place.get(last), dict):
+        if isinstance(group.get(last), dict):
             raise ConfigurationError(
                 f"{option} sets '{last}' both as a value and as a group, in '{pair}'."
             )
-        place[last] = _value(value)
-    return out
+        group[last] = _parse_value(text)
+    return settings
 
 
-def dialect_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags for other frameworks' tasks that were given, as a configuration's `dialect`."""
-    flags = {key: given.get(key) for key in ("task_root", "trust", "scoring")}
-    found = {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in flags.items()
-        if value
+def dialect_settings(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags for other frameworks' tasks that were given, as the configuration's `dialect`."""
+    flags = {key: params.get(key) for key in ("task_root", "trust", "scoring")}
+    dialect = {
+        key: list(setting) if isinstance(setting, tuple) else setting
+        for key, setting in flags.items()
+        if setting
     }
-    return {**key_values(given.get("dialect_values") or (), "-D"), **found}
+    return {**key_values(params.get("dialect_values") or (), "-D"), **dialect}
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        parsed = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return {"True": True, "False": False, "None": None}.get(text, text)
-    return text if isinstance(value, float) and math.isinf(value) else value
+    return text if isinstance(parsed, float) and math.isinf(parsed) else parsed
 
 
-def _no_number(name: str) -> None:
-    """NaN and Infinity are not JSON and could not be recorded."""
+def _refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which are not JSON and could not be recorded."""
     raise ValueError(name)
 
 
 def role_specs(
     roles: Sequence[str], arguments: Sequence[str], judges: Sequence[str] = ()
 ) -> dict[str, ModelSpec]:
-    """`--role judge=provider/name`, `--judge provider/name` and `-R judge.key=value` as model
-    specifications by role.
+    """The model of each role, from `--role`, `--judge` and `-R`.
+
+    Args:
+        roles: `role=provider/name` pairs.
+        arguments: `role.key=value` arguments of the models.
+        judges: Models of the roles judge, judge-2, ...
     """
-    named = dict(zip(judge_roles(judges), judges, strict=True))
+    model_by_role = dict(zip(judge_roles(judges), judges, strict=True))
     for pair in roles:
         role, equals, name = pair.partition("=")
         if not equals or not role or not name:
@@ -85,29 +88,32 @@ def role_specs(
                 "--role takes role=provider/name, for example judge=openai/gpt-4o, not"
                 f" '{pair}'."
             )
-        if judges and role in named:
+        if judges and role in model_by_role:
             raise ConfigurationError(
                 f"--judge and --role {role}=... both name a model for the role"
                 f" '{role}'. Leave one out."
             )
-        named[role] = name
-    given = key_values(arguments, "-R")
-    for role, values in given.items():
+        model_by_role[role] = name
+    arguments_by_role = key_values(arguments, "-R")
+    for role, values in arguments_by_role.items():
         if not isinstance(values, Mapping):
             raise ConfigurationError(
                 f"-R takes ROLE.KEY=VALUE, for example {role}.temperature=0, not"
                 f" '{role}=...'."
             )
-        if role not in named:
+        if role not in model_by_role:
             raise ConfigurationError(
                 f"-R {role}.{next(iter(values), 'KEY')}=... is for the role '{role}',"
                 " which no --role or --judge names."
             )
-    return {role: ModelSpec(name, given.get(role, {})) for role, name in named.items()}
+    return {
+        role: ModelSpec(name, arguments_by_role.get(role, {}))
+        for role, name in model_by_role.items()
+    }
 
 
 def judge_roles(judges: Sequence[str]) -> list[str]:
-    """The roles that several --judge have: judge, judge-2, ..."""
+    """The roles of several judges: judge, judge-2, ..."""
     return [
         "judge" if number == 1 else f"judge-{number}"
         for number in range(1, len(judges) + 1)
@@ -115,20 +121,26 @@ def judge_roles(judges: Sequence[str]) -> list[str]:
 
 
 def judge_settings(
-    given: Mapping[str, Any], overrides: Mapping[str, Any]
+    params: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What --judge, --rubric and --column come to: the scorer that decides what rules cannot, and
-    overrides of the tasks.
+    """The settings that --judge, --rubric and --column stand for.
 
-    overrides: those that are typed, which keep what they name. Raises ConfigurationError where two
-    of them contradict each other.
+    Args:
+        params: The command's parameters.
+        overrides: Overrides that were typed; they win.
+
+    Returns:
+        "unsure", the scorer of unsure answers, and "overrides" of the tasks, where given.
+
+    Raises:
+        ConfigurationError: Two of the options contradict each other.
     """
-    several = (
-        {"judges": judge_roles(given["judges"])} if len(given["judges"]) > 1 else {}
+    panel = (
+        {"judges": judge_roles(params["judges"])} if len(params["judges"]) > 1 else {}
     )
-    out: dict[str, Any] = {}
-    made: dict[str, Any] = {}
-    if given["rubric"]:
+    settings: dict[str, Any] = {}
+    judge_overrides: dict[str, Any] = {}
+    if params["rubric"]:
         for key in ("scorers", "metrics"):
             if key in overrides:
                 raise ConfigurationError(
@@ -136,65 +148,67 @@ def judge_settings(
                     f" {key}... cannot be used with it. For a rubric with points or"
                     " classes, write it in a task file."
                 )
-        criteria = list(given["rubric"])
+        criteria = list(params["rubric"])
         metrics = [{"name": "rubric", "use": "accuracy"}]
-        names = [one.name for one in read_criteria(criteria, "--rubric")]
+        names = [criterion.name for criterion in read_criteria(criteria, "--rubric")]
         metrics += [
             {"name": name, "use": "part-mean", "part": name}
             for name in names
             if len(names) > 1
         ]
-        if several:
+        if panel:
             metrics.append(
                 {"name": "judges agree", "use": "part-mean", "part": "agreement"}
             )
-        made = {
-            "scorers": [{"judge-rubric": {"criteria": criteria, **several}}],
+        judge_overrides = {
+            "scorers": [{"judge-rubric": {"criteria": criteria, **panel}}],
             "metrics": metrics,
         }
-    elif given["judges"]:
-        out["unsure"] = {"scorer": "judge-correct", **several}
-    if given["columns"]:
-        if not any(map(as_data_file, given.get("tasks") or ())):
+    elif params["judges"]:
+        settings["unsure"] = {"scorer": "judge-correct", **panel}
+    if params["columns"]:
+        if not any(map(as_data_file, params.get("tasks") or ())):
             raise ConfigurationError(
                 "--column names the columns of a data file, such as mine.csv, and no"
                 " task is one."
             )
-        made |= named_columns(key_values(given["columns"], "--column"))
-    if made:
-        out["overrides"] = made
-    return out
+        judge_overrides |= named_columns(key_values(params["columns"], "--column"))
+    if judge_overrides:
+        settings["overrides"] = judge_overrides
+    return settings
 
 
-def evaluation_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+def evaluation_settings(params: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a Configuration that `run` and `plan` share, where they were given."""
-    named = ("seed", "out", "home", "num_fewshot")
-    out: dict[str, Any] = {key: given[key] for key in named if given[key] is not None}
-    if given["home"]:
+    plain_fields = ("seed", "out", "home", "num_fewshot")
+    settings: dict[str, Any] = {
+        key: params[key] for key in plain_fields if params[key] is not None
+    }
+    if params["home"]:
         # Caches of data sets and hashes are beside the store.
-        os.environ["EVALWRIGHT_HOME"] = given["home"]
-    if given.get("image_urls"):
+        os.environ["EVALWRIGHT_HOME"] = params["home"]
+    if params.get("image_urls"):
         os.environ[VARIABLE] = BY_FLAG
-    if given["roles"] or given["role_arguments"] or given["judges"]:
-        out["roles"] = role_specs(
-            given["roles"], given["role_arguments"], given["judges"]
+    if params["roles"] or params["role_arguments"] or params["judges"]:
+        settings["roles"] = role_specs(
+            params["roles"], params["role_arguments"], params["judges"]
         )
-    if given["where"]:
-        out["where"] = tuple(given["where"])
-    if given["prompt_format"]:
-        out["format"] = given["prompt_format"]
-    overrides = key_values(given["overrides"], "-T")
-    judging = judge_settings(given, overrides)
+    if params["where"]:
+        settings["where"] = tuple(params["where"])
+    if params["prompt_format"]:
+        settings["format"] = params["prompt_format"]
+    overrides = key_values(params["overrides"], "-T")
+    judging = judge_settings(params, overrides)
     if overrides := {**overrides, **judging.pop("overrides", {})}:
-        out["overrides"] = overrides
-    out |= judging
-    if dialect := dialect_settings(given):
-        out["dialect"] = dialect
-    return out
+        settings["overrides"] = overrides
+    settings |= judging
+    if dialect := dialect_settings(params):
+        settings["dialect"] = dialect
+    return settings
 
 
 def load_plugins(files: Sequence[str]) -> None:
-    """Load the files that the user names.
+    """Load plug-in files.
 
     Python files register models, tasks, scorers and metrics as they load; TOML files hold providers
     and prices.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,9 @@ from evalwright.cli.options import AS_JSON, HOME
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.private import home_folder
+
+if TYPE_CHECKING:
+    from evalwright.models.remote.batch.journal import BatchEntry
 
 
 @click.group(cls=CommandGroup)
@@ -25,33 +29,38 @@ def list_(home: str | None, as_json: bool) -> None:
     """List all batch jobs, newest first. To fetch one, run the command that created it again."""
     from evalwright.models.remote.batch.journal import Journal
 
-    entries = []
+    jobs = []
     if Journal.is_there(home_folder(home)):
         journal = Journal(home_folder(home))
-        entries = journal.entries()
+        jobs = journal.entries()
         journal.close()
-    rows = [
-        {
-            "number": entry.number,
-            "model": entry.name,
-            "at": entry.place,
-            "batch": entry.batch,
-            "requests": entry.n,
-            "made": (
-                datetime.fromtimestamp(entry.created, UTC).isoformat(timespec="seconds")
-            ),
-            "state": (
-                "ended" if entry.ended else "open" if entry.batch else "never confirmed"
-            ),
-        }
-        for entry in entries
-    ]
+    rows = [_job_row(job) for job in jobs]
     if as_json:
         print_json(rows)
-    elif not rows:
+        return
+
+    if not rows:
         echo("This store has no batch jobs.")
-    for row in rows if not as_json else ():
-        echo("  ".join(str(value) for value in row.values()))
+    for row in rows:
+        echo("  ".join(str(cell) for cell in row.values()))
+
+
+def _job_row(job: BatchEntry) -> dict[str, Any]:
+    state = "never confirmed"
+    if job.ended:
+        state = "ended"
+    elif job.batch:
+        state = "open"
+    created = datetime.fromtimestamp(job.created, UTC)
+    return {
+        "number": job.number,
+        "model": job.name,
+        "at": job.place,
+        "batch": job.batch,
+        "requests": job.n,
+        "made": created.isoformat(timespec="seconds"),
+        "state": state,
+    }
 
 
 @batches.command()
@@ -63,18 +72,18 @@ def forget(number: int, home: str | None) -> None:
     """
     from evalwright.models.remote.batch.journal import Journal
 
-    known = None
+    job = None
     if Journal.is_there(home_folder(home)):
         journal = Journal(home_folder(home))
-        known = journal.entry(number)
-        if known is not None:
+        job = journal.entry(number)
+        if job is not None:
             journal.forget(number)
         journal.close()
-    if known is None:
+    if job is None:
         raise ConfigurationError(
             f"No batch has the number {number}: see 'evalwright batches list'."
         )
     echo(
-        f"Forgotten: batch {known.batch or '(never confirmed)'} of {known.n} requests"
-        f" to {known.name}."
+        f"Forgotten: batch {job.batch or '(never confirmed)'} of {job.n} requests"
+        f" to {job.name}."
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, opened
+from evalwright.cli.options import AS_JSON, RUNS_FOLDER, open_runs
 from evalwright.cli.output import print_result
 
 
@@ -21,19 +21,19 @@ def calibration(runs: tuple[str, ...], as_json: bool, **_: Any) -> int:
     The confidence is what answers state ("Confidence: 80%"), or the log-probabilities of options.
     No request is sent.
     """
-    from evalwright.analysis.confidence import confidence_of
+    from evalwright.analysis.confidence import measure_confidence
     from evalwright.reports.documents.analysis import confidence_document
 
-    found = [(run, confidence_of(run)) for run in opened(*runs)]
+    confidences = [(run, measure_confidence(run)) for run in open_runs(*runs)]
     print_result(
         as_json,
         [
-            {"run": run.id, "tasks": [one.as_dict() for one in tasks]}
-            for run, tasks in found
+            {"run": run.id, "tasks": [task.as_dict() for task in tasks]}
+            for run, tasks in confidences
         ],
         *(
             confidence_document(f"{run.label} (run {run.id})", tasks)
-            for run, tasks in found
+            for run, tasks in confidences
         ),
     )
     return 0

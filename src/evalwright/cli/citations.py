@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli import say
-from evalwright.cli.options import opened, option, several
+from evalwright.cli.options import open_runs, option, repeatable_option
 from evalwright.cli.output import echo
 from evalwright.core.errors import TaskError
 from evalwright.core.tasks import Task
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
-@several("--run", "RUN", "The tasks of a run too, with their samples. Repeatable.")
+@repeatable_option(
+    "--run", "RUN", "The tasks of a run too, with their samples. Repeatable."
+)
 @option(
     "--into output",
     "FILE",
@@ -55,8 +57,8 @@ def citations(
             "Name at least one task, for example gsm8k, or a run with --run."
         )
     rows = [
-        *(row for name in tasks for row in _of_task(name)),
-        *(row for one in opened(*run) for row in _of_run(one)),
+        *(row for name in tasks for row in _cite_task(name)),
+        *(row for opened_run in open_runs(*run) for row in _cite_run(opened_run)),
     ]
     path = Path(output) if output else None
     if path is not None and path.suffix not in (".tex", ".bib"):
@@ -80,30 +82,31 @@ def citations(
         say(f"{MISSING.capitalize()}: {row.name}{f': {row.why}' if row.why else ''}.")
 
 
-def _of_task(name: str) -> Iterator[Cited]:
+def _cite_task(name: str) -> Iterator[Cited]:
     from evalwright.tasks.citations import cited
     from evalwright.tasks.loading import find_definitions
 
-    for one in find_definitions(name):
+    for definition in find_definitions(name):
         metadata = (
-            one.metadata
-            if isinstance(one, Task)
-            else one.document.value.get("metadata")
+            definition.metadata
+            if isinstance(definition, Task)
+            else definition.document.value.get("metadata")
         )
-        yield cited(one.name, metadata if isinstance(metadata, dict) else {})
+        yield cited(definition.name, metadata if isinstance(metadata, dict) else {})
 
 
-def _of_run(run: Run) -> Iterator[Cited]:
+def _cite_run(run: Run) -> Iterator[Cited]:
     from evalwright.tasks.citations import cited, cited_benchmark
 
-    parts: dict[str, Counter[str]] = {}
+    benchmarks_by_task: dict[str, Counter[str]] = {}
     for row in run.rows():
-        if row.get("draw", 0) == 0 and (benchmark := row["metadata"].get("benchmark")):
-            parts.setdefault(row["task"], Counter())[str(benchmark)] += 1
+        benchmark = row["metadata"].get("benchmark")
+        if benchmark and row.get("draw", 0) == 0:
+            counts = benchmarks_by_task.setdefault(row["task"], Counter())
+            counts[str(benchmark)] += 1
+
     for task in run.tasks:
-        (record,) = (one for one in run.data["tasks"] if one["name"] == task.name)
-        yield cited(
-            task.name, record["definition"].get("metadata") or {}, task.n_samples
-        )
-        for benchmark, count in sorted(parts.get(task.name, {}).items()):
+        definition = run.record(task.name)["definition"]
+        yield cited(task.name, definition.get("metadata") or {}, task.n_samples)
+        for benchmark, count in sorted(benchmarks_by_task.get(task.name, {}).items()):
             yield cited_benchmark(benchmark, count)

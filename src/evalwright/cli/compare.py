@@ -13,9 +13,9 @@ from evalwright.cli.options import (
     RUNS_FOLDER,
     TASKS_ARE,
     only_with,
-    opened,
+    open_runs,
     option,
-    several,
+    repeatable_option,
     was_typed,
 )
 from evalwright.cli.output import print_result, write_result
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     "With three or more runs: compare every other with this one, not all pairs.",
 )
 @METRIC
-@several("--slice slices", "KEY", "Compare by the values of this metadata key too.")
+@repeatable_option(
+    "--slice slices", "KEY", "Compare by the values of this metadata key too."
+)
 @option(
     "--slices-adjust",
     "",
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
     default="scored",
     show_default=True,
 )
-@several(
+@repeatable_option(
     "--fail-if rules",
     "RULE",
     'End with 1 if this holds of B against A: "accuracy drops by more than 0.02".',
@@ -88,7 +90,7 @@ if TYPE_CHECKING:
 )
 @AS_JSON
 @option("--json-file", "FILE", "Write the comparison as JSON to a file.")
-def compare(runs: tuple[str, ...], **given: Any) -> int:
+def compare(runs: tuple[str, ...], **params: Any) -> int:
     """Compare RUNS on the items that they share: differences, intervals, tests, and what flipped.
 
     The first run is A, the reference. With three or more runs all pairs are compared, with errors
@@ -107,10 +109,10 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
 
     only_with(mode="rules", junit="rules", slices_adjust="slices")
     for name in ("baseline", "metric", "slices", "equivalent", "json_file"):
-        if len(runs) == 1 and given[name]:
-            typed = name.removesuffix("s").replace("_", "-")
+        if len(runs) == 1 and params[name]:
+            option_name = name.removesuffix("s").replace("_", "-")
             raise ConfigurationError(
-                f"--{typed} compares two runs or more: name another run, or leave it"
+                f"--{option_name} compares two runs or more: name another run, or leave it"
                 " out."
             )
     if len(runs) > 2 and was_typed("flips"):
@@ -119,8 +121,8 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         )
     if (
         len(runs) == 1
-        and not given["rules"]
-        and _gains(opened(*runs)[0], given["as_json"])
+        and not params["rules"]
+        and _show_gains(open_runs(*runs)[0], params["as_json"])
     ):
         return 0
     if len(runs) < 2:
@@ -128,11 +130,11 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
             "A comparison needs two runs or more: `evalwright compare A B`. `evalwright"
             " runs list` shows what there is."
         )
-    rules = [parse_gate_rule(rule) for rule in given["rules"]]
-    compared = confirm_all(opened(*runs))
-    baseline = confirm(opened(given["baseline"])[0]) if given["baseline"] else None
+    rules = [parse_gate_rule(rule) for rule in params["rules"]]
+    opened_runs = confirm_all(open_runs(*runs))
+    baseline = confirm(open_runs(params["baseline"])[0]) if params["baseline"] else None
     settings = {
-        key: given[key]
+        key: params[key]
         for key in (
             "metric",
             "slices",
@@ -143,75 +145,80 @@ def compare(runs: tuple[str, ...], **given: Any) -> int:
         )
     }
     comparison = compare_runs(
-        *compared, baseline=baseline, most_flips=given["flips"], **settings
+        *opened_runs, baseline=baseline, most_flips=params["flips"], **settings
     )
-    gates = _gates(
-        compared, baseline, rules, given["mode"], given["tasks_are"], given["missing"]
+    gates = _judge_gates(
+        opened_runs,
+        baseline,
+        rules,
+        params["mode"],
+        params["tasks_are"],
+        params["missing"],
     )
-    data = comparison.as_dict()
-    if sources := numbers_from(compared):
-        data["numbers_from"] = sources
+    report = comparison.as_dict()
+    if sources := numbers_from(opened_runs):
+        report["numbers_from"] = sources
     if gates:
-        data["gates"] = [gate.as_dict() for gate in gates]
+        report["gates"] = [gate.as_dict() for gate in gates]
     document = (
-        comparison_document(comparison, gates, given["flips"])
+        comparison_document(comparison, gates, params["flips"])
         if isinstance(comparison, Comparison)
         else several_document(comparison, gates)
     )
-    print_result(given["as_json"], data, document)
-    if note := kept_note(compared):
+    print_result(params["as_json"], report, document)
+    if note := kept_note(opened_runs):
         say(note)
-    if given["junit"]:
+    if params["junit"]:
         from evalwright.reports.junit import junit_xml
 
-        write_result(given["junit"], junit_xml(gates))
-    if given["json_file"]:
-        write_result(given["json_file"], data)
+        write_result(params["junit"], junit_xml(gates))
+    if params["json_file"]:
+        write_result(params["json_file"], report)
     return int(any(gate.failed for gate in gates))
 
 
-def _gains(run: Run, as_json: bool) -> bool:
-    """Show what passages add in one run; False where it has no two tasks that say it."""
-    from evalwright.analysis.context_gain import context_gains
+def _show_gains(run: Run, as_json: bool) -> bool:
+    """Show what passages add in one run; return whether it has two tasks that tell."""
+    from evalwright.analysis.context_gain import measure_context_gains
     from evalwright.reports.documents.comparison import gains_document
 
-    found = context_gains(run)
-    if found:
+    gains = measure_context_gains(run)
+    if gains:
         print_result(
-            as_json, [gain.as_dict() for gain in found], gains_document(run.id, found)
+            as_json, [gain.as_dict() for gain in gains], gains_document(run.id, gains)
         )
-    return bool(found)
+    return bool(gains)
 
 
-def _gates(
-    compared: list[Run],
+def _judge_gates(
+    runs: list[Run],
     baseline: Run | None,
     rules: list[GateRule],
     mode: Any,
     tasks_are: Any,
     missing: Any,
 ) -> list[Gate]:
-    """The rules for every run against the baseline, which is the first run where none is named."""
+    """Judge the rules for each run against the baseline, or the first run without one."""
     if not rules:
         return []
     from evalwright.analysis.gate import judge
 
-    reference = baseline or compared[0]
-    place = next(
+    reference = baseline or runs[0]
+    reference_index = next(
         i
-        for i, run in enumerate(compared)
+        for i, run in enumerate(runs)
         if run.folder.resolve() == reference.folder.resolve()
     )
-    others = [run for i, run in enumerate(compared) if i != place]
+    candidates = [run for i, run in enumerate(runs) if i != reference_index]
     return [
         judge(
             reference,
-            other,
+            candidate,
             rules,
             mode=mode,
-            families=len(others),
+            families=len(candidates),
             tasks_are=tasks_are,
             missing=missing,
         )
-        for other in others
+        for candidate in candidates
     ]

@@ -1,8 +1,7 @@
-"""Completion of commands, options, tasks, runs and models in bash, zsh and fish: `eval
-"$(evalwright completion bash)"`.
+"""Completion of commands, options, tasks, runs and models in bash, zsh and fish.
 
-The shell calls the command with `_EVALWRIGHT_COMPLETE` set; click reads what was typed. Which
-parameter takes which names is said by a table here, so that no command needs to know of it.
+The shell calls the command with `_EVALWRIGHT_COMPLETE` set, and click parses what was typed. A
+table here says which names each parameter takes, so that the commands need not know.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from evalwright.core.errors import EvalwrightError
 
 
 def task_names(context: click.Context) -> Iterator[str]:
-    """Tasks and groups by name, and files of this folder that can be one."""
+    """Names of tasks and groups, and files of this folder that can be one."""
     from evalwright.tasks.index import TaskIndex
 
     yield from TaskIndex().names()
@@ -38,18 +37,16 @@ def task_names(context: click.Context) -> Iterator[str]:
 
 
 def run_names(context: click.Context) -> Iterator[str]:
-    """Runs of the folder of runs, the newest first."""
+    """Names in the folder of runs, the newest first."""
     folder = Path(context.params.get("runs_folder") or "runs")
-    found = sorted(
+    paths = sorted(
         folder.glob("*/run.json"), key=lambda path: path.stat().st_mtime, reverse=True
     )
-    return (path.parent.name for path in found)
+    return (path.parent.name for path in paths)
 
 
 def model_names(context: click.Context) -> Iterator[str]:
-    """Providers with a slash, then their models that are known: those of the package, and those
-    with a price.
-    """
+    """Providers with a slash, then their known models: built-in ones, and those with a price."""
     from evalwright.models.local.demo import demo_names
     from evalwright.models.registry import providers
     from evalwright.models.remote import prices
@@ -76,38 +73,38 @@ def plot_kinds(context: click.Context) -> Iterable[str]:
     return KINDS
 
 
-def _rows(context: click.Context, most: int) -> Iterator[dict[str, Any]]:
-    """The first samples of the run that was typed; none where it cannot be read."""
+def _first_rows(context: click.Context, limit: int) -> Iterator[dict[str, Any]]:
+    """The first samples of the run that was typed; none if it cannot be read."""
     from evalwright.runs.reader import open_run
 
     with suppress(EvalwrightError):
         # What stands before an option that has no value yet is not yet given to the arguments.
         name = context.params.get("run") or next(iter(context.args), "")
         run = open_run(name, Path(context.params.get("runs_folder") or "runs"))
-        yield from islice(run.rows(), most)
+        yield from islice(run.rows(), limit)
 
 
 def sample_ids(context: click.Context) -> Iterator[str]:
-    """Ids of the run that was typed."""
-    return (str(row["id"]) for row in _rows(context, _SAMPLES))
+    """Ids of samples of the run that was typed."""
+    return (str(row["id"]) for row in _first_rows(context, _OFFERED_SAMPLES))
 
 
 def sample_keys(context: click.Context) -> Iterator[str]:
-    """What conditions on the samples of the run that was typed may begin with."""
+    """Keys of conditions on the samples of the run that was typed."""
     from evalwright.analysis.sample_search import keys_of
 
     return (
         f"{key}="
         for key in dict.fromkeys(
-            key for row in _rows(context, _LOOKED) for key in keys_of(row)
+            key
+            for row in _first_rows(context, _SCANNED_SAMPLES)
+            for key in keys_of(row)
         )
     )
 
 
 def metadata_keys(context: click.Context) -> Iterator[str]:
-    """What conditions on the tasks that were typed may begin with: the metadata of their first
-    samples.
-    """
+    """Keys of conditions on the tasks that were typed: the metadata of their first samples."""
     from evalwright.tasks.loading import load_tasks
 
     for name in context.params.get("tasks") or context.args:
@@ -115,18 +112,18 @@ def metadata_keys(context: click.Context) -> Iterator[str]:
             for task in load_tasks(name):
                 yield from (
                     f"{key}="
-                    for one in islice(task.samples, _LOOKED)
-                    for key in one.metadata
+                    for sample in islice(task.samples, _SCANNED_SAMPLES)
+                    for key in sample.metadata
                 )
 
 
-_SAMPLES = 10_000
-_LOOKED = 100
-"""Samples whose ids are offered, and those whose keys are."""
+_OFFERED_SAMPLES = 10_000
+_SCANNED_SAMPLES = 100
+"""How many samples are read to offer their ids, and to offer their keys."""
 
 
 def no_names(context: click.Context) -> Iterator[str]:
-    """None: a path alone."""
+    """No names: the shell completes a path."""
     return iter(())
 
 
@@ -138,7 +135,7 @@ _BY_METAVAR: dict[str, Names] = {
     **dict.fromkeys(("FILE", "DIR"), no_names),
     "CONDITION": sample_keys,
 }
-"""What an option or argument takes, by what its help calls it."""
+"""The names that a parameter takes, by its metavar."""
 _BY_NAME: dict[str, Names] = {
     **dict.fromkeys(("run", "run2", "runs"), run_names),
     **dict.fromkeys(("task", "tasks", "a", "b"), task_names),
@@ -148,10 +145,10 @@ _BY_NAME: dict[str, Names] = {
     "sample": sample_ids,
     "where": metadata_keys,
 }
-"""What an argument takes that its help calls by its name."""
+"""The names that an argument without a metavar takes, by its name."""
 
 
-class _Named(click.types.StringParamType):
+class _NameType(click.types.StringParamType):
     """A text that is one of some names, or a path."""
 
     def __init__(self, names: Names) -> None:
@@ -160,40 +157,43 @@ class _Named(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Names that begin so, without those that would act on a terminal; paths where there are
-        none.
+        """Names that begin with what was typed, or a path where there are none.
+
+        Names that would act on a terminal are left out.
         """
-        found = dict.fromkeys(
+        names = dict.fromkeys(
             name for name in self._names(ctx) if name.startswith(incomplete)
         )
         if self._names is model_names and "/" not in incomplete:
-            found = dict.fromkeys(name for name in found if name.endswith("/"))
-        items = [
+            names = dict.fromkeys(name for name in names if name.endswith("/"))
+        completions = [
             CompletionItem(name)
-            for name in found
+            for name in names
             if name.isprintable() and name != incomplete
         ]
         path = "dir" if param.metavar == "DIR" else "file"
-        return items or [CompletionItem(incomplete, type=path)]
+        return completions or [CompletionItem(incomplete, type=path)]
 
 
 def _name_parameters(command: click.Command) -> None:
-    """Give the parameters of a command, and of those below it, the names that they take."""
+    """Set the names that the parameters of a command and its subcommands take."""
     for param in command.params:
-        own = (
+        by_name = (
             None
             if param.metavar and param.name not in ("config", "where")
             else _BY_NAME.get(param.name or "")
         )
-        names = own or _BY_METAVAR.get(param.metavar or "")
+        names = by_name or _BY_METAVAR.get(param.metavar or "")
         if names and isinstance(param.type, (click.types.StringParamType, LocalPath)):
-            param.type = _Named(names)
-    for other in command.commands.values() if isinstance(command, click.Group) else ():
-        _name_parameters(other)
+            param.type = _NameType(names)
+    for subcommand in (
+        command.commands.values() if isinstance(command, click.Group) else ()
+    ):
+        _name_parameters(subcommand)
 
 
-class _Completing(LazyGroup):
-    """The command line while a shell completes it: no module is imported for a list of commands."""
+class _CompletionGroup(LazyGroup):
+    """The command line while a shell completes it; listing commands imports no module."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name)
@@ -205,12 +205,12 @@ class _Completing(LazyGroup):
         self, ctx: click.Context, incomplete: str
     ) -> list[CompletionItem]:
         """The names of the commands."""
-        named = [
+        completions = [
             CompletionItem(name, help=text)
             for name, (_, text) in COMMANDS.items()
             if name.startswith(incomplete)
         ]
-        return named or click.Command.shell_complete(self, ctx, incomplete)
+        return completions or click.Command.shell_complete(self, ctx, incomplete)
 
 
 class _Bash(BashComplete):
@@ -237,22 +237,22 @@ SHELLS: dict[str, type[ShellComplete]] = {
 }
 
 
-def _of(shell: str) -> ShellComplete:
+def _completer(shell: str) -> ShellComplete:
     return SHELLS[shell](
-        _Completing("evalwright", params=cli.params), {}, "evalwright", COMPLETE
+        _CompletionGroup("evalwright", params=cli.params), {}, "evalwright", COMPLETE
     )
 
 
 def complete() -> int:
-    """Print what may follow what was typed, for the shell that asks in the environment.
+    """Print completions of what was typed, for the shell named in the environment.
 
-    Whatever goes wrong, there is nothing then.
+    Errors print nothing.
     """
-    shell, _, what = os.environ[COMPLETE].partition("_")
-    if shell not in SHELLS or what != "complete":
+    shell, _, instruction = os.environ[COMPLETE].partition("_")
+    if shell not in SHELLS or instruction != "complete":
         return 2
     try:
-        click.echo(_of(shell).complete())
+        click.echo(_completer(shell).complete())
     except Exception:
         return 1
     return 0
@@ -267,4 +267,4 @@ def completion(shell: Any) -> None:
     "$(evalwright completion zsh)". For fish: evalwright completion fish >
     ~/.config/fish/completions/evalwright.fish
     """
-    click.echo(_of(shell).source())
+    click.echo(_completer(shell).source())

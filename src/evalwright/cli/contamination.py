@@ -10,9 +10,9 @@ from evalwright.cli.options import (
     AS_JSON,
     RUNS_FOLDER,
     only_with,
-    opened,
+    open_runs,
     option,
-    several,
+    repeatable_option,
 )
 from evalwright.cli.output import print_result, write_result
 from evalwright.core.errors import ConfigurationError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
-@several(
+@repeatable_option(
     "--rewrites",
     "RUN",
     "A run of the same model on a rewritten task. Repeatable; with several RUNs, each"
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     "Items with this metadata are control items: questions that no model has seen.",
     default="",
 )
-@several(
+@repeatable_option(
     "--corpus",
     "PATH",
     "A file or folder of text in which to look for the questions' n-grams.",
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 @AS_JSON
 @option("--json-file", "FILE", "Write the reports as JSON to a file.")
 @option("--markdown", "FILE", "Write the reports as Markdown to a file.")
-def contamination(runs: tuple[str, ...], **given: Any) -> None:
+def contamination(runs: tuple[str, ...], **params: Any) -> None:
     """Report on RUNS: scores by a cut-off and by overlap with a corpus, and the paired drop to
     rewritten questions.
 
@@ -71,40 +71,44 @@ def contamination(runs: tuple[str, ...], **given: Any) -> None:
     from evalwright.reports.markdown import to_markdown
 
     only_with(date_key="cut_off", ngram="corpus")
-    reported = opened(*runs)
-    rewrites = opened(*given["rewrites"])
-    of_model: dict[Any, list[Run]] = {
-        run.data["model"].get("fingerprint"): [] for run in reported
+    opened_runs = open_runs(*runs)
+    rewrites = open_runs(*params["rewrites"])
+    rewrites_by_model: dict[Any, list[Run]] = {
+        run.data["model"].get("fingerprint"): [] for run in opened_runs
     }
-    for one in rewrites if len(reported) > 1 else ():
-        found = of_model.get(one.data["model"].get("fingerprint"))
-        if found is None:
+    for rewrite in rewrites if len(opened_runs) > 1 else ():
+        model_rewrites = rewrites_by_model.get(rewrite.data["model"].get("fingerprint"))
+        if model_rewrites is None:
             raise ConfigurationError(
-                f"--rewrites {one.id} has no effect: it is a run of '{one.label}', of"
+                f"--rewrites {rewrite.id} has no effect: it is a run of '{rewrite.label}', of"
                 " which there is no other run here."
             )
-        found.append(one)
-    settings = {key: given[key] for key in ("cut_off", "date_key", "control", "corpus")}
+        model_rewrites.append(rewrite)
+    settings = {
+        key: params[key] for key in ("cut_off", "date_key", "control", "corpus")
+    }
     reports = []
-    for run in reported:
-        own = (
-            of_model[run.data["model"].get("fingerprint")]
-            if len(reported) > 1
+    for run in opened_runs:
+        run_rewrites = (
+            rewrites_by_model[run.data["model"].get("fingerprint")]
+            if len(opened_runs) > 1
             else rewrites
         )
         reports.append(
-            contamination_report(run, rewrites=own, n=given["ngram"], **settings)
+            contamination_report(
+                run, rewrites=run_rewrites, n=params["ngram"], **settings
+            )
         )
     documents = [contamination_document(report) for report in reports]
-    data = [
+    records = [
         {**report.as_dict(), **document.words()}
         for report, document in zip(reports, documents, strict=True)
     ]
-    print_result(given["as_json"], data, *documents)
-    if given["json_file"]:
-        write_result(given["json_file"], data)
-    if given["markdown"]:
+    print_result(params["as_json"], records, *documents)
+    if params["json_file"]:
+        write_result(params["json_file"], records)
+    if params["markdown"]:
         write_result(
-            given["markdown"],
+            params["markdown"],
             "\n".join(to_markdown(document, 2) for document in documents),
         )

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import AS_JSON, PLUGINS, flag, only_with, option, several
+from evalwright.cli.options import (
+    AS_JSON,
+    PLUGINS,
+    flag,
+    only_with,
+    option,
+    repeatable_option,
+)
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
     from evalwright.evaluation.doctor.checks import Check
     from evalwright.evaluation.doctor.providers import PlannedRequest
 
-PARTS = ("providers", "hub", "devices")
+AREAS = ("providers", "hub", "devices")
 
 
 @click.command()
@@ -29,13 +36,13 @@ PARTS = ("providers", "hub", "devices")
     "--live",
     "Also send requests to providers, fetch from the hub and compute on the devices.",
 )
-@several(
+@repeatable_option(
     "--only",
     "PART",
     "With --live: of providers, hub and devices, only this.",
-    type=click.Choice(PARTS),
+    type=click.Choice(AREAS),
 )
-@several(
+@repeatable_option(
     "--model models",
     "MODEL",
     "With --live: this model, in place of an example of each provider with a key.",
@@ -54,7 +61,7 @@ PARTS = ("providers", "hub", "devices")
 )
 @PLUGINS
 @AS_JSON
-def doctor(live: bool, as_json: bool, **given: Any) -> int:
+def doctor(live: bool, as_json: bool, **params: Any) -> int:
     """Say what works here: versions, libraries, store, keys and devices; with --live real
     providers, hub and devices.
 
@@ -73,23 +80,23 @@ def doctor(live: bool, as_json: bool, **given: Any) -> int:
         yes="live",
         out="live",
     )
-    load_plugins(given["plugins"])
+    load_plugins(params["plugins"])
     if live:
-        _check_can_be_written(Path(given["out"] or "doctor.json"))
+        _check_can_be_written(Path(params["out"] or "doctor.json"))
     started = datetime.now(UTC).isoformat(timespec="seconds")
     show = (lambda check: None) if as_json else _show
-    checks = _taken(check_here(), show)
+    checks = _show_each(check_here(), show)
     ceiling: dict[str, float] = {}
     spent: dict[str, float] = {}
     if live:
-        more, ceiling, spent = _live(given, as_json, show)
-        checks += more
+        live_checks, ceiling, spent = _run_live_checks(params, as_json, show)
+        checks += live_checks
     report = Report(started, checks, ceiling, spent)
-    data = report.as_dict()
+    record = report.as_dict()
     if live:
-        _write(Path(given["out"] or "doctor.json"), data)
+        _write(Path(params["out"] or "doctor.json"), record)
     if as_json:
-        print_json(data)
+        print_json(record)
     else:
         echo(
             ", ".join(
@@ -99,14 +106,14 @@ def doctor(live: bool, as_json: bool, **given: Any) -> int:
             )
         )
         if live:
-            echo(f"Report: {given['out'] or 'doctor.json'} (no keys in it)")
+            echo(f"Report: {params['out'] or 'doctor.json'} (no keys in it)")
     return int(report.has_failures)
 
 
-def _live(
-    given: dict[str, Any], as_json: bool, show: Callable[[Check], None]
+def _run_live_checks(
+    params: dict[str, Any], as_json: bool, show: Callable[[Check], None]
 ) -> tuple[list[Check], dict[str, float], dict[str, float]]:
-    """The checks, the ceiling and what was spent."""
+    """Run the live checks; return them, the ceiling, and what was spent."""
     from evalwright.evaluation.budgets import parse_budget
     from evalwright.evaluation.doctor.devices import check_devices
     from evalwright.evaluation.doctor.hub import check_hub
@@ -116,38 +123,43 @@ def _live(
         send_requests,
     )
 
-    parts = given["only"] or PARTS
-    if given["models"] and "providers" not in parts:
+    areas = params["only"] or AREAS
+    if params["models"] and "providers" not in areas:
         raise click.UsageError(
             "--model has no effect without the part 'providers': leave one of them out."
         )
-    limits = parse_budget([given["budget"] or DEFAULT_CEILING])
+    limits = parse_budget([params["budget"] or DEFAULT_CEILING])
     checks: list[Check] = []
     spent: dict[str, float] = {}
-    if "providers" in parts:
-        planned, skipped = plan_requests(given["models"], unpriced=given["unpriced"])
-        checks += _taken(skipped, show)
-        if planned and _agreed(planned, limits, given["yes"]):
-            sent, budget = send_requests(
+    if "providers" in areas:
+        planned, skipped = plan_requests(params["models"], unpriced=params["unpriced"])
+        checks += _show_each(skipped, show)
+        if planned and _confirm_sending(planned, limits, params["yes"]):
+            sent_checks, budget = send_requests(
                 planned, limits, lambda sentence: echo(sentence, error=True)
             )
-            checks += _taken(sent, show)
+            checks += _show_each(sent_checks, show)
             spent = budget.spent.as_dict()
             if not as_json:
-                echo(f"Spent: {_shown(spent)}")
+                echo(f"Spent: {_format_sums(spent)}")
         elif planned:
-            checks += _taken(_declined(planned), show)
+            checks += _show_each(_skip_declined(planned), show)
         elif not skipped and not as_json:
             echo("No provider's key is set, so nothing is sent to providers.")
-    if "hub" in parts:
-        checks += _taken(check_hub(), show)
-    if "devices" in parts:
-        checks += _taken(check_devices(), show)
+    if "hub" in areas:
+        checks += _show_each(check_hub(), show)
+    if "devices" in areas:
+        checks += _show_each(check_devices(), show)
     return checks, limits.as_dict(), spent
 
 
-def _agreed(planned: Sequence[PlannedRequest], limits: Limits, yes: bool) -> bool:
-    """Say what is to be sent and the ceiling, and ask. Raises UsageError where nobody can be asked."""
+def _confirm_sending(
+    planned: Sequence[PlannedRequest], limits: Limits, yes: bool
+) -> bool:
+    """Show what is to be sent and the ceiling, and ask whether to go on.
+
+    Raises UsageError where there is no terminal to ask on.
+    """
     dollars = sum(request.dollars or 0.0 for request in planned)
     subjects = list(dict.fromkeys(request.subject for request in planned))
     unpriced = list(
@@ -156,7 +168,7 @@ def _agreed(planned: Sequence[PlannedRequest], limits: Limits, yes: bool) -> boo
     echo(f"To be sent: {len(planned)} requests to {', '.join(subjects)}.", error=True)
     echo(
         f"They cost ${dollars:.4f} at the most, and no more than"
-        f" {_shown(limits.as_dict())} is spent.",
+        f" {_format_sums(limits.as_dict())} is spent.",
         error=True,
     )
     if unpriced:
@@ -181,7 +193,7 @@ def _agreed(planned: Sequence[PlannedRequest], limits: Limits, yes: bool) -> boo
     return False
 
 
-def _declined(planned: Sequence[PlannedRequest]) -> list[Check]:
+def _skip_declined(planned: Sequence[PlannedRequest]) -> list[Check]:
     from evalwright.evaluation.doctor.checks import Check
 
     return [
@@ -190,13 +202,13 @@ def _declined(planned: Sequence[PlannedRequest]) -> list[Check]:
     ]
 
 
-def _taken(checks: Any, show: Callable[[Check], None]) -> list[Check]:
-    """The checks, each shown as soon as it is known."""
-    taken = []
+def _show_each(checks: Any, show: Callable[[Check], None]) -> list[Check]:
+    """Collect the checks, and show each as soon as it is done."""
+    checks_shown = []
     for check in checks:
         show(check)
-        taken.append(check)
-    return taken
+        checks_shown.append(check)
+    return checks_shown
 
 
 def _show(check: Check) -> None:
@@ -207,7 +219,7 @@ def _show(check: Check) -> None:
     )
 
 
-def _shown(sums: dict[str, float]) -> str:
+def _format_sums(sums: dict[str, float]) -> str:
     words = {
         "dollars": "${:,.4f}",
         "requests": "{:,.0f} requests",
@@ -220,18 +232,16 @@ def _shown(sums: dict[str, float]) -> str:
 
 
 def _check_can_be_written(file: Path) -> None:
-    """Raise ConfigurationError before anything is sent whose report could not be kept."""
+    """Raise ConfigurationError, before anything is sent, if the report cannot be written."""
     from evalwright.core.errors import ConfigurationError
 
     folder = next(parent for parent in file.absolute().parents if parent.exists())
     can_write = folder.is_dir() and os.access(folder, os.W_OK)
-    why = (
-        "it is a folder"
-        if file.is_dir()
-        else ""
-        if can_write
-        else f"{folder} cannot be written"
-    )
+    why = ""
+    if file.is_dir():
+        why = "it is a folder"
+    elif not can_write:
+        why = f"{folder} cannot be written"
     if why:
         raise ConfigurationError(
             f"The report cannot be written to '{file}': {why}. Name another file with"
@@ -239,13 +249,13 @@ def _check_can_be_written(file: Path) -> None:
         )
 
 
-def _write(file: Path, data: dict[str, Any]) -> None:
+def _write(file: Path, report: dict[str, Any]) -> None:
     from evalwright.core.errors import ConfigurationError
     from evalwright.tasks.files import write_text
 
     try:
         write_text(
-            file.resolve(), json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+            file.resolve(), json.dumps(report, indent=1, ensure_ascii=False) + "\n"
         )
     except OSError as error:
         raise ConfigurationError(

@@ -1,5 +1,6 @@
-"""Foreign systems on the command line, each a line of a table: their results in and out, and
-programs of theirs.
+"""Foreign systems on the command line: imports, exports, and programs of theirs.
+
+Each is a row of a table.
 """
 
 from __future__ import annotations
@@ -12,26 +13,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli import LazyGroup, cli, run_command, say
-from evalwright.cli.options import AS_JSON, opened, option
+from evalwright.cli.options import AS_JSON, open_runs, option
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
     from evalwright.compat.programs import Exporter, Importer
 
 MOST_FILES = 20
-"""Files that an export names one by one."""
+"""How many files an export lists one by one."""
 
 
-def _systems(attribute: str, about: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """A table of systems by name: where each is, and what it is for."""
-    place = "evalwright.compat.{}.command:" + attribute
+def _entry_points(
+    attribute: str, descriptions: dict[str, str]
+) -> dict[str, tuple[str, str]]:
+    """The entry point and description of each system, by its name."""
+    entry_point = "evalwright.compat.{}.command:" + attribute
     return {
-        name: (place.format(name.replace("-", "_")), text)
-        for name, text in about.items()
+        name: (entry_point.format(name.replace("-", "_")), text)
+        for name, text in descriptions.items()
     }
 
 
-IMPORTERS = _systems(
+IMPORTERS = _entry_points(
     "IMPORTER",
     {
         "lm-eval": "Results of lm-evaluation-harness.",
@@ -44,7 +47,7 @@ IMPORTERS = _systems(
         "parquet": "Runs that were exported as Parquet.",
     },
 )
-EXPORTERS = _systems(
+EXPORTERS = _entry_points(
     "EXPORTER",
     {
         "lm-eval": "Results as lm-evaluation-harness writes them.",
@@ -63,7 +66,7 @@ EXPORTERS = _systems(
         "A result for a model repository on the Hugging Face Hub.",
     ),
 }
-OWN = {
+OWN_EXPORTS = {
     "site": (
         "evalwright.cli.view:site",
         "The explorer of runs, as files for a web server.",
@@ -77,16 +80,16 @@ OWN = {
         "LaTeX and BibTeX of what to cite for tasks.",
     ),
 }
-"""Commands of `export` that are no foreign system's."""
+"""Exports of our own, which are of no foreign system."""
 CHECKERS = (
     (
         "evalwright.compat.sea_helm.results:is_results",
         "evalwright.compat.sea_helm.results:check_folder",
     ),
 )
-"""Result folders that `runs check` takes: whether a folder is one, and what checks it."""
+"""Foreign result folders that `runs check` knows: a test for such a folder, and its checker."""
 PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.command:hhem_leaderboard"}
-"""Commands of foreign systems; each is a console script of the package too (pyproject.toml)."""
+"""Programs of foreign systems; each is also a console script (see pyproject.toml)."""
 
 
 class _Importers(LazyGroup):
@@ -102,12 +105,12 @@ class _Importers(LazyGroup):
 
 
 class _Exporters(LazyGroup):
-    table = EXPORTERS | OWN
+    table = EXPORTERS | OWN_EXPORTS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of an exporter, or one of our own."""
-        if cmd_name in OWN:
-            command: click.Command = resolve_name(OWN[cmd_name][0])
+        """The command of an exporter, or one of our own exports."""
+        if cmd_name in OWN_EXPORTS:
+            command: click.Command = resolve_name(OWN_EXPORTS[cmd_name][0])
             return command
         return (
             export_command(cmd_name, resolve_name(EXPORTERS[cmd_name][0]))
@@ -127,13 +130,16 @@ def export() -> None:
 
 
 def hhem_leaderboard(arguments: Sequence[str] | None = None) -> int:
-    """The console script; exit codes and messages are those of `evalwright`."""
+    """The console script `hhem-leaderboard`, with exit codes and messages of `evalwright`."""
     return program("hhem-leaderboard", arguments)
 
 
 def program(name: str, arguments: Sequence[str] | None = None) -> int:
-    """Run a program of a foreign system and return its exit code. arguments: those of this process
-    by default.
+    """Run a program of a foreign system and return its exit code.
+
+    Args:
+        name: The program's name.
+        arguments: Its arguments; by default those of this process.
     """
     return run_command(
         resolve_name(PROGRAMS[name]), arguments, name, obj=_CommandLine()
@@ -141,7 +147,7 @@ def program(name: str, arguments: Sequence[str] | None = None) -> int:
 
 
 class _CommandLine:
-    """Our own command line, as programs of foreign systems use it."""
+    """Our command line, for programs of foreign systems."""
 
     def __call__(self, arguments: Sequence[str]) -> int:
         code = cli.main(
@@ -150,10 +156,7 @@ class _CommandLine:
         return code if isinstance(code, int) else 0
 
     def load_plugins(self, files: Sequence[str]) -> None:
-        """Load plug-ins that the person named: Python files, and TOML files of providers.
-
-        Raises ConfigurationError.
-        """
+        """Load plug-ins: Python files, and TOML files of providers. Raises ConfigurationError."""
         from evalwright.cli.arguments import load_plugins
 
         load_plugins(files)
@@ -167,35 +170,46 @@ def import_command(name: str, importer: Importer) -> click.Command:
     @option(
         "--name", "ID", f"The run's name. Default: {importer.run_name}.", default=""
     )
-    @option("--out", "DIR", "Where runs are written. Default: runs.", default="runs")
+    @option(
+        "--out folder", "DIR", "Where runs are written. Default: runs.", default="runs"
+    )
     @AS_JSON
-    def work(path: str, out: str, name: str, as_json: bool, **options: Any) -> None:
-        made = importer.make(Path(path), Path(out), name, **options)
+    def import_results(
+        path: str, folder: str, name: str, as_json: bool, **options: Any
+    ) -> None:
+        imported = importer.make(Path(path), Path(folder), name, **options)
         if as_json:
-            print_json(made.record)
+            print_json(imported.record)
             return
-        for line in made.lines:
+        for line in imported.lines:
             echo(line)
-        for sentence in made.left_out:
+        for sentence in imported.left_out:
             say(f"Left out: {sentence}")
 
-    work.params[-1:-1] = importer.options
-    return work
+    import_results.params[-1:-1] = importer.options
+    return import_results
 
 
 def export_command(name: str, exporter: Exporter) -> click.Command:
     """`evalwright export NAME`."""
-    place = exporter.out if exporter.out != "." else "the working folder"
+    default_folder = (
+        exporter.default_folder
+        if exporter.default_folder != "."
+        else "the working folder"
+    )
 
     @click.command(name, help=exporter.about)
     @click.argument(
         "runs",
-        metavar=None if exporter.several else "RUN",
-        nargs=-1 if exporter.several else 1,
+        metavar=None if exporter.takes_several_runs else "RUN",
+        nargs=-1 if exporter.takes_several_runs else 1,
         required=True,
     )
     @option(
-        "--out", "DIR", f"{exporter.out_help} Default: {place}.", default=exporter.out
+        "--out folder",
+        "DIR",
+        f"{exporter.out_help} Default: {default_folder}.",
+        default=exporter.default_folder,
     )
     @option(
         "--runs runs_folder",
@@ -204,9 +218,9 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
         default="runs",
     )
     @AS_JSON
-    def work(
+    def export_runs(
         runs: str | tuple[str, ...],
-        out: str,
+        folder: str,
         as_json: bool,
         runs_folder: str,
         **options: Any,
@@ -214,21 +228,22 @@ def export_command(name: str, exporter: Exporter) -> click.Command:
         from evalwright.runs.confirmed import confirm_all, kept_note, published_notes
         from evalwright.runs.simulations import refuse_shards
 
-        exported = opened(*([runs] if isinstance(runs, str) else runs))
-        refuse_shards(exported)
-        exported = confirm_all(exported)  # before the first line is written
-        made = exporter.make(exported, Path(out), **options)
+        opened_runs = open_runs(*([runs] if isinstance(runs, str) else runs))
+        refuse_shards(opened_runs)
+        opened_runs = confirm_all(opened_runs)  # before the first line is written
+        written = exporter.make(opened_runs, Path(folder), **options)
         if as_json:
-            print_json([str(file) for file in made.files])
+            print_json([str(file) for file in written.files])
         else:
-            for file in made.files[:MOST_FILES]:
+            for file in written.files[:MOST_FILES]:
                 echo(f"Written: {file}")
-            if len(made.files) > MOST_FILES:
-                echo(f"And {len(made.files) - MOST_FILES:,} more files in {out}.")
+            if len(written.files) > MOST_FILES:
+                echo(f"And {len(written.files) - MOST_FILES:,} more files in {folder}.")
         for sentence in filter(
-            None, (*made.notes, *published_notes(exported), kept_note(exported))
+            None,
+            (*written.notes, *published_notes(opened_runs), kept_note(opened_runs)),
         ):
             say(sentence)
 
-    work.params[1:1] = exporter.options
-    return work
+    export_runs.params[1:1] = exporter.options
+    return export_runs

@@ -1,6 +1,4 @@
-"""Commands of `evalwright` that stand for a foreign system's program, where each is and what it
-does; and whose options are known.
-"""
+"""Commands that stand for a foreign system's program, and systems whose options are known."""
 
 FOREIGN_COMMANDS = {
     "lm-eval": (
@@ -13,5 +11,5 @@ FOREIGN_COMMANDS = {
     ),
 }
 
-SPELLINGS = ("evalwright.compat.lm_eval.harness.spelling:meant",)
-"""What says of an option that no command of ours has which line of ours was meant."""
+SPELLINGS = ("evalwright.compat.lm_eval.harness.spelling:suggest_command",)
+"""Functions that suggest our spelling of another program's option."""

@@ -1,4 +1,4 @@
-"""A group of commands that says of an unknown one which are the closest."""
+"""A group of commands that answers an unknown command with the closest names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evalwright.core.errors import UnknownName, known_names
 
 
 class CommandGroup(click.Group):
-    """As click's, but an unknown command is an error like every unknown name."""
+    """Like click's group, but an unknown command is an error like every unknown name."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -16,11 +16,11 @@ class CommandGroup(click.Group):
         """The command that the first argument names. Raises UnknownName."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and self.get_command(ctx, name) is None:
-            known = self.list_commands(ctx)
+            commands = self.list_commands(ctx)
             raise UnknownName(
                 f"command of `{ctx.command_path}`",
                 name,
-                known,
-                known_names(name, known, "Commands: "),
+                commands,
+                known_names(name, commands, "Commands: "),
             )
         return super().resolve_command(ctx, args)

@@ -10,7 +10,14 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import COLUMNS, JUDGES, RUBRIC, flag, option, several
+from evalwright.cli.options import (
+    COLUMNS,
+    JUDGES,
+    RUBRIC,
+    flag,
+    option,
+    repeatable_option,
+)
 from evalwright.cli.output import echo
 from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
 from evalwright.evaluation.configuration import Configuration, ModelSpec
@@ -18,7 +25,7 @@ from evalwright.tasks.files import check_file, read_file, write_file
 
 SUITE = "suite.yaml"
 EXAMPLES = "questions.csv"
-"""The data file that is begun with examples where there is none."""
+"""The data file that `init` creates with example questions if it does not exist."""
 WORKFLOW = ".github/workflows/evalwright.yml"
 BOARDS = ("leaderboard.md", "leaderboard.html")
 
@@ -30,13 +37,13 @@ BOARDS = ("leaderboard.md", "leaderboard.html")
     "A CSV or JSONL file of your own questions, or a bundled benchmark. questions.csv"
     " is begun with examples where there is none.",
 )
-@several("--model models", "M", "A model, provider/name.")
+@repeatable_option("--model models", "M", "A model, provider/name.")
 @JUDGES
 @RUBRIC
 @COLUMNS
 @flag("--no-workflow", "Write no GitHub workflow.")
 @flag("--replace", "Replace files that are there.")
-def init(**given: Any) -> None:
+def init(**params: Any) -> None:
     """Write a task, a suite file and a GitHub workflow into this folder, from two questions.
 
     --task and --model answer the questions beforehand. No file is replaced without a question or
@@ -46,37 +53,36 @@ def init(**given: Any) -> None:
         "What to evaluate: a CSV or JSONL file of your questions, or a benchmark"
         " (`evalwright tasks list`)"
     )
-    task = given["task"] or _asked(
-        question, EXAMPLES, "--task", lambda answer: _check_task(answer, given)
+    task = params["task"] or _ask(
+        question, EXAMPLES, "--task", lambda answer: _check_task(answer, params)
     )
-    models = given["models"]
+    models = params["models"]
     if not models:
         question = "Which models (provider/name, separated by spaces)"
         default = "demo/small demo/large"
         models = tuple(
-            _asked(
-                question, default, "--model", lambda one: _check_models(one.split())
+            _ask(
+                question,
+                default,
+                "--model",
+                lambda answer: _check_models(answer.split()),
             ).split()
         )
-    files = _files(task, models, given)
-    _write(files, given["replace"])
-    _end(files)
+    files = _compose_files(task, models, params)
+    _write(files, params["replace"])
+    _show_next_steps(files)
 
 
-def _asked(
-    question: str, default: str, option: str, check: Callable[[str], None]
-) -> str:
-    """A person's answer, asked again while `check` raises an error, so that one wrong answer does
-    not lose those before it.
-    """
-    wrong: list[click.UsageError] = []
+def _ask(question: str, default: str, option: str, check: Callable[[str], None]) -> str:
+    """Ask a question again until `check` accepts the answer, so that no earlier answer is lost."""
+    rejections: list[click.UsageError] = []
 
     def checked(answer: str) -> str:
         try:
             check(answer.strip())
         except (EvalwrightError, click.UsageError) as error:
-            wrong.append(click.UsageError(str(error)))
-            raise wrong[-1] from None
+            rejections.append(click.UsageError(str(error)))
+            raise rejections[-1] from None
         return answer.strip()
 
     try:
@@ -87,25 +93,23 @@ def _asked(
         if isinstance(abort.__context__, EOFError):
             echo("", error=True)
             missing = click.UsageError(f"There is no terminal to ask on: add {option}.")
-            raise (wrong[-1] if wrong else missing) from None
+            raise (rejections[-1] if rejections else missing) from None
         raise
 
 
-def _check_task(task: str, given: Mapping[str, Any]) -> None:
-    """Raise an error for what cannot be evaluated."""
+def _check_task(task: str, params: Mapping[str, Any]) -> None:
+    """Raise an error for a task that cannot be evaluated."""
     from evalwright.tasks.datasets.formats import SUFFIXES
     from evalwright.tasks.loading import find_definitions
 
     if Path(task).suffix.lower() in SUFFIXES:
-        _own(Path(task), given, {})
+        _convert_data_file(Path(task), params, {})
     else:
         find_definitions(task)
 
 
 def _check_models(names: Sequence[str]) -> None:
-    """Raise UnknownName for a model whose provider there is not, and for a demonstration model that
-    there is not.
-    """
+    """Raise UnknownName for an unknown provider, or an unknown demonstration model."""
     from evalwright.models.local.demo import check_demo_name
     from evalwright.models.registry import parse_name, providers
 
@@ -122,30 +126,30 @@ def _check_models(names: Sequence[str]) -> None:
             check_demo_name(model)
 
 
-def _files(
-    task: str, models: tuple[str, ...], given: Mapping[str, Any]
+def _compose_files(
+    task: str, models: tuple[str, ...], params: Mapping[str, Any]
 ) -> dict[str, str]:
-    """What is to be written, by path. Raises an error of usage before anything is."""
+    """The texts of the files to write, by path. Raises an error before anything is written."""
     from evalwright.cli.arguments import judge_settings, role_specs
     from evalwright.evaluation.needs import is_from_hub
     from evalwright.reports.starter import suite_text
     from evalwright.tasks.datasets.formats import SUFFIXES
 
-    _check_models((*models, *given["judges"]))
-    if given["rubric"] and not given["judges"]:
+    _check_models((*models, *params["judges"]))
+    if params["rubric"] and not params["judges"]:
         raise click.UsageError(
             "--rubric needs a judge: name one with --judge provider/name."
         )
-    made: dict[str, str] = {}
-    data = Path(task)
-    if data.suffix.lower() in SUFFIXES:
-        task_file, extras = _own(data, given, made)
+    files: dict[str, str] = {}
+    data_file = Path(task)
+    if data_file.suffix.lower() in SUFFIXES:
+        task_file, extras = _convert_data_file(data_file, params, files)
         tasks = [task_file]
         name = Path(task_file).stem
     else:
         from evalwright.tasks.loading import find_definitions
 
-        if given["columns"] or given["rubric"]:
+        if params["columns"] or params["rubric"]:
             raise click.UsageError(
                 "--column and --rubric are for a file of your own questions."
             )
@@ -154,71 +158,82 @@ def _files(
         name = re.sub(
             r"[^\w.-]+", "-", Path(task).stem if Path(task).is_file() else task
         )
-    judging = judge_settings({**given, "tasks": [task]}, {})
+    judging = judge_settings({**params, "tasks": [task]}, {})
     judging.pop("overrides", None)
-    if given["judges"]:
+    if params["judges"]:
         judging["roles"] = {
             role: spec.model
-            for role, spec in role_specs((), (), given["judges"]).items()
+            for role, spec in role_specs((), (), params["judges"]).items()
         }
-    made[SUITE] = suite_text(name, tasks, models, judging)
-    if not given["no_workflow"]:
-        made[WORKFLOW] = _workflow(
-            models + given["judges"],
+    files[SUITE] = suite_text(name, tasks, models, judging)
+    if not params["no_workflow"]:
+        files[WORKFLOW] = _workflow(
+            models + params["judges"],
             extras,
             [path for path in (*tasks, task) if Path(path).suffix],
         )
-    return made
+    return files
 
 
-def _own(
-    data: Path, given: Mapping[str, Any], made: dict[str, str]
+def _convert_data_file(
+    data_file: Path, params: Mapping[str, Any], files: dict[str, str]
 ) -> tuple[str, list[str]]:
-    """The task file of a person's data file, and the extras that reading it needs; what is to be
-    written is put into `made`.
+    """Make a task of a data file, and add the files to write to `files`.
+
+    Returns the task's file, and the extras that reading the data file needs.
     """
     from evalwright.cli.arguments import judge_settings
     from evalwright.reports.starter import EXAMPLE, task_text
     from evalwright.tasks.data_files import columns_of, data_file_task
     from evalwright.tasks.datasets.formats import SUFFIXES
 
-    place = Path(os.path.relpath(data.expanduser().resolve(), Path.cwd().resolve()))
-    if place.parts[0] == "..":
+    relative_path = Path(
+        os.path.relpath(data_file.expanduser().resolve(), Path.cwd().resolve())
+    )
+    if relative_path.parts[0] == "..":
         raise ConfigurationError(
-            f"'{data}' is outside this folder: copy it here, so that both can be in one"
+            f"'{data_file}' is outside this folder: copy it here, so that both can be in one"
             " repository."
         )
-    if place.is_file():
-        overrides = judge_settings({**given, "tasks": [str(place)]}, {}).get(
+    if relative_path.is_file():
+        overrides = judge_settings({**params, "tasks": [str(relative_path)]}, {}).get(
             "overrides", {}
         )
-        definition = data_file_task(place, {**overrides, "answer.mode": "generate"})
+        definition = data_file_task(
+            relative_path, {**overrides, "answer.mode": "generate"}
+        )
         definition |= {
             key: overrides[key] for key in ("scorers", "metrics") if key in overrides
         }
-        columns = columns_of(place)
-    elif str(place) == EXAMPLES:
-        made[str(place)] = EXAMPLE
+        columns = columns_of(relative_path)
+    elif str(relative_path) == EXAMPLES:
+        files[str(relative_path)] = EXAMPLE
         columns = EXAMPLE.partition("\n")[0].split(",")
         sample = {"input": "{{ row['question'] }}", "target": "{{ row['answer'] }}"}
-        definition = {"task": place.stem, "sample": sample, "scorers": ["short-answer"]}
+        definition = {
+            "task": relative_path.stem,
+            "sample": sample,
+            "scorers": ["short-answer"],
+        }
     else:
-        there = [
+        data_files = [
             path.name
-            for path in place.parent.glob("*")
+            for path in relative_path.parent.glob("*")
             if path.suffix.lower() in SUFFIXES
         ]
         hint = f"`--task {EXAMPLES}` begins a file of that name with example questions."
-        raise UnknownName("data file", str(data), there, f"It does not exist. {hint}")
+        raise UnknownName(
+            "data file", str(data_file), data_files, f"It does not exist. {hint}"
+        )
     file = f"{definition['task']}.yaml"
     if file == SUITE:
         raise ConfigurationError(
-            f"The task of '{data}' would be {SUITE}, which is the suite: rename the"
+            f"The task of '{data_file}' would be {SUITE}, which is the suite: rename the"
             " data file."
         )
-    made[file] = task_text(definition, place.as_posix(), columns)
-    kind = place.suffix.lower().removeprefix(".")
-    return file, [kind] if kind in ("parquet", "xlsx") else []
+    files[file] = task_text(definition, relative_path.as_posix(), columns)
+    file_format = relative_path.suffix.lower().removeprefix(".")
+    return file, [file_format] if file_format in ("parquet", "xlsx") else []
 
 
 def _workflow(models: tuple[str, ...], extras: list[str], watched: list[str]) -> str:
@@ -227,9 +242,9 @@ def _workflow(models: tuple[str, ...], extras: list[str], watched: list[str]) ->
 
     configuration = Configuration(models=tuple(map(ModelSpec, models)))
     options = [
-        part
+        word
         for path in BOARDS
-        for part in (f"--{path.rpartition('.')[2].replace('md', 'markdown')}", path)
+        for word in (f"--{path.rpartition('.')[2].replace('md', 'markdown')}", path)
     ]
     all_extras = (*extras_of(configuration), *extras)
     return workflow(
@@ -246,41 +261,40 @@ def _workflow(models: tuple[str, ...], extras: list[str], watched: list[str]) ->
 
 
 def _write(files: Mapping[str, str], replace: bool) -> None:
-    """Write all of them, or none where one is there already and is not to be replaced."""
+    """Write all files, or none where one exists and is not to be replaced."""
     from evalwright.reports.starter import EXAMPLE
 
     for path in files:
         check_file(Path(path))
-    there = [
+    changed_files = [
         path
         for path, text in files.items()
         if Path(path).exists() and read_file(Path(path)) != text.encode()
     ]
-    if there and not replace:
-        listed = ", ".join(there)
+    if changed_files and not replace:
+        listed = ", ".join(changed_files)
         try:
-            agreed = click.confirm(f"Replace what is there ({listed})?", err=True)
+            replaces = click.confirm(f"Replace what is there ({listed})?", err=True)
         except click.Abort as abort:
             if not isinstance(abort.__context__, EOFError):
                 raise
             echo("", error=True)
-            agreed = False
-        if not agreed:
+            replaces = False
+        if not replaces:
             raise ConfigurationError(
                 f"Nothing was written: {listed} would be replaced. Add --replace if"
                 " that is meant."
             )
     for path, text in files.items():
-        changed = write_file(Path(path), text)
-        what = " (examples: put your own questions in)" if text == EXAMPLE else ""
-        echo(
-            f"{'Replaced' if path in there else 'Written' if changed else 'Unchanged'}:"
-            f" {path}{what}"
-        )
+        verb = "Written" if write_file(Path(path), text) else "Unchanged"
+        if path in changed_files:
+            verb = "Replaced"
+        note = " (examples: put your own questions in)" if text == EXAMPLE else ""
+        echo(f"{verb}: {path}{note}")
 
 
-def _end(files: Mapping[str, str]) -> None:
-    """What to do next."""
+def _show_next_steps(files: Mapping[str, str]) -> None:
+    """Print what to do next."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.needs import keys_of
 

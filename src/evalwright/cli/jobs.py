@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import option, several
+from evalwright.cli.options import option, repeatable_option
 from evalwright.cli.output import write_result
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import masked_arguments
@@ -31,7 +31,7 @@ shared by all pods.
     default=8,
     show_default=True,
 )
-@several(
+@repeatable_option(
     "--option options",
     "TEXT",
     "An option of the submission of shards, e.g. --option=--gres=gpu:1; for Kubernetes"
@@ -44,7 +44,7 @@ shared by all pods.
     "For Kubernetes: the volume claim of the working folder. Default: evalwright.",
     default="",
 )
-@several(
+@repeatable_option(
     "--merge-option merge_options",
     "TEXT",
     "An option of the submission of the merge. It has the account, partition, queue and"
@@ -56,7 +56,7 @@ shared by all pods.
     "How many shards run at a time. Default: all; for Kubernetes 16.",
     type=click.IntRange(1),
 )
-@several(
+@repeatable_option(
     "--toleration tolerations",
     "KEY[=VALUE][:EFFECT]",
     "For Kubernetes: a taint that the shards' pods tolerate.",
@@ -68,12 +68,12 @@ shared by all pods.
     default="",
 )
 @option("--into", "FILE", "Write the file, in place of printing it.")
-def jobs(system: str, command: tuple[str, ...], **given: Any) -> None:
+def jobs(system: str, command: tuple[str, ...], **params: Any) -> None:
     """Print job files that run an evaluation in shards and merge them: evalwright jobs slurm
     --shards 8 -- run TASK --model M --name NAME
     """
     kubernetes = system == "kubernetes"
-    if kubernetes and not given["image"]:
+    if kubernetes and not params["image"]:
         raise ConfigurationError(
             "Kubernetes needs an image that has evalwright in it: name it with --image."
         )
@@ -82,37 +82,41 @@ def jobs(system: str, command: tuple[str, ...], **given: Any) -> None:
         if kubernetes
         else ("image", "claim", "tolerations", "shared_memory")
     ):
-        if given[name]:
-            typed = name.removesuffix("s").replace("_", "-")
-            where = "slurm and pbs" if kubernetes else "kubernetes"
+        if params[name]:
+            option_name = name.removesuffix("s").replace("_", "-")
+            systems = "slurm and pbs" if kubernetes else "kubernetes"
             raise ConfigurationError(
-                f"--{typed} has no effect: it is for {where}. Leave it out."
+                f"--{option_name} has no effect: it is for {systems}. Leave it out."
             )
-    name, out, merge = _checked(command)
-    made = Jobs(
+    name, out_arguments, merge = _parse_run_command(command)
+    submission = Jobs(
         name,
-        given["shards"],
-        ["evalwright", "run", *out, *command[1:]],
+        params["shards"],
+        ["evalwright", "run", *out_arguments, *command[1:]],
         ["evalwright", "runs", "merge", *merge],
-        given["options"],
-        given["image"],
-        given["claim"] or "evalwright",
-        given["merge_options"],
-        given["at_once"] or (PODS_AT_ONCE if kubernetes else 0),
-        given["tolerations"],
-        given["shared_memory"] or "2Gi",
+        params["options"],
+        params["image"],
+        params["claim"] or "evalwright",
+        params["merge_options"],
+        params["at_once"] or (PODS_AT_ONCE if kubernetes else 0),
+        params["tolerations"],
+        params["shared_memory"] or "2Gi",
     )
-    text = job_file(system, made)
-    if given["into"]:
-        write_result(given["into"], text)
+    text = job_file(system, submission)
+    if params["into"]:
+        write_result(params["into"], text)
     else:
         click.echo(text, nl=False)
 
 
-def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
-    """The name of the evaluation, what its command must say too, and the arguments of the merge.
+def _parse_run_command(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
+    """Check a `run` command, which will run in shards.
 
-    Raises what the command would.
+    Returns:
+        The evaluation's name, arguments to add to the command, and the arguments of the merge.
+
+    Raises:
+        ConfigurationError: The command cannot run in shards, or holds a key.
     """
     from evalwright.cli.arguments import key_values
     from evalwright.cli.run import run
@@ -123,41 +127,51 @@ def _checked(command: tuple[str, ...]) -> tuple[str, list[str], list[str]]:
             f"Jobs are for `evalwright run`, not for '{command[0]}': evalwright jobs"
             " SYSTEM --shards N -- run TASK --model M --name NAME"
         )
-    given = run.make_context("evalwright run", list(command[1:])).params
-    if not given["name"]:
+    run_params = run.make_context("evalwright run", list(command[1:])).params
+    if not run_params["name"]:
         raise ConfigurationError(
             "Give the evaluation a --name: its shards are merged by it."
         )
     for key in ("shard", "until", "as_json"):
-        if given[key]:
+        if run_params[key]:
             raise ConfigurationError(
                 f"--{key.removeprefix('as_')} cannot be in a job's command: leave it"
                 " out."
             )
-    if given["home"]:
+    if run_params["home"]:
         raise ConfigurationError(
             "--home would be one store for all shards: leave it out, and set"
             " EVALWRIGHT_HOME or EVALWRIGHT_STORE (docs/clusters.md)."
         )
     arguments = [
-        key_values(given[key], "-M") for key in ("arguments", "role_arguments")
+        key_values(run_params[key], "-M") for key in ("arguments", "role_arguments")
     ]
-    named = [*given["models"], *given["roles"], *given["judges"]]
-    if masked_arguments(arguments) != arguments or any(
-        masked_arguments(one) != one for one in named
-    ):
+    models = [*run_params["models"], *run_params["roles"], *run_params["judges"]]
+    holds_key = masked_arguments(arguments) != arguments
+    holds_key |= any(masked_arguments(model) != model for model in models)
+    if holds_key:
         raise ConfigurationError(
             "The command has a key in it, and job files hold none: put keys into the"
             " environment, .env or a secret."
         )
     # Wins over what a file says, so that the merge looks in the right place.
-    out = [] if given["out"] else ["--out", "runs"]
-    both = [("--plugin", "plugins"), ("--task-root", "task_root"), ("--trust", "trust")]
-    more = [
-        word for typed, key in both for value in given[key] for word in (typed, value)
-    ]
+    out_arguments = [] if run_params["out"] else ["--out", "runs"]
+    shared_arguments: list[str] = []
+    for option_name, key in (
+        ("--plugin", "plugins"),
+        ("--task-root", "task_root"),
+        ("--trust", "trust"),
+    ):
+        for argument in run_params[key]:
+            shared_arguments += [option_name, argument]
     return (
-        check_run_name(given["name"]),
-        out,
-        ["--out", given["out"] or "runs", *more, "--", given["name"]],
+        check_run_name(run_params["name"]),
+        out_arguments,
+        [
+            "--out",
+            run_params["out"] or "runs",
+            *shared_arguments,
+            "--",
+            run_params["name"],
+        ],
     )

@@ -14,11 +14,11 @@ from evalwright.cli.groups import CommandGroup
 from evalwright.cli.options import (
     AS_JSON,
     RUNS_FOLDER,
+    combine_options,
     only_with,
-    opened,
+    open_runs,
     option,
-    several,
-    together,
+    repeatable_option,
 )
 from evalwright.cli.output import echo, print_json, print_result, write_result
 from evalwright.core.errors import ConfigurationError
@@ -46,7 +46,7 @@ def judge() -> None:
 @click.argument("run")
 @click.argument("run2", required=False)
 @_SCORER
-@several("--task tasks", "NAME", "Only answers to this task.")
+@repeatable_option("--task tasks", "NAME", "Only answers to this task.")
 @option(
     "--n size", "N", "How many answers. Default: 200, or all.", type=click.IntRange(1)
 )
@@ -81,36 +81,39 @@ def sample(runs_folder: str, as_json: bool, **settings: Any) -> None:
     then: evalwright judge calibrate RUN --labels FILE
     """
     only_with(question="page")
-    _show_drawn(_draw(runs_folder, **settings), as_json)
+    _show_next_step(_draw_labels(runs_folder, **settings), as_json)
 
 
 @judge.command()
 @click.argument("run")
 @click.argument("run2", required=False)
-@several("--labels files", "FILE", "A table with labels.")
+@repeatable_option("--labels files", "FILE", "A table with labels.")
 @_SCORER
 @RUNS_FOLDER
 @AS_JSON
-def calibrate(run: str, run2: str | None, files: tuple[str, ...], **given: Any) -> None:
+def calibrate(
+    run: str, run2: str | None, files: tuple[str, ...], **params: Any
+) -> None:
     """Correct a judge's score of RUN by people's labels; with RUN2, the difference between the two.
 
     Labels of answers chosen by hand ("Label this" of `evalwright view`) say how the judge fared on
     these alone. Without --labels it draws the answers to label, as `judge sample` does, and says
     what to do next.
     """
-    scorer = given["scorer"]
-    as_json = given["as_json"]
+    scorer = params["scorer"]
+    as_json = params["as_json"]
     if not files:
-        _show_drawn(
-            _draw(given["runs_folder"], run=run, run2=run2, scorer=scorer), as_json
+        _show_next_step(
+            _draw_labels(params["runs_folder"], run=run, run2=run2, scorer=scorer),
+            as_json,
         )
         return
     from evalwright.analysis.judge_validation.calibration import (
-        beside_chosen,
+        are_chosen_by_hand,
         calibrate_difference,
         calibrate_judge,
-        chosen_by_hand,
-        keep_calibration,
+        compare_chosen_labels,
+        write_calibration,
     )
     from evalwright.analysis.judge_validation.labels import read_label_files
     from evalwright.reports.documents.judges import (
@@ -119,28 +122,33 @@ def calibrate(run: str, run2: str | None, files: tuple[str, ...], **given: Any) 
         difference_document,
     )
 
-    first, *second = opened(*filter(None, (run, run2)))
-    if run2 is None and chosen_by_hand(tables := read_label_files(files)):
-        chosen = beside_chosen(first, tables, scorer)
-        print_result(as_json, chosen.as_dict(), chosen_document(chosen))
-        return
+    first, *second = open_runs(*filter(None, (run, run2)))
+    if run2 is None:
+        tables = read_label_files(files)
+        if are_chosen_by_hand(tables):
+            chosen_labels = compare_chosen_labels(first, tables, scorer)
+            print_result(
+                as_json, chosen_labels.as_dict(), chosen_document(chosen_labels)
+            )
+            return
+
     if not second:
-        one = calibrate_judge(first, files, scorer=scorer)
-        found = one.as_dict()
-        document = calibration_document(one)
-        name = one.scorer
+        calibration = calibrate_judge(first, files, scorer=scorer)
+        record = calibration.as_dict()
+        document = calibration_document(calibration)
+        name = calibration.scorer
     else:
-        both = calibrate_difference(first, second[0], files, scorer=scorer)
-        found = both.as_dict()
-        document = difference_document(both)
-        name = f"{both.scorer}-{second[0].id}"
-    data = {**found, **document.words()}
-    path = keep_calibration(first, data, name)
-    print_result(as_json, data, document)
+        difference = calibrate_difference(first, second[0], files, scorer=scorer)
+        record = difference.as_dict()
+        document = difference_document(difference)
+        name = f"{difference.scorer}-{second[0].id}"
+    record_with_words = {**record, **document.words()}
+    path = write_calibration(first, record_with_words, name)
+    print_result(as_json, record_with_words, document)
     say(f"Written: {path}")
 
 
-_COMPARED = together(
+_COMPARISON_OPTIONS = combine_options(
     click.argument("runs", nargs=-1, required=True),
     option(
         "--scorer",
@@ -159,11 +167,11 @@ _COMPARED = together(
 
 
 @judge.command()
-@_COMPARED
+@_COMPARISON_OPTIONS
 @option("--markdown", "FILE", "Write the tables as Markdown.")
 @RUNS_FOLDER
 @AS_JSON
-def agreement(runs: tuple[str, ...], scorer: str, level: float, **given: Any) -> None:
+def agreement(runs: tuple[str, ...], scorer: str, level: float, **params: Any) -> None:
     """Measure how far several judges of the same answers agree, from recorded scores.
 
     No request is sent.
@@ -171,19 +179,19 @@ def agreement(runs: tuple[str, ...], scorer: str, level: float, **given: Any) ->
     RUNS is one run whose scorer uses several judges, or several runs with the same answers
     (`evalwright score`).
     """
-    from evalwright.analysis.judge_validation.panels import judges_agreement
+    from evalwright.analysis.judge_validation.panels import measure_agreement
     from evalwright.reports.documents.judges import agreement_document
     from evalwright.reports.markdown import to_markdown
 
-    found = judges_agreement(opened(*runs), scorer=scorer, level=level)
-    document = agreement_document(found)
-    print_result(given["as_json"], found.as_dict(), document)
-    if given["markdown"]:
-        write_result(given["markdown"], to_markdown(document))
+    agreements = measure_agreement(open_runs(*runs), scorer=scorer, level=level)
+    document = agreement_document(agreements)
+    print_result(params["as_json"], agreements.as_dict(), document)
+    if params["markdown"]:
+        write_result(params["markdown"], to_markdown(document))
 
 
 @judge.command()
-@_COMPARED
+@_COMPARISON_OPTIONS
 @RUNS_FOLDER
 @AS_JSON
 def bias(
@@ -198,11 +206,11 @@ def bias(
     from evalwright.analysis.judge_validation.probes import judge_biases
     from evalwright.reports.documents.judges import biases_document
 
-    found = judge_biases(opened(*runs), scorer=scorer, level=level)
-    print_result(as_json, [one.as_dict() for one in found], biases_document(found))
+    biases = judge_biases(open_runs(*runs), scorer=scorer, level=level)
+    print_result(as_json, [bias.as_dict() for bias in biases], biases_document(biases))
 
 
-def _draw(
+def _draw_labels(
     runs_folder: str,
     *,
     run: str,
@@ -216,18 +224,18 @@ def _draw(
     page: str | None = None,
     question: str | None = None,
 ) -> dict[str, Any]:
-    """Draw a set, write its table or page, and keep the set beside its runs."""
+    """Draw answers to label, write the table or page, and store the sets beside their runs."""
     from evalwright.analysis.judge_validation.drawing import (
         draw_set,
         draw_sets,
-        keep_set,
         sheet_rows,
+        write_set,
     )
     from evalwright.analysis.judge_validation.verdicts import read_verdicts
     from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
 
-    runs = opened(*(name for name in (run, run2) if name is not None))
-    verdicts = [read_verdicts(one, scorer, tasks) for one in runs]
+    runs = open_runs(*(name for name in (run, run2) if name is not None))
+    verdicts = [read_verdicts(drawn_run, scorer, tasks) for drawn_run in runs]
     sets: tuple[LabelSet, ...] = (
         draw_sets(verdicts[0], verdicts[1], size, design, seed)
         if len(verdicts) == 2
@@ -247,24 +255,27 @@ def _draw(
     command += "" if runs_folder == "runs" else f" --out {shlex.quote(runs_folder)}"
     _check_free(files, command)
     rows = sheet_rows(list(zip(runs, sets, strict=True)))
-    kept = [keep_set(one.folder, drawn) for one, drawn in zip(runs, sets, strict=True)]
+    set_files = [
+        write_set(drawn_run.folder, label_set)
+        for drawn_run, label_set in zip(runs, sets, strict=True)
+    ]
     graded = sets[0].graded
-    asked = question or QUESTION
+    question_text = question or QUESTION
     if page:
         write_file(
             Path(page),
             label_html(
-                rows, graded=graded, name=f"{runs[0].id}.labels", question=asked
+                rows, graded=graded, name=f"{runs[0].id}.labels", question=question_text
             ),
         )
     if files["table"]:
         write_file(Path(files["table"]), sheet_csv(rows))
     return {
-        "runs": [one.id for one in runs],
+        "runs": [drawn_run.id for drawn_run in runs],
         "scorer": sets[0].scorer,
         "tasks": list(sets[0].tasks),
-        "sets": [drawn.name for drawn in sets],
-        "kept": [str(path) for path in kept],
+        "sets": [label_set.name for label_set in sets],
+        "kept": [str(path) for path in set_files],
         "design": design,
         "seed": seed,
         "rows": len(rows),
@@ -275,7 +286,7 @@ def _draw(
 
 
 def _check_free(files: dict[str, str | None], command: str) -> None:
-    """No file that may hold somebody's labels is overwritten."""
+    """Raise ConfigurationError instead of overwriting a file that may hold labels."""
     for name in files.values():
         if name and Path(name).exists():
             raise ConfigurationError(
@@ -285,19 +296,21 @@ def _check_free(files: dict[str, str | None], command: str) -> None:
             )
 
 
-def _show_drawn(made: dict[str, Any], as_json: bool) -> None:
+def _show_next_step(labelling: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        print_json(made)
+        print_json(labelling)
         return
-    written = " and ".join(made[kind] for kind in ("table", "page") if made[kind])
-    labels = "a number from 0 to 1" if made["graded"] else "1 right, 0 wrong"
-    how = (
+    file_names = " and ".join(
+        labelling[output] for output in ("table", "page") if labelling[output]
+    )
+    labels = "a number from 0 to 1" if labelling["graded"] else "1 right, 0 wrong"
+    how_to_label = (
         f"the column 'label' ({labels})"
-        if made["table"]
+        if labelling["table"]
         else "the page, and download its table"
     )
     echo(
-        f"{made['rows']} answers to label are in {written}. Fill in {how}; rows may be"
-        " left unlabelled."
+        f"{labelling['rows']} answers to label are in {file_names}. Fill in"
+        f" {how_to_label}; rows may be left unlabelled."
     )
-    echo(f"Then: {made['next']}")
+    echo(f"Then: {labelling['next']}")

@@ -16,9 +16,9 @@ from evalwright.cli.options import (
     TRUST_FILE,
     flag,
     only_with,
-    opened,
+    open_runs,
     option,
-    several,
+    repeatable_option,
 )
 from evalwright.cli.output import print_result
 
@@ -46,7 +46,7 @@ from evalwright.cli.output import print_result
 @option(
     "--json-file", "FILE", "Write the board as JSON, with the columns of the table."
 )
-@several("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
+@repeatable_option("--plot plots", "FILE", "Draw the board: FILE.svg, .png or .pdf.")
 @option("--best", "N", "Models in the plot. Default: 25.", type=int)
 @option(
     "--least-answered",
@@ -77,19 +77,19 @@ from evalwright.cli.output import print_result
 @option("--config", "FILE", "The suite file that the workflow runs.")
 @option("--suite", "NAME", "Which suite of that file, where it has several.")
 @TRUST_FILE
-@several(
+@repeatable_option(
     "--plugin plugins",
     "FILE",
     "A Python file or a TOML file of providers that the workflow loads when it runs the"
     " suite.",
 )
-@several(
+@repeatable_option(
     "--install",
     "REQUIREMENT",
     "What the workflow installs with pip, in place of this evalwright: a requirement,"
     " or a folder of the repository.",
 )
-@several(
+@repeatable_option(
     "--secret secrets",
     "NAME",
     "A secret that the workflow needs, such as OPENAI_API_KEY.",
@@ -97,25 +97,25 @@ from evalwright.cli.output import print_result
 @flag("--with-simulations", "Allow runs of oracle/... beside those of models.")
 @flag("--allow-baseline-judge", "Allow scores by baseline/..., to try things out.")
 @AS_JSON
-def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
+def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
     """Make a leaderboard of RUNS (folders or names): every score with its interval, ranks as
     ranges.
     """
     from evalwright.cli.publishing import publish, write_workflow
 
-    of_workflow = dict.fromkeys(
+    workflow_options = dict.fromkeys(
         ("config", "suite", "secrets", "trust_file", "plugins", "install"), "workflow"
     )
-    titled = "into html latex pdf json_file plots pages workflow"
+    title_users = "into html latex pdf json_file plots pages workflow"
     only_with(
-        **of_workflow,
+        **workflow_options,
         best="plots",
         least_answered="plots",
         examples="pages",
-        title=titled,
+        title=title_users,
     )
-    if given["workflow"]:
-        write_workflow(runs, given)
+    if params["workflow"]:
+        write_workflow(runs, params)
         return 0
     if not runs:
         raise click.UsageError(
@@ -127,25 +127,29 @@ def leaderboard(runs: tuple[str, ...], **given: Any) -> int:
     from evalwright.runs.keeping import keep_runs, kept_runs
     from evalwright.runs.simulations import refuse_baseline_judges, refuse_mixture
 
-    ranked = opened(*runs)
-    if not given["with_simulations"]:
-        refuse_mixture(ranked)
-    refuse_baseline_judges(ranked, given["allow_baseline_judge"])
-    if given["kept"]:
-        ranked = kept_runs(ranked, Path(given["kept"]))
-    ranked = confirm_all(ranked)
+    ranked_runs = open_runs(*runs)
+    if not params["with_simulations"]:
+        refuse_mixture(ranked_runs)
+    refuse_baseline_judges(ranked_runs, params["allow_baseline_judge"])
+    if params["kept"]:
+        ranked_runs = kept_runs(ranked_runs, Path(params["kept"]))
+    ranked_runs = confirm_all(ranked_runs)
     board = make_board(
-        ranked, given["metric"], given["tasks_are"], ratings=given["ratings"]
+        ranked_runs, params["metric"], params["tasks_are"], ratings=params["ratings"]
     )
-    written, missing = publish(board, ranked, given)
-    if given["kept"]:
-        keep_runs(ranked, Path(given["kept"]))
-    data = board.as_dict() | (
-        {"numbers_from": sources} if (sources := numbers_from(ranked)) else {}
+    file_sentences, missing_sentences = publish(board, ranked_runs, params)
+    if params["kept"]:
+        keep_runs(ranked_runs, Path(params["kept"]))
+    record = board.as_dict() | (
+        {"numbers_from": sources} if (sources := numbers_from(ranked_runs)) else {}
     )
     print_result(
-        given["as_json"], data, board_document(board, title=given["title"], costs=True)
+        params["as_json"],
+        record,
+        board_document(board, title=params["title"], costs=True),
     )
-    for line in filter(None, (*written, *missing, kept_note(ranked))):
+    for line in filter(
+        None, (*file_sentences, *missing_sentences, kept_note(ranked_runs))
+    ):
         say(line)
-    return int(bool(missing))
+    return int(bool(missing_sentences))

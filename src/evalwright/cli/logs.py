@@ -1,6 +1,4 @@
-"""What `--verbose` and `--log-file` show: the log of the package, on standard error or at the end
-of a file.
-"""
+"""The log that `--verbose` and `--log-file` show, on standard error or appended to a file."""
 
 from __future__ import annotations
 
@@ -10,20 +8,20 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 
-from evalwright.cli.options import flag, option, together
+from evalwright.cli.options import combine_options, flag, option
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import mask
 from evalwright.reports.text import inert
 from evalwright.tasks.files import failing_as
 
-LOGGING = together(
+LOGGING = combine_options(
     flag("--verbose", "Also show retries, failed requests and what libraries say."),
     option("--log-file", "FILE", "Also append what happens, with times, to a file."),
 )
 
 
-class _Lines(logging.Handler):
-    """Shows records to a person, above the live lines of a run."""
+class _PersonHandler(logging.Handler):
+    """Shows log records to a person, above the live lines of a run."""
 
     def __init__(self, tell: Callable[[str], None], level: int) -> None:
         super().__init__(level)
@@ -35,8 +33,8 @@ class _Lines(logging.Handler):
         self._tell(self.format(record))
 
 
-class _File(logging.StreamHandler[TextIOWrapper]):
-    """Writes records to a file, a line each, without secrets."""
+class _FileHandler(logging.StreamHandler[TextIOWrapper]):
+    """Writes log records to a file, one line each, without secrets."""
 
     def format(self, record: logging.LogRecord) -> str:
         return inert(mask(super().format(record)))
@@ -46,16 +44,22 @@ class _File(logging.StreamHandler[TextIOWrapper]):
 def logged(
     verbose: bool, file: str | None, tell: Callable[[str], None]
 ) -> Iterator[None]:
-    """Log within the block: to `tell` (warnings always), and to a file.
+    """Log within the block.
 
-    Raises ConfigurationError for a file that cannot be written.
+    Args:
+        verbose: Whether to show debug messages; warnings are always shown.
+        file: Where to append the log, with times.
+        tell: Shows a message to a person.
+
+    Raises:
+        ConfigurationError: The file cannot be written.
     """
     logger = logging.getLogger("evalwright")
     handlers: list[logging.Handler] = [
-        _Lines(tell, logging.DEBUG if verbose else logging.WARNING)
+        _PersonHandler(tell, logging.DEBUG if verbose else logging.WARNING)
     ]
     if file is not None:
-        handlers.append(_opened(Path(file)))
+        handlers.append(_open_log(Path(file)))
     level = logger.level
     if verbose or file is not None:
         # Libraries are silenced unless this is DEBUG.
@@ -68,13 +72,15 @@ def logged(
         logger.setLevel(level)
         for handler in handlers:
             logger.removeHandler(handler)
-            if isinstance(handler, _File):
+            if isinstance(handler, _FileHandler):
                 handler.stream.close()
 
 
-def _opened(path: Path) -> _File:
+def _open_log(path: Path) -> _FileHandler:
     with failing_as(ConfigurationError, f"The log file '{path}' cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handler = _File(path.open("a", encoding="utf-8", errors="backslashreplace"))
+        handler = _FileHandler(
+            path.open("a", encoding="utf-8", errors="backslashreplace")
+        )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     return handler

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from textwrap import TextWrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,12 +18,15 @@ from evalwright.cli.options import (
     flag,
     only_with,
     option,
-    several,
+    repeatable_option,
 )
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.core.private import home_folder
 from evalwright.core.requests import Generate, Message, Prompt
+
+if TYPE_CHECKING:
+    from evalwright.evaluation.drift import TaskDrift
 
 
 @click.group(cls=CommandGroup)
@@ -43,62 +46,71 @@ def list_(every: bool, plugins: tuple[str, ...], as_json: bool) -> None:
     from evalwright.models.registry import providers
 
     load_plugins(plugins)
-    rows = [_row(name) for name in providers()]
+    rows = [_provider_row(name) for name in providers()]
     if as_json:
         print_json(rows)
         return
-    for group in _GROUPS:
-        found = [row for row in rows if row["group"] == group]
-        shown = [
-            row for row in found if every or group != _REMOTE or row["key"] == "set"
+    for group in _PROVIDER_GROUPS:
+        in_group = [row for row in rows if row["group"] == group]
+        listed = [
+            row
+            for row in in_group
+            if every or group != _REMOTE_PROVIDERS or row["key"] == "set"
         ]
-        if found:
+        if in_group:
             echo(f"{group}:")
-        width = max((len(row["example"]) for row in shown), default=0)
-        for row in shown:
-            echo(f"  {row['example']:<{width}}  {_said(row)}".rstrip())
-        rest = [row["provider"] for row in found if row not in shown]
-        if rest:
-            start = "  no key is set for: " if shown else "  "
+        width = max((len(row["example"]) for row in listed), default=0)
+        for row in listed:
+            echo(f"  {row['example']:<{width}}  {_describe_access(row)}".rstrip())
+        without_key = [row["provider"] for row in in_group if row not in listed]
+        if without_key:
+            start = "  no key is set for: " if listed else "  "
             names = TextWrapper(100, start, "  ", break_on_hyphens=False)
-            echo(names.fill(", ".join(rest)))
+            echo(names.fill(", ".join(without_key)))
             echo("  (--all shows how to name each, and which variable holds its key)")
 
 
-_HERE = "In this process"
-_OWN = "Your own"
-_LOCAL = "Servers on this machine"
-_REMOTE = "Providers"
-_GROUPS = (_HERE, _OWN, _LOCAL, _REMOTE)
+_IN_PROCESS = "In this process"
+_OWN_PROVIDERS = "Your own"
+_LOCAL_SERVERS = "Servers on this machine"
+_REMOTE_PROVIDERS = "Providers"
+_PROVIDER_GROUPS = (_IN_PROCESS, _OWN_PROVIDERS, _LOCAL_SERVERS, _REMOTE_PROVIDERS)
 
 
-def _row(name: str) -> dict[str, Any]:
-    """What the list says of a provider. key: "set", "missing" or "none needed"; priced: models with
-    a known price.
+def _provider_row(name: str) -> dict[str, Any]:
+    """A provider's row in the list of providers.
+
+    Its "key" is "set", "missing" or "none needed"; "priced" counts models with a known price.
     """
     from evalwright.models.built_in import EXAMPLES
     from evalwright.models.remote import prices
-    from evalwright.models.remote.providers import find, own
+    from evalwright.models.remote.providers import find, user_names
 
     row = find(name)
-    example, what = EXAMPLES.get(name, (f"{name}/...", "a plug-in"))
+    example, description = EXAMPLES.get(name, (f"{name}/...", "a plug-in"))
     if row is None:
-        return {"provider": name, "example": example, "what": what, "group": _HERE}
+        return {
+            "provider": name,
+            "example": example,
+            "what": description,
+            "group": _IN_PROCESS,
+        }
+
     local = "://localhost" in row.base_url
+    group = _LOCAL_SERVERS if local else _REMOTE_PROVIDERS
+    if name in user_names():
+        group = _OWN_PROVIDERS
+    key_state = "none needed"
+    if row.key and not local:
+        key_state = "set" if _has_key(row.key) else "missing"
     return {
         "provider": name,
         "example": row.example or example,
         "what": row.title or row.base_url,
-        "group": _OWN if name in own() else _LOCAL if local else _REMOTE,
+        "group": group,
         "base_url": row.base_url,
         "variables": list(row.key),
-        "key": (
-            "none needed"
-            if local or not row.key
-            else "set"
-            if _has_key(row.key)
-            else "missing"
-        ),
+        "key": key_state,
         "priced": prices.count_of(name),
         "docs": row.docs,
     }
@@ -113,17 +125,17 @@ def _has_key(variables: tuple[str, ...]) -> bool:
         return False
 
 
-def _said(row: dict[str, Any]) -> str:
+def _describe_access(row: dict[str, Any]) -> str:
     keys = {
         "set": "key set",
         "missing": f"set {next(iter(row.get('variables', ())), '')}",
     }
-    parts = [
+    notes = [
         row["what"],
         keys.get(row.get("key", "")),
         row.get("priced") and "prices known",
     ]
-    return ", ".join(filter(None, parts))
+    return ", ".join(filter(None, notes))
 
 
 @models.command()
@@ -135,8 +147,10 @@ def _said(row: dict[str, Any]) -> str:
     "MODEL",
     "Send both the same requests and say whether their answers may be mixed.",
 )
-@several("-A other_arguments", "KEY=VALUE", "An argument of the model --against names.")
-@several(
+@repeatable_option(
+    "-A other_arguments", "KEY=VALUE", "An argument of the model --against names."
+)
+@repeatable_option(
     "--task tasks", "NAME", "With --against: a task in place of the two bundled ones."
 )
 @option("--limit", "N", "With --against: samples of each task. Default: 100.", type=int)
@@ -149,7 +163,7 @@ def _said(row: dict[str, Any]) -> str:
 @PLUGINS
 @AS_JSON
 def check(
-    model: str, ask: str | None, against: str | None, as_json: bool, **given: Any
+    model: str, ask: str | None, against: str | None, as_json: bool, **params: Any
 ) -> int:
     """Check that MODEL can be used, and show what it can do.
 
@@ -164,79 +178,92 @@ def check(
     only_with(
         other_arguments="against", tasks="against", limit="against", margin="against"
     )
-    load_plugins(given["plugins"])
-    found = open_model(model, key_values(given["arguments"], "-M"))
+    load_plugins(params["plugins"])
+    model_under_test = open_model(model, key_values(params["arguments"], "-M"))
     if against is not None:
         if ask is not None:
             raise click.UsageError(
                 "--ask shows one model's answer: leave it out with --against."
             )
-        other = open_model(against, key_values(given["other_arguments"], "-A"))
-        wanted = {
-            key: given[key]
+        other_model = open_model(against, key_values(params["other_arguments"], "-A"))
+        drift_settings = {
+            key: params[key]
             for key in ("tasks", "limit", "margin")
-            if given[key] not in (None, ())
+            if params[key] not in (None, ())
         }
-        return _compare(found, other, as_json, wanted)
-    found.check()
-    answer = {} if ask is None else {"answer": _ask(found, ask)}
+        return _compare(model_under_test, other_model, as_json, drift_settings)
+    model_under_test.check()
+    answer = {} if ask is None else {"answer": _ask(model_under_test, ask)}
     # What answered is described after it, so that what it found out of itself is shown.
-    description = {**found.describe(), **found.try_out(), **answer}
+    description = {
+        **model_under_test.describe(),
+        **model_under_test.try_out(),
+        **answer,
+    }
     if as_json:
         print_json(description)
     else:
         description.pop("template", None)
         if "replicas" in description:
-            description["replicas"] = [one["name"] for one in description["replicas"]]
-        for key, value in description.items():
-            echo(f"{key:<14} {_shown(value)}".rstrip())
+            description["replicas"] = [
+                replica["name"] for replica in description["replicas"]
+            ]
+        for key, fact in description.items():
+            echo(f"{key:<14} {_format_fact(fact)}".rstrip())
     return 0
 
 
-def _compare(found: Any, other: Any, as_json: bool, wanted: dict[str, Any]) -> int:
+def _compare(first: Any, second: Any, as_json: bool, settings: dict[str, Any]) -> int:
     from evalwright.evaluation.drift import measure_drift
 
-    with _telling() as say:
-        drift = measure_drift(found, other, say=say, **wanted)
+    with _telling_person() as say:
+        drift = measure_drift(first, second, say=say, **settings)
     if as_json:
         print_json(drift.as_dict())
     else:
         echo(f"Differences are {drift.a} minus {drift.b}.")
-    for task in drift.tasks if not as_json else ():
-        echo(f"{task.task}: {task.verdict}; {task.n} samples, {task.n_missing} missing")
-        if task.n_generated:
-            echo(f"  texts      {task.n_same} of {task.n_generated} are equal")
-        if (tokens := task.tokens) is not None:
-            split = (
-                f"; {tokens.n_split} further texts have another number of tokens"
-                if tokens.n_split
-                else ""
-            )
-            echo(
-                f"  tokens     log-probability {tokens.mean:+.2g} on average (90%"
-                f" interval {tokens.low:+.2g} to {tokens.high:+.2g}), at most"
-                f" {tokens.largest:.2g}, in {tokens.n} texts{split}"
-            )
-        if (scores := task.scores) is not None:
-            once = (
-                f"; {scores.n_missing} missing, whatever they would score"
-                if scores.n_missing
-                else ""
-            )
-            echo(
-                f"  scores     {100 * scores.difference:+.2f} points (90% interval"
-                f" {100 * scores.low:+.2f} to {100 * scores.high:+.2f}), of {scores.n}"
-                f" scored by both{once}"
-            )
-    if not as_json:
+        for task in drift.tasks:
+            _show_task_drift(task)
         echo(drift.sentence)
     return int(not drift.may_be_mixed)
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_shown(part)}" for name, part in value.items())
-    return ", ".join(map(_shown, value)) if isinstance(value, list) else str(value)
+def _show_task_drift(task: TaskDrift) -> None:
+    echo(f"{task.task}: {task.verdict}; {task.n} samples, {task.n_missing} missing")
+    if task.n_generated:
+        echo(f"  texts      {task.n_same} of {task.n_generated} are equal")
+
+    tokens = task.tokens
+    if tokens is not None:
+        other_lengths = ""
+        if tokens.n_split:
+            other_lengths = (
+                f"; {tokens.n_split} further texts have another number of tokens"
+            )
+        echo(
+            f"  tokens     log-probability {tokens.mean:+.2g} on average (90%"
+            f" interval {tokens.low:+.2g} to {tokens.high:+.2g}), at most"
+            f" {tokens.largest:.2g}, in {tokens.n} texts{other_lengths}"
+        )
+
+    scores = task.scores
+    if scores is not None:
+        missing = ""
+        if scores.n_missing:
+            missing = f"; {scores.n_missing} missing, whatever they would score"
+        echo(
+            f"  scores     {100 * scores.difference:+.2f} points (90% interval"
+            f" {100 * scores.low:+.2f} to {100 * scores.high:+.2f}), of {scores.n}"
+            f" scored by both{missing}"
+        )
+
+
+def _format_fact(fact: Any) -> str:
+    if isinstance(fact, dict):
+        return ", ".join(
+            f"{name} {_format_fact(nested_fact)}" for name, nested_fact in fact.items()
+        )
+    return ", ".join(map(_format_fact, fact)) if isinstance(fact, list) else str(fact)
 
 
 @models.command()
@@ -252,7 +279,7 @@ def _shown(value: Any) -> str:
 @HOME
 @PLUGINS
 @AS_JSON
-def test(model: str, words: int, home: str | None, as_json: bool, **given: Any) -> int:
+def test(model: str, words: int, home: str | None, as_json: bool, **params: Any) -> int:
     """Have MODEL summarise three texts (an ordinary one, an empty one, a very long one) and check
     the answers.
 
@@ -263,9 +290,9 @@ def test(model: str, words: int, home: str | None, as_json: bool, **given: Any) 
     from evalwright.evaluation.smoke import smoke_test
     from evalwright.models.registry import open_model
 
-    load_plugins(given["plugins"])
-    found = open_model(model, key_values(given["arguments"], "-M"))
-    verdicts = smoke_test(found, words=words, home=home)
+    load_plugins(params["plugins"])
+    opened_model = open_model(model, key_values(params["arguments"], "-M"))
+    verdicts = smoke_test(opened_model, words=words, home=home)
     if as_json:
         print_json([verdict.as_dict() for verdict in verdicts])
     for verdict in verdicts if not as_json else ():
@@ -280,10 +307,10 @@ def test(model: str, words: int, home: str | None, as_json: bool, **given: Any) 
 
 
 @contextmanager
-def _telling() -> Iterator[Callable[[str], None]]:
-    """Says on standard error what happens.
+def _telling_person() -> Iterator[Callable[[str], None]]:
+    """A function that prints what happens, on standard error.
 
-    That a server is given up waits for the end: the error often is the same sentence.
+    Messages that a server is given up are printed at the end, unless the error says the same.
     """
     given_up: list[str] = []
 
@@ -315,7 +342,7 @@ def _ask(model: object, text: str) -> str:
     prompt: Prompt = (Message("user", text),) if "chat" in model.abilities else text
 
     async def once() -> str:
-        with open_store(home_folder()) as store, _telling() as say:
+        with open_store(home_folder()) as store, _telling_person() as say:
             async with Engine(store, on_event=say) as engine:
                 response = await engine.door({"target": model})(
                     "target", Generate(prompt, max_tokens=64)

@@ -19,9 +19,7 @@ Option = Callable[[Any], Any]
 
 
 class LocalPath(click.ParamType[str]):
-    """A file or folder of this machine; an address such as s3://bucket is refused before anything
-    is done.
-    """
+    """A file or folder of this machine; addresses such as s3://bucket are refused at once."""
 
     name = "path"
 
@@ -36,21 +34,26 @@ class LocalPath(click.ParamType[str]):
 
 
 class Finite(click.FloatRange):
-    """A range of numbers; click's takes "nan" for one in every range."""
+    """A range of numbers without "nan", which click accepts in every range."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
         """The number. Raises click's BadParameter."""
-        found = super().convert(value, param, ctx)
-        if not math.isfinite(found):
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
             self.fail(f"{value} is not a number that can be counted with.", param, ctx)
-        return found
+        return number
 
 
 def option(names: str, metavar: str, help: str, **settings: Any) -> Option:
-    """An option with a value. names: as on the command line and, where it is another, the
-    parameter's, with a space between.
+    """An option with a value.
+
+    Args:
+        names: The option, followed by a space and the parameter's name where that differs.
+        metavar: What the help calls the value.
+        help: The help text.
+        settings: Further settings of click.
     """
     if metavar in ("FILE", "DIR"):
         settings.setdefault("type", LocalPath())
@@ -62,25 +65,25 @@ def flag(names: str, help: str) -> Option:
     return click.option(*names.split(), is_flag=True, help=help)
 
 
-def several(names: str, metavar: str, help: str, **settings: Any) -> Option:
+def repeatable_option(names: str, metavar: str, help: str, **settings: Any) -> Option:
     """An option that may be given several times; its help says so."""
     help = help if "Repeatable" in help else f"{help} Repeatable."
     return option(names, metavar, help, multiple=True, **settings)
 
 
-def opened(*names: str) -> list[Run]:
-    """The runs of these names; those that are no folders are looked for where RUNS_FOLDER says.
+def open_runs(*names: str) -> list[Run]:
+    """Open runs by name or folder; names are looked up in the folder that RUNS_FOLDER sets.
 
-    Raises UnknownName for a run that there is not, RunError for one that cannot be read or is named
-    twice.
+    Raises UnknownName for a run that does not exist, and RunError for one that cannot be read or is
+    named twice.
     """
     from evalwright.api import open_run
     from evalwright.runs.reader import check_named_once
 
     folder = click.get_current_context().params["runs_folder"]
-    found = [open_run(name, folder) for name in names]
-    check_named_once(found)
-    return found
+    runs = [open_run(name, folder) for name in names]
+    check_named_once(runs)
+    return runs
 
 
 class _Limit(click.ParamType[float]):
@@ -92,11 +95,11 @@ class _Limit(click.ParamType[float]):
         """A whole number, or a share: 10% is 0.1."""
         text = str(value)
         try:
-            found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-            if not text.endswith("%") and found == int(found):
-                return int(found)
-            if 0 < found < 1:
-                return found
+            number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+            if not text.endswith("%") and number == int(number):
+                return int(number)
+            if 0 < number < 1:
+                return number
         except (ValueError, OverflowError):
             pass
         return self.fail(
@@ -126,20 +129,22 @@ METRIC = option(
     "Use this metric, a label or TASK.LABEL, not each task's main one.",
 )
 AS_JSON = flag("--json as_json", "Print the result as JSON.")
-PLUGINS = several(
+PLUGINS = repeatable_option(
     "--plugin plugins",
     "FILE",
     "A Python file with models, tasks, scorers or metrics, or a TOML file with"
     " providers.",
 )
-MODEL_ARGUMENTS = several("-M arguments", "KEY=VALUE", "An argument of the model.")
-ROLES = several(
+MODEL_ARGUMENTS = repeatable_option(
+    "-M arguments", "KEY=VALUE", "An argument of the model."
+)
+ROLES = repeatable_option(
     "--role roles", "ROLE=MODEL", "A model for a role of a scorer, e.g. judge=..."
 )
-ROLE_ARGUMENTS = several(
+ROLE_ARGUMENTS = repeatable_option(
     "-R role_arguments", "ROLE.KEY=VALUE", "An argument for a role's model."
 )
-OVERRIDES = several(
+OVERRIDES = repeatable_option(
     "-T overrides",
     "KEY=VALUE",
     "A setting that overrides the task's, e.g. dataset.path=mine.csv,"
@@ -171,7 +176,7 @@ ACCEPT_FAILURES = option(
     "The run is complete although N samples of each task (3), or a share of them (2%),"
     " got no answer or score.",
 )
-GIVE_UP = several(
+GIVE_UP = repeatable_option(
     "--give-up",
     "ID",
     "A sample that may stay without an answer or score; FILE.txt names one a line.",
@@ -212,32 +217,36 @@ def was_typed(name: str) -> bool:
 
 
 def only_with(**needs: str) -> None:
-    """Raise UsageError where an option was typed that does nothing without another one, and that
-    one was not.
+    """Raise UsageError where an option was typed that has no effect without another one.
 
-    By name of the parameter the name of the one that it needs, or several of them separated by
-    spaces.
+    Args:
+        needs: By parameter, the one that it needs, or several separated by spaces, of which one is
+            enough.
     """
     context = click.get_current_context()
-    named = {param.name: param.opts[0] for param in context.command.params}
-    for name, others in needs.items():
+    option_by_param = {param.name: param.opts[0] for param in context.command.params}
+    for name, needed_names in needs.items():
         if was_typed(name) and not any(
-            context.params[other] not in (None, (), False, "")
-            for other in others.split()
+            context.params[other_name] not in (None, (), False, "")
+            for other_name in needed_names.split()
         ):
-            wanted = " or ".join(named[other] for other in others.split())
-            raise click.UsageError(f"{named[name]} can only be used with {wanted}.")
+            required = " or ".join(
+                option_by_param[other_name] for other_name in needed_names.split()
+            )
+            raise click.UsageError(
+                f"{option_by_param[name]} can only be used with {required}."
+            )
 
 
 def _use_sandbox(
     context: click.Context, option: click.Parameter, chosen: str | None
 ) -> str | None:
-    """The person's choice, for this process and those that it starts; no file makes it."""
+    """Use the chosen sandbox in this process and those that it starts; no file can choose it."""
     if chosen:
-        from evalwright.scorers.code.containers import parsed
+        from evalwright.scorers.code.containers import parse_container
 
         if chosen != "jail":
-            parsed(chosen)
+            parse_container(chosen)
         os.environ["EVALWRIGHT_SANDBOX"] = chosen
     return chosen
 
@@ -251,18 +260,18 @@ SANDBOX = option(
 )
 
 
-def together(*options: Option) -> Option:
-    """Several options as one decorator, in this order."""
+def combine_options(*options: Option) -> Option:
+    """Combine several options into one decorator, in this order."""
 
-    def add(command: Any) -> Any:
+    def decorate(command: Any) -> Any:
         for option in reversed(options):
             command = option(command)
         return command
 
-    return add
+    return decorate
 
 
-ON = together(
+ON = combine_options(
     option(
         "--on",
         "ray[:ADDRESS]",
@@ -281,25 +290,25 @@ ON = together(
         type=float,
     ),
 )
-JUDGES = several(
+JUDGES = repeatable_option(
     "--judge judges",
     "M",
     "A judge, provider/name: it scores by --rubric, or reads the unsure answers of"
     " tasks whose rules score.",
 )
-RUBRIC = several(
+RUBRIC = repeatable_option(
     "--rubric rubric",
     "TEXT",
     "What a good answer is, for a judge; in place of the tasks' scorers. Repeatable:"
     " each is a criterion of its own.",
 )
-COLUMNS = several(
+COLUMNS = repeatable_option(
     "--column columns",
     "ROLE=NAME",
     "A column of a data file (mine.csv): its input, answer, target or passages.",
 )
-MODELS = together(
-    several("--model models", "M", "A model, provider/name[@revision]."),
+MODELS = combine_options(
+    repeatable_option("--model models", "M", "A model, provider/name[@revision]."),
     MODEL_ARGUMENTS,
     ROLES,
     ROLE_ARGUMENTS,
@@ -307,33 +316,33 @@ MODELS = together(
     JUDGES,
     RUBRIC,
     COLUMNS,
-    several(
+    repeatable_option(
         "--where",
         "KEY=VALUE",
         "Only samples with this metadata: domain=science, language!=ko. Repeatable;"
         " equal keys are alternatives.",
     ),
 )
-"""What is asked of whom, as `run` and `plan` take it; `arguments.evaluation_settings` reads it."""
+"""Models and settings of `run` and `plan`; `arguments.evaluation_settings` reads them."""
 
 # -- tasks of other frameworks (DIALECT:NAME) ------------------------------------------
 
-root_options = together(
-    several(
+root_options = combine_options(
+    repeatable_option(
         "--task-root task_root",
         "DIR",
         "Where another framework's tasks (DIALECT:NAME) are. Repeatable. Default: those"
         " of its installed package.",
     ),
-    several(
+    repeatable_option(
         "--trust",
         "DIR",
         "A folder whose task files may run their Python and read files anywhere.",
     ),
 )
-"""Where their files are, and which of them may run Python."""
+"""Where other frameworks' task files are, and which of them may run Python."""
 
-scoring_options = together(
+scoring_options = combine_options(
     root_options,
     option(
         "--scoring",
@@ -342,16 +351,16 @@ scoring_options = together(
         " corrected. Default: corrected.",
         type=click.Choice(SCORINGS),
     ),
-    several(
+    repeatable_option(
         "-D dialect_values",
         "KEY=VALUE",
         "A setting of another framework's tasks, e.g. base_model=true,"
         " generation.temperature=0.",
     ),
 )
-"""What holds where answers are scored again, too."""
+"""Options on other frameworks' tasks that also apply when answers are scored again."""
 
-dialect_options = together(
+dialect_options = combine_options(
     scoring_options,
     option(
         "--num-fewshot", "N", "Number of shots, in place of the tasks' own.", type=int

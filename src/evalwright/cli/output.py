@@ -1,8 +1,8 @@
-"""Where a command's text leaves the program, and what several commands print in one way.
+"""Where text leaves the program, and what commands print in the same way.
 
-While a command runs, standard output and standard error are `Outlet`s: the one place where text
-that would act on a terminal is made harmless and secrets are masked, whoever prints it (we, a
-library, a warning), and where an error of writing ends: it never reaches the work.
+While a command runs, standard output and standard error are `Outlet`s. They make text that would
+act on a terminal harmless and mask secrets, whoever prints it (we, a library, a warning), and they
+catch errors of writing, so that these never reach the work.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ if TYPE_CHECKING:
 class Outlet(io.TextIOBase):
     """A stream to a person or a file.
 
-    `styled` is the same for text that holds colours of ours and is harmless already.
-
-    lost: why it cannot be written any more, else None. What comes after is dropped.
+    Attributes:
+        write_error: Why it cannot be written any more, or None. Later text is dropped.
     """
 
     def __init__(self, stream: TextIO | Outlet | None) -> None:
         self._stream = stream
-        self.lost: OSError | None = None
+        self.write_error: OSError | None = None
 
     @property
     def styled(self) -> Outlet:
-        """This stream for text with colours."""
+        """This stream, for harmless text with our own colours."""
         return self if isinstance(self._stream, Outlet) else Outlet(self)
 
     @property
@@ -62,16 +61,16 @@ class Outlet(io.TextIOBase):
 
     def write(self, text: str, /) -> int:
         if isinstance(self._stream, Outlet):
-            self._stream.put(text)
+            self._stream.write_masked(text)
         else:
             # Bars of libraries begin each state with a return to the beginning of the line.
             start = int(text.startswith("\r") and self.isatty())
-            self.put(text[:start] + inert_lines(text[start:]))
+            self.write_masked(text[:start] + inert_lines(text[start:]))
         return len(text)
 
-    def put(self, text: str) -> None:
-        """Write text as it is, but for secrets."""
-        if self._stream is None or self.lost is not None:
+    def write_masked(self, text: str) -> None:
+        """Write text as it is, except for secrets."""
+        if self._stream is None or self.write_error is not None:
             return
         text = mask(text)
         try:
@@ -84,7 +83,7 @@ class Outlet(io.TextIOBase):
                 os.set_blocking(self._stream.fileno(), True)
                 self._stream.flush()
         except (OSError, ValueError) as error:
-            self.lost = (
+            self.write_error = (
                 error
                 if isinstance(error, OSError)
                 else OSError(errno.EBADF, str(error))
@@ -94,69 +93,69 @@ class Outlet(io.TextIOBase):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
     def flush(self) -> None:
-        """Every text is written at once."""
+        """Do nothing: every text is written at once."""
 
 
 @contextmanager
 def outlets() -> Iterator[Outlet]:
-    """Standard output and standard error as Outlets; gives the one of standard output."""
+    """Replace standard output and standard error by outlets; gives that of standard output."""
     with suppress(OSError):
         while (handle := os.open(os.devnull, os.O_RDWR)) < 3:
             # one of 0, 1 and 2 was closed: a file of ours must not become what libraries print to
             pass
         os.close(handle)
     before = sys.stdout, sys.stderr
-    out = Outlet(before[0])
-    sys.stdout = cast(TextIO, out)
+    stdout = Outlet(before[0])
+    sys.stdout = cast(TextIO, stdout)
     sys.stderr = cast(TextIO, Outlet(before[1]))
     try:
-        yield out
+        yield stdout
     finally:
         sys.stdout, sys.stderr = before
 
 
-def print_json(data: Any) -> None:
-    """One JSON document on standard output, for other programs; what would act on a terminal is
-    escaped as JSON does.
-    """
-    click.echo(json_escaped(json.dumps(data, indent=2, ensure_ascii=False)))
+def print_json(record: Any) -> None:
+    """Print a JSON document on standard output, with active characters escaped."""
+    click.echo(json_escaped(json.dumps(record, indent=2, ensure_ascii=False)))
 
 
 def echo(text: str, *, before: str = "", error: bool = False, **style: bool) -> None:
-    """Text to a person, whoever wrote it: what would act on a terminal is shown as its escape;
-    lines and tabs stay.
+    """Print text to a person, with active characters shown as escapes; lines and tabs stay.
 
-    before: what stands before it, in that style (as click's, e.g. `dim=True`); without it the text
-    has the style.
+    Args:
+        text: The text.
+        before: Text to print before it, in the style; without it, the text has the style.
+        error: Whether to print on standard error.
+        style: A style of click, such as `dim=True`.
     """
     plain = inert_lines(text)
-    shown = (
+    styled = (
         click.style(inert_lines(before), **style) + plain
         if before
         else click.style(plain, **style)
     )
     file = sys.stderr if error else sys.stdout
-    click.echo(shown if style else plain, file=getattr(file, "styled", file))
+    click.echo(styled if style else plain, file=getattr(file, "styled", file))
 
 
-def print_result(as_json: bool, data: Any, *documents: Document) -> None:
-    """The data as JSON, or its documents for people."""
+def print_result(as_json: bool, record: Any, *documents: Document) -> None:
+    """Print a result as JSON, or its documents for people."""
     if as_json:
-        print_json(data)
+        print_json(record)
         return
     from evalwright.reports.terminal import show
 
     show(*documents)
 
 
-def write_result(file: str, data: Any) -> None:
-    """Write a file that a person named, text as it is and all else as JSON, and say so."""
+def write_result(file: str, content: Any) -> None:
+    """Write a file that a person named, and say so; text is written as it is, all else as JSON."""
     from evalwright.tasks.files import write_file
 
     text = (
-        data
-        if isinstance(data, str | bytes)
-        else json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+        content
+        if isinstance(content, str | bytes)
+        else json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     )
     write_file(Path(file), text)
     echo(f"Written: {file}", error=True)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evalwright.cli import conclude, options
-from evalwright.cli.options import flag, option, several
+from evalwright.cli.options import flag, option, repeatable_option
 from evalwright.cli.output import print_result
 from evalwright.evaluation.configuration import ModelSpec
 
@@ -50,13 +50,13 @@ from evalwright.evaluation.configuration import ModelSpec
     "Run N items of each task first and measure on them; their answers are kept.",
     type=int,
 )
-@several(
+@repeatable_option(
     "--from runs",
     "RUN",
     "Measure on a stored run of the tasks; give two for two models.",
 )
-@several("--assume", "NAME=X,...", "E.g. accuracy=0.7,discordant=0.2.")
-@several(
+@repeatable_option("--assume", "NAME=X,...", "E.g. accuracy=0.7,discordant=0.2.")
+@repeatable_option(
     "--price prices",
     "IN/OUT",
     "US dollars per million tokens; MODEL=IN/OUT for one model.",
@@ -72,7 +72,7 @@ from evalwright.evaluation.configuration import ModelSpec
 @options.dialect_options
 @options.AS_JSON
 @flag("--quiet", "Show no progress of the pilot.")
-def plan(**given: Any) -> int:
+def plan(**params: Any) -> int:
     """Estimate what running TASKS takes and what the answers can show: items, requests, tokens,
     cost and time.
 
@@ -86,32 +86,32 @@ def plan(**given: Any) -> int:
     from evalwright.reports.progress import TerminalProgress
 
     options.only_with(quiet="pilot", seed="pilot", home="pilot", out="pilot runs")
-    load_plugins(given["plugins"])
-    arguments = key_values(given["arguments"], "-M")
-    settings = evaluation_settings(given)
-    wanted = {
-        key: given[key]
+    load_plugins(params["plugins"])
+    arguments = key_values(params["arguments"], "-M")
+    settings = evaluation_settings(params)
+    forecast_settings = {
+        key: params[key]
         for key in ("difference", "half_width", "power", "level", "pilot", "runs")
     }
-    quiet = given["quiet"] or given["pilot"] is None
+    quiet = params["quiet"] or params["pilot"] is None
     with nullcontext() if quiet else TerminalProgress() as progress:
         forecast = make_plan(
-            list(given["tasks"]),
-            [ModelSpec(name, arguments) for name in given["models"]],
+            list(params["tasks"]),
+            [ModelSpec(name, arguments) for name in params["models"]],
             progress=progress,
-            **wanted,
-            assume=read_assumptions(given["assume"]),
-            prices=read_prices(given["prices"]),
+            **forecast_settings,
+            assume=read_assumptions(params["assume"]),
+            prices=read_prices(params["prices"]),
             **settings,
         )
-    print_result(given["as_json"], forecast.as_dict(), plan_document(forecast))
-    failed = forecast.pilot_failed
-    what = (
-        f"{failed} {'answer' if failed == 1 else 'answers'} of the pilot"
-        f" {'is' if failed == 1 else 'are'} missing, and not part of the measurements."
+    print_result(params["as_json"], forecast.as_dict(), plan_document(forecast))
+    n_failed = forecast.pilot_failed
+    sentence = (
+        f"{n_failed} {'answer' if n_failed == 1 else 'answers'} of the pilot"
+        f" {'is' if n_failed == 1 else 'are'} missing, and not part of the measurements."
     )
     return conclude(
-        f"{what} Run the same command again to send only these requests."
-        if failed
+        f"{sentence} Run the same command again to send only these requests."
+        if n_failed
         else ""
     )

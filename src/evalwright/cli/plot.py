@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evalwright.cli import say
-from evalwright.cli.options import METRIC, RUNS_FOLDER, opened, option
+from evalwright.cli.options import METRIC, RUNS_FOLDER, open_runs, option
 from evalwright.tasks.files import write_file
 
 
@@ -38,5 +38,5 @@ def plot(
 
     check_known("figure", [kind], KINDS)  # before a library is asked for
     suffix = check_plot(into)
-    drawn = figure(kind, opened(*runs), suffix, title, metric)
-    say(f"Written: {into}" if write_file(Path(into), drawn) else f"Unchanged: {into}")
+    picture = figure(kind, open_runs(*runs), suffix, title, metric)
+    say(f"Written: {into}" if write_file(Path(into), picture) else f"Unchanged: {into}")

@@ -1,88 +1,94 @@
-"""What `evalwright leaderboard` writes.
+"""Files that `evalwright leaderboard` writes.
 
-Everything is made before anything is written, so that a fault leaves all as it was; only models'
-pages, which read the samples, are written one by one, before the files that link to them. What a
-library that is not installed would draw is left out, and said: the other files are written.
+Everything is computed before anything is written, so that a fault leaves all files as they were.
+Only models' pages, which read the samples, are written one by one, before the files that link to
+them. What needs a library that is not installed is left out, with a message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright.cli import say
-from evalwright.cli.options import AS_JSON, opened, option
+from evalwright.cli.options import AS_JSON, open_runs, option
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.tasks.files import read_file, write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
-    from evalwright.reports.document import Document
     from evalwright.runs.reader import Run
 
-_FILES = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
+_FILE_OPTIONS = ("into", "markdown", "html", "latex", "pdf", "csv", "json_file")
 
 
 def publish(
-    board: Board, runs: Sequence[Run], given: Mapping[str, Any]
+    board: Board, runs: Sequence[Run], params: Mapping[str, Any]
 ) -> tuple[list[str], list[str]]:
-    """Write what was asked for; a sentence for each file written, and one for each that could not
-    be drawn.
+    """Write the files that were asked for.
 
-    runs: those of the board, in the same order.
+    Args:
+        board: The board.
+        runs: The runs of the board, in the same order.
+        params: The command's parameters.
+
+    Returns:
+        A sentence for each file written, and one for each that could not be drawn.
     """
     from evalwright.reports.markers import check_text_file
     from evalwright.reports.model_pages import (
-        EXAMPLES,
+        DEFAULT_EXAMPLES,
         page_files,
         remove_stale_pages,
         write_pages,
     )
     from evalwright.reports.plot_view import NothingToPlot
 
-    _check_distinct(given)
-    if given["into"]:
-        check_text_file(Path(given["into"]))
-    pages = page_files(board, Path(given["pages"])) if given["pages"] else []
-    given, missing = _drawable(given)
+    _check_distinct(params)
+    if params["into"]:
+        check_text_file(Path(params["into"]))
+    pages = page_files(board, Path(params["pages"])) if params["pages"] else []
+    params, missing = _without_undrawable(params)
     try:
-        pictures = _pictures(board, given)
+        pictures = _draw_plots(board, params)
     except NothingToPlot as error:
         pictures = {}
-        missing += [f"Not written: {file}. {error}" for file in given["plots"]]
-        given = {**given, "plots": ()}
-    made = {**pictures, **_texts(board, runs, given, pages)}
-    said = []
-    if given["pages"]:
-        board_page = Path(given["html"]) if given["html"] else None
-        examples = EXAMPLES if given["examples"] is None else given["examples"]
+        missing += [f"Not written: {file}. {error}" for file in params["plots"]]
+        params = {**params, "plots": ()}
+    files = {**pictures, **_render_texts(board, runs, params, pages)}
+    sentences = []
+    if params["pages"]:
+        board_page = Path(params["html"]) if params["html"] else None
+        examples = (
+            DEFAULT_EXAMPLES if params["examples"] is None else params["examples"]
+        )
         write_pages(
             board,
             runs,
-            Path(given["pages"]),
-            title=given["title"],
+            Path(params["pages"]),
+            title=params["title"],
             board_page=board_page,
             examples=examples,
         )
         count = f"{len(pages)} pages" if len(pages) > 1 else "1 page"
-        said.append(f"Written: {given['pages']} ({count})")
-        stale = remove_stale_pages(board, Path(given["pages"]), given["title"])
-        said += [f"Removed: {file} (no longer on the board)" for file in stale]
-    for path, data in made.items():
-        said.append(
-            f"Written: {path}" if write_file(path, data) else f"Unchanged: {path}"
+        sentences.append(f"Written: {params['pages']} ({count})")
+        stale = remove_stale_pages(board, Path(params["pages"]), params["title"])
+        sentences += [f"Removed: {file} (no longer on the board)" for file in stale]
+    for path, content in files.items():
+        sentences.append(
+            f"Written: {path}" if write_file(path, content) else f"Unchanged: {path}"
         )
-    return said, missing
+    return sentences, missing
 
 
 @click.command("scores")
 @click.argument("runs", nargs=-1, required=True)
 @option(
-    "--out",
+    "--out folder",
     "DIR",
     "Where the folders of the published runs go. Default: published.",
     default="published",
@@ -94,7 +100,7 @@ def publish(
     default="runs",
 )
 @AS_JSON
-def scores(runs: tuple[str, ...], out: str, as_json: bool, **_: Any) -> None:
+def scores(runs: tuple[str, ...], folder: str, as_json: bool, **_: Any) -> None:
     """Publish RUNS without their samples: run.json and scores by item, of which others can make
     boards and comparisons.
     """
@@ -102,12 +108,12 @@ def scores(runs: tuple[str, ...], out: str, as_json: bool, **_: Any) -> None:
     from evalwright.runs.published_scores import publish_scores
     from evalwright.runs.simulations import refuse_shards
 
-    published = opened(*runs)
-    refuse_shards(published)
+    published_runs = open_runs(*runs)
+    refuse_shards(published_runs)
     files = []
-    for run in published:
+    for run in published_runs:
         confirm(run)  # what its samples do not give is not published
-        files += publish_scores(run, Path(out) / run.name)
+        files += publish_scores(run, Path(folder) / run.name)
     if as_json:
         print_json([str(file) for file in files])
         return
@@ -120,54 +126,61 @@ def scores(runs: tuple[str, ...], out: str, as_json: bool, **_: Any) -> None:
     )
 
 
-def _drawable(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
-    """The options without the files that need a library that is not installed, and a sentence for
-    each of these.
-    """
+def _without_undrawable(
+    params: Mapping[str, Any],
+) -> tuple[Mapping[str, Any], list[str]]:
+    """Leave out files that need a library that is not installed, with a sentence for each."""
     from evalwright.reports.plot import check_plot
 
-    drawn = [*given["plots"], *([given["pdf"]] if given["pdf"] else [])]
+    picture_files = [*params["plots"], *([params["pdf"]] if params["pdf"] else [])]
     try:
-        for file in given["plots"]:
+        for file in params["plots"]:
             check_plot(file)
-        if given["pdf"]:
+        if params["pdf"]:
             check_plot("board.pdf")
     except MissingExtra as error:
-        return {**given, "plots": (), "pdf": None}, [
-            f"Not written: {file}. {error}" for file in drawn
+        return {**params, "plots": (), "pdf": None}, [
+            f"Not written: {file}. {error}" for file in picture_files
         ]
-    return given, []
+    return params, []
 
 
-def _check_distinct(given: Mapping[str, Any]) -> None:
+def _check_distinct(params: Mapping[str, Any]) -> None:
     """Raise UsageError where two options name one file."""
-    seen: dict[Path, str] = {}
-    named = [
-        (f"--{name.replace('_', '-')}", given[name]) for name in _FILES if given[name]
+    option_by_path: dict[Path, str] = {}
+    option_files = [
+        (f"--{name.replace('_', '-')}", params[name])
+        for name in _FILE_OPTIONS
+        if params[name]
     ]
-    for typed_option, file in [*named, *(("--plot", plot) for plot in given["plots"])]:
-        other = seen.setdefault(Path(file).resolve(), typed_option)
-        if other != typed_option:
-            raise click.UsageError(f"{other} and {typed_option} both name '{file}'.")
+    for typed_option, file in [
+        *option_files,
+        *(("--plot", plot) for plot in params["plots"]),
+    ]:
+        first_option = option_by_path.setdefault(Path(file).resolve(), typed_option)
+        if first_option != typed_option:
+            raise click.UsageError(
+                f"{first_option} and {typed_option} both name '{file}'."
+            )
 
 
-def _pictures(board: Board, given: Mapping[str, Any]) -> dict[Path, bytes]:
-    if not given["plots"]:
+def _draw_plots(board: Board, params: Mapping[str, Any]) -> dict[Path, bytes]:
+    if not params["plots"]:
         return {}
     from evalwright.reports.plot import check_plot, draw_plot
-    from evalwright.reports.plot_view import BEST, plot_view
+    from evalwright.reports.plot_view import DEFAULT_BEST, plot_view
 
-    best = BEST if given["best"] is None else given["best"]
-    view = plot_view(board, given["title"], best, given["least_answered"])
-    kinds = [check_plot(file) for file in given["plots"]]
+    best = DEFAULT_BEST if params["best"] is None else params["best"]
+    view = plot_view(board, params["title"], best, params["least_answered"])
+    plot_formats = [check_plot(file) for file in params["plots"]]
     return {
-        Path(file): draw_plot(view, kind)
-        for file, kind in zip(given["plots"], kinds, strict=True)
+        Path(file): draw_plot(view, plot_format)
+        for file, plot_format in zip(params["plots"], plot_formats, strict=True)
     }
 
 
-def _texts(
-    board: Board, runs: Sequence[Run], given: Mapping[str, Any], pages: Sequence[Path]
+def _render_texts(
+    board: Board, runs: Sequence[Run], params: Mapping[str, Any], pages: Sequence[Path]
 ) -> dict[Path, bytes | str]:
     from evalwright.reports.board_files import board_csv, board_json
     from evalwright.reports.documents.board import board_document
@@ -181,43 +194,42 @@ def _texts(
     def links(file: str) -> list[str]:
         return [link_to(page, Path(file)) for page in pages]
 
-    def document(**more: Any) -> Document:
-        return board_document(board, title=given["title"], **more)
-
-    makers: dict[str, Callable[[str], bytes | str]] = {
-        "markdown": lambda file: to_markdown(
-            board_document(board, links=links(file)), 0
-        ),
-        "html": lambda file: to_html(document(runs=runs, links=links(file))),
-        "latex": lambda file: to_latex(document()),
-        "pdf": lambda file: to_pdf(document()),
-        "csv": lambda file: board_csv(board),
-        "json_file": (
-            lambda file: (
-                to_json(board_json(board, given["title"], links(file)), indent=2) + "\n"
-            )
-        ),
-        "into": lambda file: _into(board, given, links(file)),
-    }
-    return {
-        Path(given[name]): make(given[name])
-        for name, make in makers.items()
-        if given[name]
-    }
+    title = params["title"]
+    texts: dict[Path, bytes | str] = {}
+    if file := params["markdown"]:
+        document = board_document(board, links=links(file))
+        texts[Path(file)] = to_markdown(document, level=0)
+    if file := params["html"]:
+        document = board_document(board, runs, title=title, links=links(file))
+        texts[Path(file)] = to_html(document)
+    if file := params["latex"]:
+        texts[Path(file)] = to_latex(board_document(board, title=title))
+    if file := params["pdf"]:
+        texts[Path(file)] = to_pdf(board_document(board, title=title))
+    if file := params["csv"]:
+        texts[Path(file)] = board_csv(board)
+    if file := params["json_file"]:
+        record = board_json(board, title, links(file))
+        texts[Path(file)] = to_json(record, indent=2) + "\n"
+    if file := params["into"]:
+        texts[Path(file)] = _render_into(board, params, links(file))
+    return texts
 
 
-def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes:
+def _render_into(
+    board: Board, params: Mapping[str, Any], links: Sequence[str]
+) -> bytes:
     from evalwright.reports.documents.board import readme_document
     from evalwright.reports.markdown import escape, to_markdown
     from evalwright.reports.markers import put_between
     from evalwright.reports.model_pages import link_to
 
-    file = Path(given["into"])
-    plots = sorted(given["plots"], key=lambda plot: not plot.lower().endswith(".svg"))
+    file = Path(params["into"])
+    plots = sorted(params["plots"], key=lambda plot: not plot.lower().endswith(".svg"))
     picture = link_to(Path(plots[0]), file) if plots else ""
-    block = to_markdown(readme_document(board, links, picture, given["title"]), 0)
+    block = to_markdown(readme_document(board, links, picture, params["title"]), 0)
     try:
-        return put_between(read_file(file), block, escape(given["title"]))
+        return put_between(read_file(file), block, escape(params["title"]))
     except ConfigurationError as error:
         raise ConfigurationError(
             f"The board cannot be written into '{file}': {error}"
@@ -227,78 +239,87 @@ def _into(board: Board, given: Mapping[str, Any], links: Sequence[str]) -> bytes
 # -- the workflow ----------------------------------------------------------------------
 
 
-def write_workflow(runs: Sequence[str], given: Mapping[str, Any]) -> None:
+def write_workflow(runs: Sequence[str], params: Mapping[str, Any]) -> None:
     """Write the workflow file.
 
-    Raises UsageError or ConfigurationError for what it cannot be made of.
+    Raises UsageError or ConfigurationError where it cannot be made.
     """
     from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.needs import extras_of, files_of, keys_of
-    from evalwright.evaluation.objects import Objects
     from evalwright.reports.workflow import Publication, requirement_here, workflow
 
     if runs:
         raise click.UsageError(
             "--workflow takes no RUNS: the workflow makes them, from --config."
         )
-    if not given["config"]:
+    if not params["config"]:
         raise click.UsageError(
             "--workflow needs --config FILE, the suite file that is run."
         )
     for name in ("kept", "with_simulations", "ratings", "as_json"):
-        if given[name]:
-            typed = name.removeprefix("as_").replace("_", "-")
-            raise click.UsageError(f"--{typed} has no effect with --workflow.")
-    load_plugins(given["plugins"])
+        if params[name]:
+            option_name = name.removeprefix("as_").replace("_", "-")
+            raise click.UsageError(f"--{option_name} has no effect with --workflow.")
+    load_plugins(params["plugins"])
     configuration = read_configuration(
-        Path(given["config"]), given["suite"], given["trust_file"]
+        Path(params["config"]), params["suite"], params["trust_file"]
     )
-    Objects().providers(configuration)  # those of its plug-ins have keys, too
     if not configuration.tasks or not configuration.models:
         raise ConfigurationError(
-            f"'{given['config']}' must name tasks and models, because the workflow runs"
+            f"'{params['config']}' must name tasks and models, because the workflow runs"
             " it without other options."
         )
     extras = (
         *extras_of(configuration),
-        *(["plot"] if given["plots"] or given["pdf"] else []),
+        *(["plot"] if params["plots"] or params["pdf"] else []),
     )
     requirement = requirement_here(extras)
-    made = Publication(
-        config=given["config"],
-        suite=given["suite"] or "",
-        options=tuple(_options(given)),
-        published=tuple(_published(given)),
-        secrets=tuple(dict.fromkeys((*keys_of(configuration), *given["secrets"]))),
+    publication = Publication(
+        config=params["config"],
+        suite=params["suite"] or "",
+        options=tuple(_typed_options(params)),
+        published=tuple(_published_files(params)),
+        secrets=tuple(dict.fromkeys((*keys_of(configuration), *params["secrets"]))),
         extras=extras,
-        watched=tuple(dict.fromkeys((*given["plugins"], *files_of(configuration)))),
-        plugins=given["plugins"],
-        trusted=given["trust_file"] is not None,
-        requirements=given["install"] or (requirement.text,),
+        watched=tuple(dict.fromkeys((*params["plugins"], *files_of(configuration)))),
+        plugins=params["plugins"],
+        trusted=params["trust_file"] is not None,
+        requirements=params["install"] or (requirement.text,),
     )
-    text = workflow(made)
-    changed = write_file(Path(given["workflow"]), text)
-    say(f"{'Written' if changed else 'Unchanged'}: {given['workflow']}")
-    if requirement.note and not given["install"]:
+    text = workflow(publication)
+    changed = write_file(Path(params["workflow"]), text)
+    say(f"{'Written' if changed else 'Unchanged'}: {params['workflow']}")
+    if requirement.note and not params["install"]:
         say(requirement.note)
-    if made.secrets:
-        say(f"Add these secrets to the repository: {', '.join(made.secrets)}.")
+    if publication.secrets:
+        say(f"Add these secrets to the repository: {', '.join(publication.secrets)}.")
 
 
-def _options(given: Mapping[str, Any]) -> list[str]:
+def _typed_options(params: Mapping[str, Any]) -> list[str]:
     """The options that were typed, for the command in the workflow."""
-    out = []
-    for name in (*_FILES, "metric", "best", "least_answered", "pages", "examples"):
-        if given[name] is not None:
-            out += [f"--{name.replace('_', '-')}", str(given[name])]
-    for plot in given["plots"]:
-        out += ["--plot", plot]
-    if given["allow_baseline_judge"]:
-        out.append("--allow-baseline-judge")
-    return [*out, "--title", given["title"]] if given["title"] != "Leaderboard" else out
+    arguments = []
+    for name in (
+        *_FILE_OPTIONS,
+        "metric",
+        "best",
+        "least_answered",
+        "pages",
+        "examples",
+    ):
+        if params[name] is not None:
+            arguments += [f"--{name.replace('_', '-')}", str(params[name])]
+    for plot in params["plots"]:
+        arguments += ["--plot", plot]
+    if params["allow_baseline_judge"]:
+        arguments.append("--allow-baseline-judge")
+    return (
+        [*arguments, "--title", params["title"]]
+        if params["title"] != "Leaderboard"
+        else arguments
+    )
 
 
-def _published(given: Mapping[str, Any]) -> list[str]:
-    named = [given[name] for name in (*_FILES, "pages") if given[name]]
-    return [*named, *given["plots"]]
+def _published_files(params: Mapping[str, Any]) -> list[str]:
+    files = [params[name] for name in (*_FILE_OPTIONS, "pages") if params[name]]
+    return [*files, *params["plots"]]

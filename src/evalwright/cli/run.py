@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,13 @@ import click
 
 from evalwright.cli import conclude, options, say
 from evalwright.cli.logs import LOGGING, logged
-from evalwright.cli.options import flag, option, several
+from evalwright.cli.options import flag, option, repeatable_option
 from evalwright.cli.output import print_result
 from evalwright.core.errors import EvalwrightError
 from evalwright.evaluation.configuration import ModelSpec
 
 if TYPE_CHECKING:
+    from evalwright.evaluation.settings import Settings
     from evalwright.runs.reader import Run
 
 
@@ -32,14 +34,16 @@ if TYPE_CHECKING:
     "Fixes the order of samples and what --limit draws. Default: 0.",
     type=int,
 )
-@several(
+@repeatable_option(
     "--until",
     "RULE",
     "Stop as soon as this is known: 'accuracy +-0.02', 'A beats B', 'A differs from B"
     " or not by 0.03'.",
 )
-@several("--budget", "SUM", "Spend no more than '5 USD', '2M tokens', '1000 requests'.")
-@several(
+@repeatable_option(
+    "--budget", "SUM", "Spend no more than '5 USD', '2M tokens', '1000 requests'."
+)
+@repeatable_option(
     "--price",
     "[MODEL=]IN/OUT",
     "US dollars per million tokens read and written, e.g. 0.15/0.60; for --budget in"
@@ -84,7 +88,7 @@ if TYPE_CHECKING:
     "--no-images",
     "Keep no pictures of the prompts' images beside the record (store_images: false).",
 )
-@several(
+@repeatable_option(
     "--track",
     "NAME[=WHERE]",
     "Log finished runs to mlflow, wandb, trackio or tensorboard.",
@@ -107,79 +111,99 @@ if TYPE_CHECKING:
 @options.AS_JSON
 @options.QUIET
 @LOGGING
-def run(**given: Any) -> int:
+def run(**params: Any) -> int:
     """Evaluate models on TASKS (names or YAML files), one run per model.
 
     Responses are cached: to resume after an interruption, or to request only what is missing, run
     the same command again.
     """
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
-    from evalwright.evaluation.configuration_file import configuration_from
+    from evalwright.evaluation.configuration_file import read_settings
     from evalwright.evaluation.processes import check_one_process
 
     options.only_with(replicas="on", gpus_per_replica="on")
-    if given["no_judge"] and (
-        given["roles"] or given["judges"] or given["role_arguments"]
+    if params["no_judge"] and (
+        params["roles"] or params["judges"] or params["role_arguments"]
     ):
         raise click.UsageError(
             "--no-judge leaves every judge out: leave out --judge, --role and -R, or"
             " --no-judge."
         )
-    load_plugins(given["plugins"])
-    arguments = key_values(given["arguments"], "-M")
-    flags = evaluation_settings(given)
-    named = ("limit", "name", "max_resident", "hardware", "shard")
-    flags |= {key: given[key] for key in named if given[key] is not None}
+    load_plugins(params["plugins"])
+    arguments = key_values(params["arguments"], "-M")
+    flags = evaluation_settings(params)
+    plain_fields = ("limit", "name", "max_resident", "hardware", "shard")
+    flags |= {key: params[key] for key in plain_fields if params[key] is not None}
     flags |= {
-        key: tuple(given[key]) for key in ("until", "budget", "price") if given[key]
+        key: tuple(params[key]) for key in ("until", "budget", "price") if params[key]
     }
     flags |= {
         key: True
         for key in ("replace", "resend_empty", "batch", "no_judge")
-        if given[key]
+        if params[key]
     }
-    flags |= {key: given[key] for key in ("accept_failures", "give_up") if given[key]}
-    if given["no_images"]:
+    flags |= {key: params[key] for key in ("accept_failures", "give_up") if params[key]}
+    if params["no_images"]:
         flags["store_images"] = False
-    if given["tasks"]:
-        flags["tasks"] = tuple(given["tasks"])
-    if given["models"]:
-        flags["models"] = tuple(ModelSpec(name, arguments) for name in given["models"])
-    arguments = {} if given["models"] else arguments
-    configuration = configuration_from(
-        given["config"], flags, arguments, given["suite"], given["trust_file"]
+    if params["tasks"]:
+        flags["tasks"] = tuple(params["tasks"])
+    if params["models"]:
+        flags["models"] = tuple(ModelSpec(name, arguments) for name in params["models"])
+    arguments = {} if params["models"] else arguments
+    settings = read_settings(
+        params["config"], flags, arguments, params["suite"], params["trust_file"]
     )
-    if configuration.home:
+    if settings.configuration.home:
         # Caches of data sets and hashes are beside the store.
-        os.environ["EVALWRIGHT_HOME"] = configuration.home
-    if not configuration.shard:
+        os.environ["EVALWRIGHT_HOME"] = settings.configuration.home
+    if not settings.configuration.shard:
         check_one_process("-M device_map=auto")
-    return _evaluate(configuration, given, _place(given))
+    settings = replace(settings, on=_place(params), sandbox=params["sandbox"])
+    return _evaluate(
+        settings,
+        track=params["track"],
+        grace=params["grace"],
+        quiet=params["quiet"],
+        verbose=params["verbose"],
+        log_file=params["log_file"],
+        as_json=params["as_json"],
+    )
 
 
 MOST_IN_A_SENTENCE = 5
-"""Models that are compared at the end of a run; of more, `compare` and `leaderboard` say it."""
+"""How many models a run compares in its last sentence; `compare` and `leaderboard` take more."""
 
 
-def _place(given: dict[str, Any]) -> Any:
+def _place(params: dict[str, Any]) -> Any:
     """Where --on puts the replicas of local models."""
-    if not given["on"]:
+    if not params["on"]:
         return None
     from evalwright.cli.arguments import load_plugins
-    from evalwright.models.local.cluster import On
+    from evalwright.models.local.cluster import Placement
 
-    files = [str(Path(file).resolve()) for file in given["plugins"]]
-    return On.given(
-        given["on"],
-        given["replicas"],
-        given["gpus_per_replica"],
+    files = [str(Path(file).resolve()) for file in params["plugins"]]
+    return Placement.given(
+        params["on"],
+        params["replicas"],
+        params["gpus_per_replica"],
         partial(load_plugins, files),
     )
 
 
-def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
+def _evaluate(
+    settings: Settings,
+    *,
+    track: Sequence[str],
+    grace: float,
+    quiet: bool,
+    verbose: bool,
+    log_file: str | None,
+    as_json: bool,
+) -> int:
+    """Carry out the settings, show the runs, and say how it ended."""
     from evalwright.analysis.board import make_board
-    from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.evaluation.evaluating import evaluate_settings
+    from evalwright.evaluation.running import run_blocking
     from evalwright.reports.documents.summary import (
         board_summary,
         run_summary,
@@ -195,9 +219,7 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 
-    told = Callbacks(open_trackers(given["track"]))
-    quiet = given["quiet"]
-    log_file = given["log_file"]
+    listeners = Callbacks(open_trackers(track))
     with ExitStack() as stack:
         # What progress says is logged too, so that a log without a terminal has it.
         hidden = (
@@ -211,35 +233,37 @@ def _evaluate(configuration: Any, given: dict[str, Any], on: Any) -> int:
             else stack.enter_context(TerminalProgress(hidden))
         )
         tell = progress.show if progress and not quiet else say
-        stack.enter_context(logged(given["verbose"], log_file, tell))
-        settings = {key: given[key] for key in ("grace", "sandbox")}
+        stack.enter_context(logged(verbose, log_file, tell))
         runs = run_blocking(
-            lambda: evaluate_configuration(
-                configuration, progress=progress, callbacks=told, on=on, **settings
+            lambda: evaluate_settings(
+                settings, progress=progress, callbacks=listeners, grace=grace
             )
         )
-    if given["as_json"]:
-        shown = []
+    if as_json:
+        documents = []
     elif len(runs) > 1 and not runs[0].part:
-        shown = [runs_summary(runs), board_summary(make_board(runs), _verdict(runs))]
+        documents = [
+            runs_summary(runs),
+            board_summary(make_board(runs), _verdict(runs)),
+        ]
     else:
-        shown = [run_summary(run) for run in runs]
-    data = [{**run.data, "folder": str(run.folder)} for run in runs]
-    print_result(given["as_json"], data, *shown)
+        documents = [run_summary(run) for run in runs]
+    records = [{**run.data, "folder": str(run.folder)} for run in runs]
+    print_result(as_json, records, *documents)
     if quiet:  # otherwise progress has shown it before the first request
         for warning in unsent_image_warnings(runs):
             say(warning)
     for remark in remarks(runs):
         say(remark)
-    code = conclude(_spent(runs), unscored_sentences(runs), *told.faults)
+    code = conclude(_spent(runs), unscored_sentences(runs), *listeners.faults)
     return 1 if judge_failed_throughout(runs) else code
 
 
 def _verdict(runs: Sequence[Run]) -> str:
-    """Which of a few runs is better and by how much, in a sentence.
+    """Say which of a few runs is better and by how much.
 
-    "" where they cannot be compared, where stopping rules have said it, and for more runs than a
-    sentence can hold.
+    Returns "" where they cannot be compared, where stopping rules have said it, and for more runs
+    than a sentence can hold.
     """
     from evalwright.analysis.comparison import compare_runs
     from evalwright.analysis.several import compare_several
@@ -256,20 +280,24 @@ def _verdict(runs: Sequence[Run]) -> str:
 
 
 def _spent(runs: Any) -> str:
-    """What to say where the budget ended a run before its rules were decided; "" elsewhere."""
-    parts = [run.data["stopping"] for run in runs if run.data.get("stopping")]
-    ended = [part for part in parts if part["budget_reached"] and not part["settled"]]
-    if not ended:
+    """Say where the budget ended a run before its rules were decided; "" elsewhere."""
+    stoppings = [run.data["stopping"] for run in runs if run.data.get("stopping")]
+    out_of_budget = [
+        stopping
+        for stopping in stoppings
+        if stopping["budget_reached"] and not stopping["settled"]
+    ]
+    if not out_of_budget:
         return ""
-    if processes := (ended[0].get("budget") or {}).get("processes"):
+    if processes := (out_of_budget[0].get("budget") or {}).get("processes"):
         return (
-            f"The budget of {ended[0]['budget_reached']} was spent by all {processes}"
+            f"The budget of {out_of_budget[0]['budget_reached']} was spent by all {processes}"
             " shards together before everything was answered. To go on, run the same"
             " commands with a higher --budget: what was spent counts again, and stored"
             " responses cost nothing."
         )
     return (
-        f"The budget of {ended[0]['budget_reached']} was spent before everything was"
+        f"The budget of {out_of_budget[0]['budget_reached']} was spent before everything was"
         " answered. The same command continues from here: stored responses cost"
         " nothing, and the budget is per command."
     )

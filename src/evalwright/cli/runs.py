@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -18,17 +18,22 @@ from evalwright.cli.options import (
     PLUGINS,
     RUNS_FOLDER,
     flag,
-    opened,
+    open_runs,
     option,
+    repeatable_option,
     root_options,
-    several,
 )
 from evalwright.cli.output import echo, print_json, print_result
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.tasks.files import write_file
 
 if TYPE_CHECKING:
+    from evalwright.analysis.run_checks import RunCheck
     from evalwright.runs.reader import Run
+
+DEFAULT_SAMPLES = 20
+SECONDS_BETWEEN_LOOKS = 30
+"""How often `runs merge --wait` looks for missing shards."""
 
 
 @click.group(cls=CommandGroup)
@@ -45,13 +50,15 @@ def list_(runs_folder: str, as_json: bool) -> None:
     from evalwright.reports.documents.run import runs_document
     from evalwright.runs.reader import list_runs
 
-    place = Path(runs_folder)
-    if not place.is_dir() and (place.exists() or runs_folder != "runs"):
+    folder_of_runs = Path(runs_folder)
+    if not folder_of_runs.is_dir() and (
+        folder_of_runs.exists() or runs_folder != "runs"
+    ):
         raise ConfigurationError(
             f"'{runs_folder}' is not a folder: name the folder of runs with --out."
         )
     damaged: dict[Path, str] = {}
-    found = list_runs(place, damaged)
+    listed_runs = list_runs(folder_of_runs, damaged)
     for folder, reason in damaged.items():
         say(f"{folder} cannot be read: {reason}")
     if as_json:
@@ -62,11 +69,11 @@ def list_(runs_folder: str, as_json: bool) -> None:
                 "started": run.data["started"],
                 "n_missing": run.n_missing,
             }
-            for run in found
+            for run in listed_runs
         ]
         print_json(rows)
-    elif found:
-        terminal.show(runs_document(found))
+    elif listed_runs:
+        terminal.show(runs_document(listed_runs))
     else:
         echo(
             f"No runs in '{runs_folder}'. `evalwright run factual --model demo/small`"
@@ -96,31 +103,34 @@ def show(
 
     if details and as_json:
         raise click.UsageError("--json has all of the run: leave out --details.")
-    (found,) = opened(run)
+    (shown_run,) = open_runs(run)
     if verify:
-        found.verify()
-        _check_records(found)
-    for doubt in doubts(found):
+        shown_run.verify()
+        _check_records(shown_run)
+    for doubt in doubts(shown_run):
         say(doubt)
-    if analysis:
-        from evalwright.analysis.answers import analyse_run
-        from evalwright.reports.documents.analysis import analysis_document
 
-        made = analyse_run(found)
-        print_result(as_json, [one.as_dict() for one in made], analysis_document(made))
+    if analysis:
+        _show_analysis(shown_run, as_json)
         return
-    print_result(
-        as_json,
-        dict(found.data),
-        run_document(found) if details else run_summary(found),
-    )
+    document = run_document(shown_run) if details else run_summary(shown_run)
+    print_result(as_json, dict(shown_run.data), document)
+
+
+def _show_analysis(run: Run, as_json: bool) -> None:
+    from evalwright.analysis.answers import analyse_run
+    from evalwright.reports.documents.analysis import analysis_document
+
+    analyses = analyse_run(run)
+    records = [task_analysis.as_dict() for task_analysis in analyses]
+    print_result(as_json, records, analysis_document(analyses))
 
 
 @runs.command()
 @click.argument("run")
 @click.argument("sample", required=False)
 @RUNS_FOLDER
-@several(
+@repeatable_option(
     "--where conditions",
     "CONDITION",
     "Only samples of which this holds, e.g. label=incorrect, 'score<0.5', language=ko,"
@@ -153,7 +163,7 @@ def samples(
     limit: int | None,
     details: bool,
     as_json: bool,
-    **given: Any,
+    **params: Any,
 ) -> None:
     """Show samples of one RUN: results, answers and what was expected; or all that is recorded of
     the one whose id is SAMPLE.
@@ -162,12 +172,59 @@ def samples(
         Condition,
         Search,
         check_sample,
-        condition,
-        values_there,
+        parse_condition,
+        suggest_values,
     )
     from evalwright.core.deprecation import warn_old_name
     from evalwright.reports.documents.samples import samples_document
 
+    _check_samples_options(sample, limit, details=details, as_json=as_json)
+    against = None
+    if params["flipped_against"]:
+        (against,) = open_runs(params["flipped_against"])
+    (searched,) = open_runs(run)
+
+    conditions = [parse_condition(text) for text in params["conditions"]]
+    if sample is not None:
+        conditions.append(Condition("id", "=", sample))
+    if against is not None and against.folder.resolve() == searched.folder.resolve():
+        raise click.UsageError(
+            f"--flipped-against names '{run}' itself: name another run of the same"
+            " task."
+        )
+    if params["failed"]:
+        warn_old_name("--failed", "--missing", "The option")
+    if params["unsure"]:
+        conditions.append(Condition("unsure", "=", "yes"))
+        if searched.n_left_out:
+            _say_of_earlier_version(searched)
+
+    most = limit or DEFAULT_SAMPLES
+    only_missing = params["missing"] or params["failed"]
+    search = Search(tuple(conditions), only_missing, against)
+    matches = search.samples(searched, most)
+    if sample is not None and not matches:
+        check_sample(searched, sample)
+
+    hints: Sequence[str] = ()
+    if not matches and not as_json:
+        hints = suggest_values(searched, tuple(conditions))
+    document = samples_document(
+        searched,
+        matches,
+        against,
+        in_full=details or sample is not None,
+        most=most,
+        hints=hints,
+    )
+    record = {"run": searched.name, "samples": [match.as_dict() for match in matches]}
+    print_result(as_json, record, document)
+
+
+def _check_samples_options(
+    sample: str | None, limit: int | None, *, details: bool, as_json: bool
+) -> None:
+    """Raise UsageError for options that have no effect together."""
     if details and as_json:
         raise click.UsageError("--json has all of each sample: leave out --details.")
     if details and sample is not None:
@@ -178,41 +235,12 @@ def samples(
         raise click.UsageError(
             "A sample that is named is the only one that is shown: leave out --limit."
         )
-    most = limit or 20
-    against = opened(given["flipped_against"])[0] if given["flipped_against"] else None
-    (searched,) = opened(run)
-    wanted = tuple(map(condition, given["conditions"]))
-    if sample is not None:
-        wanted = (*wanted, Condition("id", "=", sample))
-    if against is not None and against.folder.resolve() == searched.folder.resolve():
-        raise click.UsageError(
-            f"--flipped-against names '{run}' itself: name another run of the same"
-            " task."
-        )
-    if given["failed"]:
-        warn_old_name("--failed", "--missing", "The option")
-    if given["unsure"]:
-        wanted = (*wanted, Condition("unsure", "=", "yes"))
-    if given["unsure"] and searched.n_left_out:
-        from evalwright.reports.endings import unscored_sentences
 
-        say(
-            f"'{searched.id}' was recorded by an earlier version."
-            f" {unscored_sentences([searched])}"
-        )
-    found = Search(wanted, given["missing"] or given["failed"], against).samples(
-        searched, most
-    )
-    if sample is not None and not found:
-        check_sample(searched, sample)
-    data = {"run": searched.name, "samples": [one.as_dict() for one in found]}
-    whole = details or sample is not None
-    hints = () if found or as_json else values_there(searched, wanted)
-    print_result(
-        as_json,
-        data,
-        samples_document(searched, found, against, whole=whole, most=most, hints=hints),
-    )
+
+def _say_of_earlier_version(run: Run) -> None:
+    from evalwright.reports.endings import unscored_sentences
+
+    say(f"'{run.id}' was recorded by an earlier version. {unscored_sentences([run])}")
 
 
 @runs.command()
@@ -232,40 +260,46 @@ def samples(
 @root_options
 @PLUGINS
 @AS_JSON
-def merge(names: tuple[str, ...], **given: Any) -> int:
+def merge(names: tuple[str, ...], **params: Any) -> int:
     """Make whole runs of their shards (`run --shard`).
 
     RUN: the name of the whole run or of the evaluation, or each shard.
     """
     from evalwright.reports.documents.summary import run_summary
     from evalwright.reports.endings import unscored_sentences
-    from evalwright.runs.merging import ShardsMissing, merge_runs
 
-    dialect = {key: list(given[key]) for key in ("task_root", "trust") if given[key]}
-    if given["plugins"]:
+    if params["plugins"]:
         from evalwright.cli.arguments import load_plugins
 
-        load_plugins(given["plugins"])
-    said = ""
+        load_plugins(params["plugins"])
+    merged = _merge(names, params)
+    records = [{**run.data, "folder": str(run.folder)} for run in merged]
+    print_result(params["as_json"], records, *map(run_summary, merged))
+    return conclude(unscored_sentences(merged))
+
+
+def _merge(names: Sequence[str], params: Mapping[str, Any]) -> list[Run]:
+    """Merge the shards; with --wait, wait for those that are missing."""
+    from evalwright.runs.merging import ShardsMissing, merge_runs
+
+    dialect = {key: list(params[key]) for key in ("task_root", "trust") if params[key]}
+    last_message = ""
     while True:
         try:
-            made = merge_runs(
+            return merge_runs(
                 names,
-                name=given["name"],
-                runs_folder=given["runs_folder"],
+                name=params["name"],
+                runs_folder=params["runs_folder"],
                 dialect=dialect,
             )
-            break
         except ShardsMissing as error:
-            if not given["wait"]:
+            if not params["wait"]:
                 raise
-            if said != str(error):
-                echo(f"Waiting. {error}", error=True)
-            said = str(error)
-            time.sleep(30)
-    data = [{**run.data, "folder": str(run.folder)} for run in made]
-    print_result(given["as_json"], data, *map(run_summary, made))
-    return conclude(unscored_sentences(made))
+            message = str(error)
+        if message != last_message:
+            echo(f"Waiting. {message}", error=True)
+        last_message = message
+        time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 @runs.command()
@@ -276,28 +310,32 @@ def index(runs_folder: str, check: bool) -> int:
 
     The same runs give the same bytes.
     """
-    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, index_of
+    from evalwright.analysis.run_index import INDEX_JSON, INDEX_MD, MADE_BY, build_index
     from evalwright.reports.documents.registry import registry_document
     from evalwright.reports.markdown import to_markdown
     from evalwright.runs.writer import to_json
 
-    place = Path(runs_folder)
-    found = index_of(place)
+    folder = Path(runs_folder)
+    index_record = build_index(folder)
     files = {
-        place / INDEX_JSON: to_json(found, indent=2) + "\n",
-        place / INDEX_MD: (
-            f"<!-- {MADE_BY} -->\n\n{to_markdown(registry_document(found))}"
+        folder / INDEX_JSON: to_json(index_record, indent=2) + "\n",
+        folder / INDEX_MD: (
+            f"<!-- {MADE_BY} -->\n\n{to_markdown(registry_document(index_record))}"
         ),
     }
     if check:
-        old = [str(path) for path, text in files.items() if not _is(path, text)]
-        echo(f"Out of date: {', '.join(old)}" if old else "The index is up to date.")
-        return 1 if old else 0
+        stale = [str(path) for path, text in files.items() if not _has_text(path, text)]
+        echo(
+            f"Out of date: {', '.join(stale)}" if stale else "The index is up to date."
+        )
+        return 1 if stale else 0
+
     for path, text in files.items():
         echo(f"{'Written' if write_file(path, text) else 'Unchanged'}: {path}")
-    for one in found["damaged"]:
+    for damaged in index_record["damaged"]:
         echo(
-            f"Not readable, and listed separately: {one['folder']}: {one['error']}",
+            "Not readable, and listed separately:"
+            f" {damaged['folder']}: {damaged['error']}",
             error=True,
         )
     return 0
@@ -306,7 +344,7 @@ def index(runs_folder: str, check: bool) -> int:
 @runs.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN|FOLDER...")
 @RUNS_FOLDER
-@several(
+@repeatable_option(
     "--task-root",
     "DIR",
     "Where another framework's tasks are now, in place of the recorded folder.",
@@ -318,31 +356,35 @@ def check(
     """Check that runs are whole: damage, missing samples, answers and tasks, tasks that have
     changed. FOLDER: of runs, or another program's.
     """
-    from evalwright.analysis.run_checks import check_run, runs_in
     from evalwright.reports.documents.registry import checks_document
 
     settings = {"task_root": list(task_root)} if task_root else {}
-    found = []
+    checks: list[RunCheck] = []
     for name in names:
-        place = Path(name)
-        inside: Sequence[str | Path] = (
-            runs_in(place) if not (place / "run.json").exists() else []
-        )
-        foreign = (
-            []
-            if inside or not place.is_dir()
-            else [one for one in CHECKERS if resolve_name(one[0])(place)]
-        )
-        if foreign:
-            found += resolve_name(foreign[0][1])(place, settings)
-        else:
-            found += [
-                check_run(one, Path(runs_folder), settings) for one in inside or [name]
-            ]
-    print_result(
-        as_json, {"runs": [one.as_dict() for one in found]}, checks_document(found)
-    )
-    return 1 if any(one.problems for one in found) else 0
+        checks += _check_named(name, Path(runs_folder), settings)
+    record = {"runs": [run_check.as_dict() for run_check in checks]}
+    print_result(as_json, record, checks_document(checks))
+    return 1 if any(run_check.problems for run_check in checks) else 0
+
+
+def _check_named(
+    name: str, runs_folder: Path, settings: Mapping[str, Any]
+) -> list[RunCheck]:
+    """Check what a name stands for: a run, a folder of runs, or another program's results."""
+    from evalwright.analysis.run_checks import check_run, list_run_folders
+
+    path = Path(name)
+    is_run = (path / "run.json").exists()
+    contained = [] if is_run else list_run_folders(path)
+    if contained:
+        return [check_run(run, runs_folder, settings) for run in contained]
+
+    if path.is_dir():
+        for is_results, check_results in CHECKERS:
+            if resolve_name(is_results)(path):
+                checks: list[RunCheck] = resolve_name(check_results)(path, settings)
+                return checks
+    return [check_run(name, runs_folder, settings)]
 
 
 def _check_records(run: Run) -> None:
@@ -352,11 +394,11 @@ def _check_records(run: Run) -> None:
     faults = RecordFaults(run)
     for _, row in run.lines():
         faults.add(row)
-    if found := faults.sentences:
-        raise RunError(f"{run.folder}: {' '.join(found)}")
+    if sentences := faults.sentences:
+        raise RunError(f"{run.folder}: {' '.join(sentences)}")
 
 
-def _is(path: Path, text: str) -> bool:
+def _has_text(path: Path, text: str) -> bool:
     try:
         return path.read_bytes() == text.encode("utf-8", "backslashreplace")
     except OSError:

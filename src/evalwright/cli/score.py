@@ -15,10 +15,10 @@ from evalwright.cli.options import (
     ROLES,
     RUNS_FOLDER,
     SANDBOX,
-    opened,
+    open_runs,
     option,
+    repeatable_option,
     scoring_options,
-    several,
 )
 from evalwright.cli.output import print_result
 from evalwright.core.errors import UnknownName
@@ -26,13 +26,13 @@ from evalwright.core.errors import UnknownName
 
 @click.command()
 @click.argument("run")
-@several(
+@repeatable_option(
     "--scorer scorers",
     "NAME",
     "One of the run's own scorers, to compute again; or other scorers, to replace them"
     " all.",
 )
-@several("-S options", "NAME.KEY=VALUE", "An option of a scorer.")
+@repeatable_option("-S options", "NAME.KEY=VALUE", "An option of a scorer.")
 @JUDGES
 @ROLES
 @ROLE_ARGUMENTS
@@ -48,7 +48,7 @@ from evalwright.core.errors import UnknownName
 @scoring_options
 @SANDBOX
 @AS_JSON
-def score(run: str, **given: Any) -> int:
+def score(run: str, **params: Any) -> int:
     """Score the answers of RUN again and write the result as a new run.
 
     The model under test gets no request.
@@ -62,32 +62,34 @@ def score(run: str, **given: Any) -> int:
         unscored_sentences,
     )
 
-    arguments.load_plugins(given["plugins"])
-    scorers = given["scorers"]
-    options = arguments.key_values(given["options"], "-S")
+    arguments.load_plugins(params["plugins"])
+    scorers = params["scorers"]
+    options = arguments.key_values(params["options"], "-S")
     for scorer in options:
         if scorer not in scorers:
             raise UnknownName(
                 "scorer in -S", scorer, scorers, "Name it with --scorer first."
             )
-    made = score_run(
-        opened(run)[0],
+    rescored = score_run(
+        open_runs(run)[0],
         scorers=[{scorer: options.get(scorer, {})} for scorer in scorers],
         roles=arguments.role_specs(
-            given["roles"], given["role_arguments"], given["judges"]
+            params["roles"], params["role_arguments"], params["judges"]
         ),
-        unsure=arguments.judge_settings({"rubric": (), "columns": (), **given}, {}).get(
-            "unsure"
-        ),
-        name=given["name"],
-        home=given["home"],
-        dialect=arguments.dialect_settings(given),
-        sandbox=given["sandbox"],
+        unsure=arguments.judge_settings(
+            {"rubric": (), "columns": (), **params}, {}
+        ).get("unsure"),
+        name=params["name"],
+        home=params["home"],
+        dialect=arguments.dialect_settings(params),
+        sandbox=params["sandbox"],
     )
     print_result(
-        given["as_json"], {**made.data, "folder": str(made.folder)}, run_summary(made)
+        params["as_json"],
+        {**rescored.data, "folder": str(rescored.folder)},
+        run_summary(rescored),
     )
-    for remark in remarks([made]):
+    for remark in remarks([rescored]):
         say(remark)
-    code = conclude(unscored_sentences([made]))
-    return 1 if judge_failed_throughout([made]) else code
+    code = conclude(unscored_sentences([rescored]))
+    return 1 if judge_failed_throughout([rescored]) else code

@@ -1,8 +1,7 @@
-"""Ctrl-C, SIGTERM and SIGHUP while a command runs: the first lets what was sent arrive, the second
-ends at once.
+"""Ctrl-C, SIGTERM and SIGHUP while a command runs.
 
-What `run_blocking` runs is cancelled, so that it can put things in order; elsewhere
-KeyboardInterrupt is raised.
+The first one waits for requests that were sent, a second one ends the process at once. Work in
+`run_blocking` is cancelled, so that it can clean up; elsewhere KeyboardInterrupt is raised.
 """
 
 from __future__ import annotations
@@ -16,28 +15,26 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-_ONE_HANGUP = 0.5
+_SAME_HANGUP_SECONDS = 0.5
 """Seconds in which several SIGHUPs are one: a terminal that closes tells its processes, and so does
 its shell.
 """
 
 
 class ServingEnded(Exception):
-    """A signal ended what serves until one comes: nothing was interrupted, and there is nothing to
-    say.
-    """
+    """A signal ended a server: nothing was interrupted, and there is nothing to say."""
 
 
 class StopSignals:
-    """What came so far. exit_code: 128 and the number of the first signal (130 for Ctrl-C)."""
+    """The signals so far. exit_code: 128 plus the number of the first one (130 for Ctrl-C)."""
 
     def __init__(self) -> None:
         self.exit_code = 128 + signal.SIGINT
-        self._came = 0.0
+        self._first_signal_at = 0.0
         self._process = os.getpid()
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """A signal came."""
+        """Handle a signal."""
         from evalwright.evaluation import interruption
 
         now = time.monotonic()
@@ -45,22 +42,21 @@ class StopSignals:
             os.getpid() != self._process
         ):  # a fork of this process ends as it would have without us
             os._exit(128 + number)
-        if not self._came:
-            self._came = now
+        if not self._first_signal_at:
+            self._first_signal_at = now
             self.exit_code = 128 + number
             if not interruption.cancel():
                 raise KeyboardInterrupt
         elif (
-            number != getattr(signal, "SIGHUP", None) or now - self._came > _ONE_HANGUP
+            number != getattr(signal, "SIGHUP", None)
+            or now - self._first_signal_at > _SAME_HANGUP_SECONDS
         ):
             os._exit(self.exit_code)
 
 
 @contextmanager
 def stop_signals() -> Iterator[StopSignals]:
-    """Handle the signals in the main thread; one that was ignored before (`nohup`, a job in the
-    background) stays so.
-    """
+    """Handle the signals in the main thread, except those that were ignored before (`nohup`)."""
     stop = StopSignals()
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():

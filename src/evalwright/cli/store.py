@@ -1,6 +1,4 @@
-"""`evalwright store`: what is stored, whether it is whole, and how it gets from one place to
-another.
-"""
+"""`evalwright store`: what is stored, whether it is intact, and how it is moved."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from evalwright.core.private import home_folder, open_private
 
 if TYPE_CHECKING:
     from evalwright.engine.database import Database
-    from evalwright.engine.exchange import Moved
+    from evalwright.engine.exchange import TransferCounts
 
 
 @click.group(cls=CommandGroup)
@@ -47,7 +45,7 @@ def info(home: str | None, as_json: bool) -> None:
         owners = [id for (id,) in database.rows("SELECT id FROM owners ORDER BY id")]
         living = database.living(owners)
         ledger = database.ledger()
-        data = {
+        facts = {
             "store": database.place,
             "kind": database.kind,
             "bytes": database.size(),
@@ -74,23 +72,23 @@ def info(home: str | None, as_json: bool) -> None:
             ),
         }
         if as_json:
-            print_json(data)
+            print_json(facts)
             return
-        echo(f"{data['store']} ({data['kind']}, {_size(data['bytes'])})")
-        if data["warning"]:
-            echo(f"Warning: {data['warning']}")
+        echo(f"{facts['store']} ({facts['kind']}, {_format_size(facts['bytes'])})")
+        if facts["warning"]:
+            echo(f"Warning: {facts['warning']}")
         echo(
-            f"{counted(data['responses'], 'response')};"
-            f" {counted(data['sendings'], 'sending')}, ${data['dollars']:,.4f}"
+            f"{counted(facts['responses'], 'response')};"
+            f" {counted(facts['sendings'], 'sending')}, ${facts['dollars']:,.4f}"
         )
         for model, name, n, size, first, last in models:
             echo(
-                f"  {n:>9,}  {_size(size):>9}  {_day(first)} to {_day(last)} "
-                f" {_called(model, name)}"
+                f"  {n:>9,}  {_format_size(size):>9}  {_format_day(first)} to {_format_day(last)} "
+                f" {_model_label(model, name)}"
             )
-        if users := ", ".join(data["in_use_by"]):
+        if users := ", ".join(facts["in_use_by"]):
             echo(
-                f"In use by process {users}; {data['claims']:,} requests are being"
+                f"In use by process {users}; {facts['claims']:,} requests are being"
                 " sent."
             )
 
@@ -104,7 +102,7 @@ def info(home: str | None, as_json: bool) -> None:
 @AS_JSON
 def verify(home: str | None, delete: bool, as_json: bool) -> int:
     """Read every response and check its checksum. Exit code 1 where one is damaged."""
-    from evalwright.engine.rows import is_whole
+    from evalwright.engine.rows import is_readable
 
     with _opened(home) as database:
         structure = database.check()
@@ -112,7 +110,7 @@ def verify(home: str | None, delete: bool, as_json: bool) -> int:
         damaged = []
         for page in database.pages():
             read += len(page)
-            damaged += [row[0] for row in page if not is_whole(row)]
+            damaged += [row[0] for row in page if not is_readable(row)]
         deleted = database.delete(damaged) if delete else 0
     if as_json:
         keys = [key.hex() for key in damaged]
@@ -125,10 +123,10 @@ def verify(home: str | None, delete: bool, as_json: bool) -> int:
             }
         )
     else:
-        for said in structure:
-            echo(f"The file's structure: {said}")
-        more = f", {deleted:,} deleted" if delete else ""
-        echo(f"{counted(read, 'response')} read, {len(damaged):,} damaged{more}.")
+        for fault in structure:
+            echo(f"The file's structure: {fault}")
+        deletions = f", {deleted:,} deleted" if delete else ""
+        echo(f"{counted(read, 'response')} read, {len(damaged):,} damaged{deletions}.")
         if damaged and not delete:
             echo(
                 "Damaged responses are never used. 'evalwright store verify --delete'"
@@ -164,16 +162,21 @@ def prune(
         before = (database.now() if older_than else time.time() + 1e9) - 86400 * (
             older_than or 0.0
         )
-        found = 0
+        n_found = 0
         stored = database.summary()
-        known = [*database.names(), *(row[:2] for row in stored)]
+        names_by_model = [*database.names(), *(row[:2] for row in stored)]
 
         def is_meant(key: str, name: str) -> bool:
             return model is None or model == name or key.startswith(model or " ")
 
-        if not any(is_meant(*one) for one in known) and model is not None:
+        if (
+            not any(is_meant(*key_and_name) for key_and_name in names_by_model)
+            and model is not None
+        ):
             hint = "'evalwright store info' shows those with responses."
-            raise UnknownName("model", model, [name for _, name in known], hint)
+            raise UnknownName(
+                "model", model, [name for _, name in names_by_model], hint
+            )
         for row in stored:
             if not is_meant(*row[:2]):
                 continue
@@ -188,23 +191,25 @@ def prune(
                     "DELETE FROM responses WHERE model=? AND created<?", [here]
                 )
             if n:
-                echo(f"  {n:>9,}  {_called(row[0], row[1])}")
-            found += n
-        if yes and found:
+                echo(f"  {n:>9,}  {_model_label(row[0], row[1])}")
+            n_found += n
+        if yes and n_found:
             # others use it: the space stays with the store and is used again
             with suppress(Exception):
                 database.shrink()
-    if not found:
+    if not n_found:
         echo(
             "No stored response is that old."
             if older_than
             else "Nothing is stored of it."
         )
     elif yes:
-        echo(f"{counted(found, 'response')} deleted.")
+        echo(f"{counted(n_found, 'response')} deleted.")
     else:
-        what = "would be deleted, and requested again when needed"
-        echo(f"{counted(found, 'response')} {what}. To delete them, add --yes.")
+        consequence = "would be deleted, and requested again when needed"
+        echo(
+            f"{counted(n_found, 'response')} {consequence}. To delete them, add --yes."
+        )
 
 
 @store.command()
@@ -221,20 +226,22 @@ def export(file: Path, home: str | None) -> int:
     partial = file.with_name(f"{file.name}.partial")
     with _opened(home) as database:
         try:
-            with open_private(partial) as raw, _text(raw, file) as out:
-                kept = (
+            with open_private(partial) as raw, _text_writer(raw, file) as lines:
+                tables = (
                     database.pages(),
                     database.empties(),
                     database.ledger(),
                     database.names(),
                 )
-                moved = write_lines(out, *kept)
+                moved = write_lines(lines, *tables)
             partial.replace(file)
         except OSError as error:
             raise unreadable(error, str(file)) from error
         finally:
             partial.unlink(missing_ok=True)
-    echo(f"{counted(moved.responses, 'response')} written to {file}.{_left_out(moved)}")
+    echo(
+        f"{counted(moved.responses, 'response')} written to {file}.{_damage_note(moved)}"
+    )
     return int(bool(moved.damaged))
 
 
@@ -274,36 +281,36 @@ def merge(places: tuple[str, ...], home: str | None) -> int:
     What is stored already stays as it is, and a merge may be repeated.
     """
     from evalwright.engine.exchange import merge as merge_stores
-    from evalwright.engine.opening import name_of
+    from evalwright.engine.opening import store_name
 
     damaged = 0
     with _opened(home, new=True) as target:
-        for place in places:
-            with _database(place, new=False) as source:
+        for store_place in places:
+            with _database(store_place, new=False) as source:
                 moved = merge_stores(source, target)
             damaged += moved.damaged
-            said = (
+            summary = (
                 f"{counted(moved.responses, 'response')}, {moved.new:,} of them"
-                f" new.{_left_out(moved)}"
+                f" new.{_damage_note(moved)}"
             )
-            echo(f"{name_of(place)}: {said}")
+            echo(f"{store_name(store_place)}: {summary}")
     return int(bool(damaged))
 
 
 @contextmanager
 def _opened(home: str | None, *, new: bool = False) -> Iterator[Database]:
-    """The store that the command is about. new: it may be made."""
-    from evalwright.engine.opening import where
+    """Open the command's store. new: whether it may be created."""
+    from evalwright.engine.opening import store_location
 
-    with _database(where(home_folder(home)), new=new) as database:
+    with _database(store_location(home_folder(home)), new=new) as database:
         yield database
 
 
 @contextmanager
-def _database(place: str | Path, *, new: bool) -> Iterator[Database]:
+def _database(location: str | Path, *, new: bool) -> Iterator[Database]:
     from evalwright.engine.opening import open_database
 
-    database = open_database(place, new=new)
+    database = open_database(location, new=new)
     try:
         yield database
     except (EvalwrightError, click.ClickException):
@@ -314,7 +321,7 @@ def _database(place: str | Path, *, new: bool) -> Iterator[Database]:
         database.close()
 
 
-def _text(raw: IO[bytes], file: Path) -> Any:
+def _text_writer(raw: IO[bytes], file: Path) -> Any:
     import io
 
     binary = (
@@ -325,11 +332,11 @@ def _text(raw: IO[bytes], file: Path) -> Any:
     return io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
 
 
-def _left_out(moved: Moved) -> str:
+def _damage_note(moved: TransferCounts) -> str:
     return f" {moved.damaged:,} damaged ones were left out." if moved.damaged else ""
 
 
-def _size(n: int) -> str:
+def _format_size(n: int) -> str:
     for unit in ("B", "KB", "MB"):
         if n < 1000:
             return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
@@ -337,9 +344,9 @@ def _size(n: int) -> str:
     return f"{n:,.1f} GB"
 
 
-def _day(seconds: float) -> str:
+def _format_day(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).date().isoformat()
 
 
-def _called(model: str, name: str) -> str:
+def _model_label(model: str, name: str) -> str:
     return f"{name or 'unnamed model'} ({model[:12]})"

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.groups import CommandGroup
-from evalwright.cli.options import AS_JSON, RUNS_FOLDER, flag, opened, option, several
+from evalwright.cli.options import (
+    AS_JSON,
+    RUNS_FOLDER,
+    flag,
+    open_runs,
+    option,
+    repeatable_option,
+)
 from evalwright.cli.output import echo, print_json
 
 if TYPE_CHECKING:
     from evalwright.analysis.submission.verifying import Verification
 
-_SHOWN = 50
+_PROBLEMS_SHOWN = 50
 
 
 @click.group(cls=CommandGroup)
@@ -41,47 +48,53 @@ def make(run: str, into: str, allow_key_like: bool, **_: Any) -> None:
     """
     from evalwright.analysis.submission.files import make_submission
 
-    made = make_submission(opened(run)[0], Path(into), allow_key_like=allow_key_like)
+    submission = make_submission(
+        open_runs(run)[0], Path(into), allow_key_like=allow_key_like
+    )
     echo(
-        f"Written: {into} ({len(made.data['samples']):,} answers, SHA-256"
-        f" {made.data['sha256'][:16]})"
+        f"Written: {into} ({len(submission.document['samples']):,} answers, SHA-256"
+        f" {submission.document['sha256'][:16]})"
     )
 
 
 @submit.command()
 @click.argument("file")
-@several("--task tasks", "FILE", "A task file of your own that the results use.")
+@repeatable_option(
+    "--task tasks", "FILE", "A task file of your own that the results use."
+)
 @AS_JSON
 def verify(file: str, tasks: tuple[str, ...], as_json: bool) -> int:
     """Score the answers in FILE again with the installed tasks, and list every row whose scores
     differ.
     """
-    found = _verified(file, tasks)
+    verification = _verify_file(file, tasks)
     if as_json:
-        print_json(found.as_dict())
+        print_json(verification.as_dict())
     else:
-        _show(found)
-    return int(not found.ok)
+        _show(verification)
+    return int(not verification.ok)
 
 
 @submit.command()
 @click.argument("file")
 @option("--to folder", "DIR", "The folder of runs.", required=True)
-@several("--task tasks", "FILE", "A task file of your own that the results use.")
+@repeatable_option(
+    "--task tasks", "FILE", "A task file of your own that the results use."
+)
 def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
     """Verify FILE and write it as a run into a folder, for `evalwright leaderboard DIR/*`."""
     from evalwright.analysis.submission.adding import add_submission
 
-    found = _verified(file, tasks)
-    _show(found)
-    if not found.ok:
+    verification = _verify_file(file, tasks)
+    _show(verification)
+    if not verification.ok:
         return 1
-    run = add_submission(found, Path(folder))
+    run = add_submission(verification, Path(folder))
     echo(f"Added: {run.folder}")
     return 0
 
 
-def _verified(file: str, tasks: tuple[str, ...]) -> Verification:
+def _verify_file(file: str, tasks: tuple[str, ...]) -> Verification:
     from evalwright.analysis.submission.files import read_submission
     from evalwright.analysis.submission.verifying import verify_submission
 
@@ -90,20 +103,25 @@ def _verified(file: str, tasks: tuple[str, ...]) -> Verification:
     )
 
 
-def _show(found: Verification) -> None:
-    for result in found.results:
-        for metric in result.metrics:
-            one = metric.estimate
+def _show(verification: Verification) -> None:
+    for task in verification.results:
+        for metric in task.metrics:
+            estimate = metric.estimate
             echo(
-                f"{result.name}: {metric.label} {one.value:.4g} [{one.low:.4g},"
-                f" {one.high:.4g}], n {one.n}"
+                f"{task.name}: {metric.label} {estimate.value:.4g} [{estimate.low:.4g},"
+                f" {estimate.high:.4g}], n {estimate.n}"
             )
-    total = len(found.submission.data["samples"])
-    for problem in found.problems[:_SHOWN]:
+    total = len(verification.submission.document["samples"])
+    for problem in verification.problems[:_PROBLEMS_SHOWN]:
         echo(f"Wrong ({problem.kind}): {problem}")
-    if len(found.problems) > _SHOWN:
-        echo(f"... and {len(found.problems) - _SHOWN:,} more; --json has all of them.")
-    if found.ok:
+    if len(verification.problems) > _PROBLEMS_SHOWN:
+        echo(
+            f"... and {len(verification.problems) - _PROBLEMS_SHOWN:,} more; --json has"
+            " all of them."
+        )
+    if verification.ok:
         echo(f"Verified: all {total:,} answers have the scores given in the file.")
     else:
-        echo(f"Not verified: {len(found.problems):,} problems in {total:,} rows.")
+        echo(
+            f"Not verified: {len(verification.problems):,} problems in {total:,} rows."
+        )

@@ -1,6 +1,4 @@
-"""`evalwright tasks rewrite` and `tasks diff`: a task's questions in other words, and what changed
-between two versions.
-"""
+"""`evalwright tasks rewrite` and `tasks diff`: reworded questions, and versions of a task."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from evalwright.cli.options import (
     PLUGINS,
     flag,
     option,
-    several,
+    repeatable_option,
 )
 from evalwright.cli.output import echo, print_json, print_result
 from evalwright.core.errors import ConfigurationError
@@ -27,7 +25,7 @@ from evalwright.core.tasks import Task
 
 @click.command()
 @click.argument("task")
-@several(
+@repeatable_option(
     "--kind kinds",
     "",
     "How to rewrite.",
@@ -52,7 +50,7 @@ from evalwright.core.tasks import Task
 @PLUGINS
 @OVERRIDES
 @AS_JSON
-def rewrite(task: str, **given: Any) -> int:
+def rewrite(task: str, **params: Any) -> int:
     """Write TASK's questions in other words, as a task of their own, for `evalwright
     contamination`.
 
@@ -68,52 +66,57 @@ def rewrite(task: str, **given: Any) -> int:
     from evalwright.models.registry import open_model
     from evalwright.tasks.loading import find_definitions, load_task
 
-    load_plugins(given["plugins"])
-    overrides = key_values(given["overrides"], "-T") or None
+    load_plugins(params["plugins"])
+    overrides = key_values(params["overrides"], "-T") or None
     definition = only_definition(task, find_definitions(task, overrides=overrides))
     original = load_task(task, overrides=overrides)
-    kinds = list(dict.fromkeys(given["kinds"]))
-    arguments = key_values(given["arguments"], "-M")
-    if arguments and not given["by"]:
+    kinds = list(dict.fromkeys(params["kinds"]))
+    arguments = key_values(params["arguments"], "-M")
+    if arguments and not params["by"]:
         raise ConfigurationError(
             "-M sets arguments of a model: name the model with --by."
         )
-    if given["by"] and kinds == ["shuffle"]:
+    if params["by"] and kinds == ["shuffle"]:
         raise ConfigurationError(
             "--by has no effect: no model is needed to shuffle. Leave it out."
         )
-    model = open_model(given["by"], arguments) if given["by"] else None
-    found = by_model.rewrite(original, kinds, model, home_folder())
-    into = Path(given["into"])
-    data = write_rewrites(
-        found, original, definition, into, name=given["name"], over=given["over"]
+    model = open_model(params["by"], arguments) if params["by"] else None
+    rewriting = by_model.rewrite_task(original, kinds, model, home_folder())
+    into = Path(params["into"])
+    data_file = write_rewrites(
+        rewriting, original, definition, into, name=params["name"], over=params["over"]
     )
-    made = load_task(into)
-    _check_prompts(original, made, into)
-    refused = [(*why, count) for why, count in sorted(found.refused.items())]
-    if given["as_json"]:
-        counts = {"originals": found.n_originals, "rewrites": len(found.rewrites)}
-        lost = [
-            {"kind": kind, "reason": reason, "n": count}
-            for kind, reason, count in refused
+    rewritten = load_task(into)
+    _check_prompts(original, rewritten, into)
+    refusals = [(*why, count) for why, count in sorted(rewriting.refused.items())]
+    if params["as_json"]:
+        counts = {
+            "originals": rewriting.n_originals,
+            "rewrites": len(rewriting.rewrites),
+        }
+        refusal_records = [
+            {"kind": rewrite_kind, "reason": reason, "n": count}
+            for rewrite_kind, reason, count in refusals
         ]
         print_json(
             {
-                "task": made.name,
+                "task": rewritten.name,
                 "file": str(into),
-                "data": str(data),
+                "data": str(data_file),
                 **counts,
-                "refused": lost,
+                "refused": refusal_records,
             }
         )
         return 0
-    for kind, reason, count in refused:
-        echo(f"{kind}: {count:,} of {found.n_originals:,} left out: {reason}")
+    for rewrite_kind, reason, count in refusals:
+        echo(
+            f"{rewrite_kind}: {count:,} of {rewriting.n_originals:,} left out: {reason}"
+        )
     echo(
-        f"{made.name}: {len(found.rewrites):,} rewrites of {found.n_originals:,}"
+        f"{rewritten.name}: {len(rewriting.rewrites):,} rewrites of {rewriting.n_originals:,}"
         " questions"
     )
-    say(f"Written: {into} and {data}. No person has checked them yet.")
+    say(f"Written: {into} and {data_file}. No person has checked them yet.")
     return 0
 
 
@@ -134,23 +137,21 @@ def diff(a: str, b: str, plugins: tuple[str, ...], as_json: bool) -> int:
     from evalwright.tasks.loading import load_task
 
     load_plugins(plugins)
-    found = diff_tasks(load_task(a), load_task(b))
-    document = task_diff_document(found)
-    print_result(as_json, {**found.as_dict(), **document.words()}, document)
-    return 0 if found.same_scores else 1
+    difference = diff_tasks(load_task(a), load_task(b))
+    document = task_diff_document(difference)
+    print_result(as_json, {**difference.as_dict(), **document.words()}, document)
+    return 0 if difference.same_scores else 1
 
 
-def _check_prompts(original: Task, made: Task, into: Path) -> None:
-    """Raise where a rewrite is sent in its original's wording: a prompt that does not read what was
-    rewritten.
-    """
-    from evalwright.analysis.task_checks.material import preview
+def _check_prompts(original: Task, rewritten: Task, into: Path) -> None:
+    """Raise ConfigurationError if a prompt does not show what was rewritten."""
+    from evalwright.analysis.task_checks.material import preview_requests
 
-    places = {sample.id: place for place, sample in enumerate(original.samples)}
-    for place, sample in enumerate(made.samples):
-        before = preview(original, places[str(sample.metadata["rewrite_of"])])
-        if [one.payload() for one in before] == [
-            one.payload() for one in preview(made, place)
+    indices = {sample.id: index for index, sample in enumerate(original.samples)}
+    for index, sample in enumerate(rewritten.samples):
+        before = preview_requests(original, indices[str(sample.metadata["rewrite_of"])])
+        if [request.payload() for request in before] == [
+            request.payload() for request in preview_requests(rewritten, index)
         ]:
             raise ConfigurationError(
                 f"The prompt of '{original.name}' does not show what was rewritten (the"

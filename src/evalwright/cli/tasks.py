@@ -18,9 +18,9 @@ from evalwright.cli.options import (
     RUNS_FOLDER,
     dialect_options,
     only_with,
-    opened,
+    open_runs,
     option,
-    several,
+    repeatable_option,
 )
 from evalwright.cli.output import echo, print_json
 from evalwright.cli.task_files import diff, rewrite
@@ -30,7 +30,7 @@ from evalwright.tasks import dialects
 from evalwright.tasks.dialects import check_used
 
 if TYPE_CHECKING:
-    from evalwright.analysis.task_checks.examining import Examined
+    from evalwright.analysis.task_checks.examining import TaskExamination
     from evalwright.core.requests import Request
     from evalwright.core.tasks import Task
     from evalwright.models.base import Model
@@ -48,7 +48,7 @@ tasks.add_command(diff)
 @tasks.command("list")
 @AS_JSON
 @option("--dialect", "NAME", "List another framework's tasks instead.")
-@several(
+@repeatable_option(
     "--task-root",
     "DIR",
     "Where its tasks are. Repeatable. Default: those of its installed package.",
@@ -62,45 +62,51 @@ def list_(as_json: bool, dialect: str | None, task_root: tuple[str, ...]) -> Non
         return
     from evalwright.tasks.index import TaskIndex
 
-    entries = TaskIndex().entries()
+    listed_tasks = TaskIndex().entries()
     if as_json:
-        print_json([entry.as_dict() for entry in entries])
+        print_json([listed.as_dict() for listed in listed_tasks])
         return
     groups: dict[str, list[str]] = {}
-    for entry in entries:
-        for group in entry.groups:
-            groups.setdefault(group, []).extend(entry.members or (entry.name,))
+    for listed in listed_tasks:
+        for group in listed.groups:
+            groups.setdefault(group, []).extend(listed.members or (listed.name,))
     rows = {name: f"group: {', '.join(members)}" for name, members in groups.items()}
     rows |= {
-        entry.name: (
-            f"cannot be used: {entry.problem}" if entry.problem else entry.description
+        listed.name: (
+            f"cannot be used: {listed.problem}"
+            if listed.problem
+            else listed.description
         )
-        for entry in entries
+        for listed in listed_tasks
     }
     width = max(map(len, rows), default=0)
     for name, description in sorted(rows.items()):
         echo(f"{name:<{width}}  {description}".rstrip())
 
 
-def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> None:
+def _list_foreign(
+    as_json: bool, dialect_name: str | None, roots: tuple[str, ...]
+) -> None:
     from pathlib import Path
 
     folders = tuple(map(Path, roots))
-    found = [
-        (f"{name}:{one.name}", one)
-        for name in ([wanted] if wanted else dialects.names())
-        for one in dialects.dialect(name).names(folders)
+    named_tasks = [
+        (f"{name}:{foreign_task.name}", foreign_task)
+        for name in ([dialect_name] if dialect_name else dialects.names())
+        for foreign_task in dialects.dialect(name).names(folders)
     ]
     if as_json:
         keys = ("kind", "path", "members")
         print_json(
             [
-                {"name": name, **{key: getattr(one, key) for key in keys}}
-                for name, one in found
+                {"name": name, **{key: getattr(foreign_task, key) for key in keys}}
+                for name, foreign_task in named_tasks
             ]
         )
         return
-    echo("\n".join(f"{name}  {one.kind}" for name, one in found))
+    echo(
+        "\n".join(f"{name}  {foreign_task.kind}" for name, foreign_task in named_tasks)
+    )
 
 
 @tasks.command()
@@ -109,67 +115,71 @@ def _list_foreign(as_json: bool, wanted: str | None, roots: tuple[str, ...]) -> 
 @OVERRIDES
 @dialect_options
 @AS_JSON
-def show(task: str, as_json: bool, **given: Any) -> None:
+def show(task: str, as_json: bool, **params: Any) -> None:
     """Show what TASK is: its data, prompt, scorers, metrics and where it comes from; of a group,
     its parts.
     """
     from evalwright.cli.arguments import load_plugins
 
-    load_plugins(given["plugins"])
-    found = _load(task, given)
+    load_plugins(params["plugins"])
+    loaded = _load(task, params)
     if as_json:
-        print_json([dict(one.definition) for one in found])
+        print_json([dict(loaded_task.definition) for loaded_task in loaded])
         return
     from evalwright.reports import document as doc
     from evalwright.reports import terminal
 
-    if len(found) > 1:
-        lacking = [
-            str(one.metadata["no data"]) for one in found if "no data" in one.metadata
+    if len(loaded) > 1:
+        unread_reasons = [
+            str(loaded_task.metadata["no data"])
+            for loaded_task in loaded
+            if "no data" in loaded_task.metadata
         ]
         counts = [
-            None if "no data" in one.metadata else len(one.samples) for one in found
+            None if "no data" in loaded_task.metadata else len(loaded_task.samples)
+            for loaded_task in loaded
         ]
         rows = [
             (
-                doc.Cell(one.name, name=True),
+                doc.Cell(loaded_task.name, name=True),
                 "?" if count is None else f"{count:,}",
-                doc.Cell(one.description),
+                doc.Cell(loaded_task.description),
             )
-            for one, count in zip(found, counts, strict=True)
+            for loaded_task, count in zip(loaded, counts, strict=True)
         ]
         unread = (
-            f"; the data of {len(lacking)} cannot be read: {lacking[0]}"
-            if lacking
+            f"; the data of {len(unread_reasons)} cannot be read: {unread_reasons[0]}"
+            if unread_reasons
             else "."
         )
         title = (
-            f"{task}: {len(found)} tasks, {sum(filter(None, counts)):,} samples{unread}"
+            f"{task}: {len(loaded)} tasks, {sum(filter(None, counts)):,} samples{unread}"
             " To see one of them: evalwright tasks show NAME"
         )
         terminal.show(
             doc.Document(title, [doc.Table(doc.columns("Task", "Samples>", "~"), rows)])
         )
         return
-    for one in found:
+    for loaded_task in loaded:
         facts: dict[str, Any] = {
-            "samples": f"{len(one.samples):,}",
-            "needs": ", ".join(sorted(one.strategy.needs)),
-            "scorers": ", ".join(scorer.name for scorer in one.scorers),
+            "samples": f"{len(loaded_task.samples):,}",
+            "needs": ", ".join(sorted(loaded_task.strategy.needs)),
+            "scorers": ", ".join(scorer.name for scorer in loaded_task.scorers),
             "metrics": ", ".join(
-                f"{spec.label} ({spec.scorer})" for spec in one.metrics
+                f"{spec.label} ({spec.scorer})" for spec in loaded_task.metrics
             ),
-            "slices": ", ".join(one.slices),
+            "slices": ", ".join(loaded_task.slices),
             **{
-                key: value if isinstance(value, str) else json.dumps(value)
-                for key, value in one.metadata.items()
+                key: setting if isinstance(setting, str) else json.dumps(setting)
+                for key, setting in loaded_task.metadata.items()
             },
-            "file": one.source,
+            "file": loaded_task.source,
         }
-        shown = doc.Facts([(key, value) for key, value in facts.items() if value])
+        listed_facts = doc.Facts([(key, fact) for key, fact in facts.items() if fact])
         terminal.show(
             doc.Document(
-                f"{one.name}, version {one.version}: {one.description}", [shown]
+                f"{loaded_task.name}, version {loaded_task.version}: {loaded_task.description}",
+                [listed_facts],
             )
         )
 
@@ -183,30 +193,31 @@ def show(task: str, as_json: bool, **given: Any) -> None:
 @OVERRIDES
 @dialect_options
 @AS_JSON
-def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> None:
+def preview(task: str, sample_id: str | None, as_json: bool, **params: Any) -> None:
     """Print exactly what would be sent for a sample of TASK. No request is sent."""
-    from evalwright.analysis.task_checks.material import preview as requests_of
+    from evalwright.analysis.task_checks.material import preview_requests as requests_of
     from evalwright.cli.arguments import load_plugins
 
-    load_plugins(given["plugins"])
-    found = _sampled(_load(task, given, _model(given)), sample_id)
-    shown = [
-        (one, one.samples[index].id, requests_of(one, index)) for one, index in found
+    load_plugins(params["plugins"])
+    sampled = _locate_sample(_load(task, params, _open_model(params)), sample_id)
+    previews = [
+        (sampled_task, sampled_task.samples[index].id, requests_of(sampled_task, index))
+        for sampled_task, index in sampled
     ]
     if as_json:
         rows = [
             {
-                "task": one.name,
+                "task": sampled_task.name,
                 "sample": name,
                 "requests": [request.payload() for request in requests],
             }
-            for one, name, requests in shown
+            for sampled_task, name, requests in previews
         ]
         print_json(rows)
         return
-    for one, _, requests in shown:
+    for sampled_task, _, requests in previews:
         for number, request in enumerate(requests, 1):
-            echo(f"{one.name}: request {number} of {len(requests)}", bold=True)
+            echo(f"{sampled_task.name}: request {number} of {len(requests)}", bold=True)
             _show_request(request)
 
 
@@ -226,115 +237,118 @@ def preview(task: str, sample_id: str | None, as_json: bool, **given: Any) -> No
 @OVERRIDES
 @dialect_options
 @AS_JSON
-def check(names: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def check(names: tuple[str, ...], as_json: bool, **params: Any) -> int:
     """Check TASKS for faults; no request is sent. Exit code 1 where there is a fault."""
-    from evalwright.analysis.task_checks.examining import Examined, examine
+    from evalwright.analysis.task_checks.examining import TaskExamination, examine
     from evalwright.analysis.task_checks.findings import Finding
     from evalwright.cli.arguments import load_plugins
 
     only_with(runs_folder="run_name")
-    load_plugins(given["plugins"])
-    model = _model(given)
-    run = opened(given["run_name"])[0] if given["run_name"] else None
-    found: list[Examined] = []
+    load_plugins(params["plugins"])
+    model = _open_model(params)
+    run = open_runs(params["run_name"])[0] if params["run_name"] else None
+    examined_tasks: list[TaskExamination] = []
     for name in names:
         try:
-            for one in examine(
-                _load(name, given, model), name=name, model=model, run=run
+            for examined in examine(
+                _load(name, params, model), name=name, model=model, run=run
             ):
-                found.append(one)
+                examined_tasks.append(examined)
                 if not as_json:
-                    _show_examined(one)
+                    _show_examined(examined)
         except DatasetError as error:
-            found.append(
-                Examined(name, name, (Finding("fault", "samples", str(error)),))
+            examined_tasks.append(
+                TaskExamination(name, name, (Finding("fault", "samples", str(error)),))
             )
             if not as_json:
-                _show_examined(found[-1])
+                _show_examined(examined_tasks[-1])
     if as_json:
-        print_json([plain_fields(one) for one in found])
-    return 1 if any(one.n_faults for one in found) else 0
+        print_json([plain_fields(examined) for examined in examined_tasks])
+    return 1 if any(examined.n_faults for examined in examined_tasks) else 0
 
 
-_WORDS = {"ok": "ok   ", "note": "note ", "skipped": "skip ", "fault": "FAULT"}
+_VERDICT_LABELS = {"ok": "ok   ", "note": "note ", "skipped": "skip ", "fault": "FAULT"}
 
 
-def _show_examined(examined: Examined) -> None:
+def _show_examined(examined: TaskExamination) -> None:
     echo(examined.title, bold=True)
     for finding in examined.findings:
-        echo(f"  {_WORDS[finding.verdict]} {finding.text}")
+        echo(f"  {_VERDICT_LABELS[finding.verdict]} {finding.text}")
 
 
-def _model(given: Mapping[str, Any]) -> Model | None:
-    """The model that --model names."""
+def _open_model(params: Mapping[str, Any]) -> Model | None:
+    """Open the model that --model names."""
     from evalwright.cli.arguments import key_values
     from evalwright.models.registry import open_model
 
-    arguments = key_values(given["arguments"], "-M")
-    if arguments and given["model"] is None:
+    arguments = key_values(params["arguments"], "-M")
+    if arguments and params["model"] is None:
         raise ConfigurationError(
             "-M sets arguments of a model: name the model with --model."
         )
-    return None if given["model"] is None else open_model(given["model"], arguments)
+    return None if params["model"] is None else open_model(params["model"], arguments)
 
 
 def _load(
-    name: str, given: Mapping[str, Any], model: Model | None = None
+    name: str, params: Mapping[str, Any], model: Model | None = None
 ) -> list[Task]:
     from evalwright.cli.arguments import dialect_settings, key_values
     from evalwright.tasks.data_files import as_data_file
     from evalwright.tasks.loading import load_tasks
 
     chat = model is not None and "chat" in model.abilities
-    settings = key_values(given["overrides"], "-T")
+    settings = key_values(params["overrides"], "-T")
     if as_data_file(name):  # as a model would be asked, also where the file has answers
         settings = {"answer.mode": "generate", **settings}
-    dialect = dialect_settings(given)
-    used: set[str] = set()
-    made = load_tasks(
+    dialect = dialect_settings(params)
+    used_settings: set[str] = set()
+    loaded = load_tasks(
         name,
         chat=chat,
         dialect=dialect,
         overrides=settings or None,
-        num_fewshot=given.get("num_fewshot"),
-        used=used,
+        num_fewshot=params.get("num_fewshot"),
+        used=used_settings,
     )
-    check_used(dialect, made, used)
-    for task in made:
+    check_used(dialect, loaded, used_settings)
+    for task in loaded:
         if note := task.metadata.get("images_not_sent"):
             say(str(note))
-    return made
+    return loaded
 
 
-def _sampled(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]:
-    """Each task with the place of the sample of that id, or of its first; tasks without that id are
-    left out.
+def _locate_sample(tasks: list[Task], sample_id: str | None) -> list[tuple[Task, int]]:
+    """Each task with the index of the sample with that id, or of its first sample.
+
+    Tasks without that id are left out.
     """
     if sample_id is None:
         return [(task, 0) for task in tasks]
     ids = [[sample.id for sample in task.samples] for task in tasks]
-    found = [
+    sampled = [
         (task, names.index(sample_id))
         for task, names in zip(tasks, ids, strict=True)
         if sample_id in names
     ]
-    if not found:
-        named = " and ".join(f"'{task.name}'" for task in tasks)
+    if not sampled:
+        task_names = " and ".join(f"'{task.name}'" for task in tasks)
         raise UnknownName(
-            f"sample of {named}", sample_id, [name for names in ids for name in names]
+            f"sample of {task_names}",
+            sample_id,
+            [name for names in ids for name in names],
         )
-    return found
+    return sampled
 
 
 def _show_request(request: Request) -> None:
-    (kind, prompt), *settings = request.payload().items()
-    for role, content in _parts_of(kind, prompt):
+    (request_kind, prompt), *settings = request.payload().items()
+    for role, content in _read_parts(request_kind, prompt):
         echo(f"[{role}]", dim=True)
-        for part in [content] if isinstance(content, str) else content:
+        for piece in [content] if isinstance(content, str) else content:
             echo(
-                part
-                if isinstance(part, str)
-                else f"({part['media_type']} {part['image'][:16]})"
+                piece
+                if isinstance(piece, str)
+                else f"({piece['media_type']} {piece['image'][:16]})"
             )
     for key, setting in settings:
         if setting in (None, (), ""):
@@ -348,14 +362,14 @@ def _show_request(request: Request) -> None:
 
 
 _WRITTEN_AS_JSON = frozenset({"json_schema", "generation_arguments"})
-"""Settings of a request whose text is JSON already."""
+"""Settings of a request that are JSON text already."""
 
 
-def _parts_of(kind: str, prompt: Any) -> list[tuple[str, Any]]:
-    """What of a request is read by the model, each part with its title."""
+def _read_parts(request_kind: str, prompt: Any) -> list[tuple[str, Any]]:
+    """What the model reads of a request, as (title, content) pairs."""
     if isinstance(prompt, str):
-        return [(kind, prompt)]
-    if kind == "classify":
+        return [(request_kind, prompt)]
+    if request_kind == "classify":
         return list(
             zip(("classify: premise", "classify: hypothesis"), prompt, strict=True)
         )

@@ -1,6 +1,4 @@
-"""`evalwright view` and `evalwright export site`: runs and their samples in a browser, served, as
-one file, or as a folder of files.
-"""
+"""`evalwright view` and `evalwright export site`: runs and their samples in a browser."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli import say
-from evalwright.cli.options import RUNS_FOLDER, flag, opened, option
+from evalwright.cli.options import RUNS_FOLDER, flag, open_runs, option
 from evalwright.cli.output import echo
 from evalwright.cli.signals import ServingEnded
 from evalwright.reports.text import inert, shorten
@@ -51,7 +49,7 @@ def view(
     html: str | None,
     port: int | None,
     title: str | None,
-    **given: Any,
+    **params: Any,
 ) -> None:
     """Look at RUNS (folders or names) and their samples in a browser.
 
@@ -59,31 +57,31 @@ def view(
     to their end, a stop, or a resume.
     """
     if html:
-        if port is not None or given["no_browser"]:
+        if port is not None or params["no_browser"]:
             raise click.UsageError(
                 "--html serves nothing: leave out --port and --no-browser."
             )
         from evalwright.reports.explorer.page import write_page
 
-        shown = opened(*runs)
-        page_title = title or _title(shown)
+        shown_runs = open_runs(*runs)
+        page_title = title or _title(shown_runs)
         _warn(
             write_page(
-                shown,
+                shown_runs,
                 Path(html),
                 title=page_title,
                 progress=_progress,
-                with_images=given["with_images"],
+                with_images=params["with_images"],
             )
         )
         say(f"Written: {html} ({Path(html).stat().st_size / 1e6:,.1f} MB)")
         return
-    if given["with_images"]:
+    if params["with_images"]:
         raise click.UsageError(
             "--images is for --html: a page that is served shows images anyway."
         )
-    folders = [_folder(run, Path(given["runs_folder"])) for run in runs]
-    _serve(folders, port or 0, title, browser=not given["no_browser"])
+    folders = [_folder(run, Path(params["runs_folder"])) for run in runs]
+    _serve(folders, port or 0, title, browser=not params["no_browser"])
 
 
 @click.command("site")
@@ -110,10 +108,14 @@ def site(
     """
     from evalwright.reports.explorer.page import write_site
 
-    shown = opened(*runs)
-    page_title = title or _title(shown)
+    shown_runs = open_runs(*runs)
+    page_title = title or _title(shown_runs)
     page, warnings = write_site(
-        shown, Path(into), title=page_title, progress=_progress, with_images=with_images
+        shown_runs,
+        Path(into),
+        title=page_title,
+        progress=_progress,
+        with_images=with_images,
     )
     _warn(warnings)
     say(f"Written: {page}. Look at it with: python -m http.server --directory {into}")
@@ -144,9 +146,9 @@ def _serve(
 
 
 def _folder(name: str, runs_folder: Path) -> Path:
-    """The folder of a run that is finished or still made.
+    """The folder of a run that is finished or still growing.
 
-    Raises UnknownName or RunError as `open_run`.
+    Raises UnknownName or RunError, as `open_run` does.
     """
     from evalwright.api import open_run
     from evalwright.runs.writer import RUN_FILE, growing
@@ -168,9 +170,7 @@ def _title(runs: Sequence[Run | Path]) -> str:
 
 
 def _open(url: str) -> None:
-    """Open a person's browser, where there is a screen to show it on: one in the terminal would
-    take it over.
-    """
+    """Open a browser where there is a screen; one in the terminal would take it over."""
     import webbrowser
 
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
@@ -185,14 +185,14 @@ def _open(url: str) -> None:
 
 
 def _warn(warnings: Sequence[str]) -> None:
-    """What to know of a page that was just written."""
+    """Print warnings on a page that was just written."""
     _progress("")
-    for one in warnings:
-        say(f"Warning: {one}")
+    for warning in warnings:
+        say(f"Warning: {warning}")
 
 
 def _progress(words: str) -> None:
-    """How far the work is, in one line of a terminal that is written over."""
+    """Show how far the work is, in one line of a terminal that is overwritten."""
     if sys.stderr.isatty():
         # what clears the line is ours; the words are not
         stream = getattr(sys.stderr, "styled", sys.stderr)

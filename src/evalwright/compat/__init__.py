@@ -1,1 +1,1 @@
-"""Thin front doors that accept what was written for other frameworks."""
+"""Imports, exports and dialects of other evaluation frameworks."""

@@ -1,6 +1,4 @@
-"""What is made of a foreign system's folder of task files, kept under `$EVALWRIGHT_HOME` so that
-nothing is read twice.
-"""
+"""Caches indexes of other frameworks' task folders under `$EVALWRIGHT_HOME`."""
 
 from __future__ import annotations
 
@@ -13,22 +11,22 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.bounded import from_json
-from evalwright.core.private import home_folder, ordinary
+from evalwright.core.private import check_ordinary, home_folder
 from evalwright.tasks.files import write_text
 from evalwright.tasks.index import unchanged
 
 _VERSION = 1
-"""Of the form of what is kept."""
+"""Version of the cache's format."""
 State = tuple[str, int, int]
-"""A file as it is now: path, size, time."""
+"""A file's state: path, size, time."""
 
 
-def kept(
-    system: str, folder: Path, files: Iterable[State], made: Callable[[], Any]
+def cached_index(
+    system: str, folder: Path, files: Iterable[State], build: Callable[[], Any]
 ) -> Any:
-    """What is made of a folder, for one state of its files.
+    """Build the index of a folder, cached for one state of its files.
 
-    It is plain, and its key `outside` has the stamps of files elsewhere.
+    The index is plain JSON; its key `outside` holds the stamps of files elsewhere.
     """
     digest = hashlib.blake2b(f"{__version__}/{_VERSION}".encode(), digest_size=16)
     for path, size, time in files:
@@ -39,10 +37,10 @@ def kept(
     ).hexdigest()
     cache = home_folder() / system / f"index-{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError):
-        data = from_json(ordinary(cache).read_text(encoding="utf-8"))
-        if data["state"] == state and unchanged(data["made"].get("outside", {})):
-            return data["made"]
-    data = {"state": state, "made": made()}
+        stored = from_json(check_ordinary(cache).read_text(encoding="utf-8"))
+        if stored["state"] == state and unchanged(stored["made"].get("outside", {})):
+            return stored["made"]
+    stored = {"state": state, "made": build()}
     with suppress(OSError):  # a folder that cannot be written costs only time
-        write_text(cache.resolve(), json.dumps(data, separators=(",", ":")))
-    return data["made"]
+        write_text(cache.resolve(), json.dumps(stored, separators=(",", ":")))
+    return stored["made"]

@@ -1,8 +1,7 @@
-"""What a foreign system adds to the command line: `evalwright import NAME`, `evalwright export
-NAME`, a program of its own.
+"""What a framework adds to the command line: an importer, an exporter, a program of its own.
 
-The commands are written once, in `cli/foreign.py`, which knows the systems by a table; here is what
-it takes from them.
+The commands `evalwright import NAME` and `evalwright export NAME` are implemented once, in
+`cli/foreign.py`.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from evalwright.tasks.dialects import SCORINGS
 
 
 class Evalwright(Protocol):
-    """The command line: what a program of a foreign system gets as click's `obj`."""
+    """The command line, passed to a framework's program as click's `obj`."""
 
     def __call__(self, arguments: Sequence[str]) -> int:
         """Run a command by its arguments and return its exit code."""
 
     def load_plugins(self, files: Sequence[str]) -> None:
-        """Load plug-ins that the person named: Python files, and TOML files of providers.
+        """Load the user's plug-ins: Python files, and TOML files of providers.
 
         Raises ConfigurationError.
         """
@@ -34,8 +33,10 @@ class Evalwright(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """What an import made. lines: for people; record: for other programs; left_out: a sentence for
-    what was not imported.
+    """What was imported.
+
+    lines: for people. record: for --json. left_out: a sentence for each thing that was not
+    imported.
     """
 
     lines: Sequence[str]
@@ -45,10 +46,10 @@ class Imports:
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """`evalwright import NAME PATH --name --out --json`. make: called with PATH, --out, --name, and
-    the options by name.
+    """`evalwright import NAME PATH --name --out --json`.
 
-    about: the help; run_name: what a run is called where no name is given. Raises RunError.
+    about: the help text. make: called with PATH, --out, --name, and the options by name; raises
+    RunError. run_name: describes the default name of a run.
     """
 
     about: str
@@ -58,7 +59,7 @@ class Importer:
 
 
 class Exports(NamedTuple):
-    """What an export wrote, and what to know of it."""
+    """Files that were written, and notes on them."""
 
     files: Sequence[Path]
     notes: Sequence[str] = ()
@@ -66,64 +67,74 @@ class Exports(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """`evalwright export NAME RUN... --out --runs --json`. make: called with the runs, --out, and
-    the options by name.
+    """`evalwright export NAME RUN... --out --runs --json`.
 
-    several: whether it takes more than one run. out: the default of --out, and out_help what that
-    folder is for.
+    about: the help text. make: called with the runs, --out, and the options by name.
+    default_folder: the default of --out. out_help: what that folder is for. takes_several_runs:
+    whether it exports more than one run.
     """
 
     about: str
     make: Callable[..., Exports]
-    out: str
+    default_folder: str
     out_help: str
-    several: bool = False
+    takes_several_runs: bool = False
     options: Sequence[click.Parameter] = ()
 
 
-def later(target: str) -> Callable[..., Any]:
-    """A function that is imported when it is called. target: "module:function" in this room."""
-    return lambda *given, **options: resolve_name(f"evalwright.compat.{target}")(
-        *given, **options
-    )
+def import_later(target: str) -> Callable[..., Any]:
+    """Return a function that imports its target when called.
+
+    target: "module:function" in this package.
+    """
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        function = resolve_name(f"evalwright.compat.{target}")
+        return function(*arguments, **options)
+
+    return call
 
 
 def option(*declarations: str, **settings: Any) -> click.Option:
-    """An option, as click's decorator takes it."""
+    """Create an option, with the arguments of click's decorator."""
     return click.Option(declarations, **settings)
 
 
 def scoring_option(text: str, **settings: Any) -> click.Option:
-    """`--scoring corrected|published`."""
+    """Create `--scoring corrected|published`."""
     return option("--scoring", type=click.Choice(SCORINGS), help=text, **settings)
 
 
-def imports_of(
+def summarise_imports(
     runs: Sequence[Run],
-    told: Callable[[Run], Sequence[str]],
-    kept: Sequence[str],
+    describe_run: Callable[[Run], Sequence[str]],
+    shown_keys: Sequence[str],
     left_out: Sequence[str] = (),
 ) -> Imports:
-    """What an import made. told: what stands behind a run's name, and further lines; kept: as of
+    """Summarise imported runs.
+
+    describe_run: returns what follows a run's name, and further lines. shown_keys: as for
     `record_of`.
     """
     lines: list[str] = []
     for run in runs:
-        first, *more = told(run)
+        first, *further_lines = describe_run(run)
         notes = run.data["configuration"]["imported"]["notes"]
-        lines += [f"Imported: {run.folder} ({run.model}: {first}", *more]
+        lines += [f"Imported: {run.folder} ({run.model}: {first}", *further_lines]
         lines += [f"  Note: {note.removesuffix('.')}." for note in notes]
-    return Imports(lines, {"runs": [record_of(run, kept) for run in runs]}, left_out)
+    return Imports(
+        lines, {"runs": [describe_import(run, shown_keys) for run in runs]}, left_out
+    )
 
 
-def record_of(run: Run, kept: Sequence[str]) -> dict[str, Any]:
-    """An imported run for other programs. kept: what of `imported` in its configuration is shown."""
+def describe_import(run: Run, shown_keys: Sequence[str]) -> dict[str, Any]:
+    """Describe an imported run for --json. shown_keys: which facts of the import to show."""
     imported = run.data["configuration"]["imported"]
     return {
         "id": run.id,
         "model": run.model,
         "folder": str(run.folder),
-        **{key: imported[key] for key in kept},
+        **{key: imported[key] for key in shown_keys},
         "metrics": {
             task.name: {
                 metric.label: metric.estimate.as_dict() for metric in task.metrics

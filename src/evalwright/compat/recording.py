@@ -1,6 +1,4 @@
-"""What all importers share, and exporters too: reading what was recorded and writing, where a run
-of it goes, and the parts of `run.json` that are alike.
-"""
+"""Helpers for importers and exporters: foreign files, run folders, run records."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from pydantic import (
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName, closest
-from evalwright.core.private import lines_of, ordinary
+from evalwright.core.private import check_ordinary, lines_of
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.core.text import printable
@@ -54,23 +52,23 @@ UNKNOWN: dict[str, Any] = {
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BufferedReader]:
-    """A file of somebody else's. Raises RunError where it cannot be read."""
+def open_recorded(path: Path) -> Iterator[BufferedReader]:
+    """Open a foreign file. Raises RunError if it cannot be read."""
     with (
         failing_as(RunError, f"{path} cannot be read"),
-        ordinary(path).open("rb") as file,
+        check_ordinary(path).open("rb") as file,
     ):
         yield file
 
 
 def writing(path: Path) -> AbstractContextManager[None]:
-    """Around what writes there. Raises RunError where it cannot be written."""
+    """Raise RunError if the block cannot write to the path."""
     return failing_as(RunError, f"'{path}' cannot be written")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new file that takes the place of this one when it is whole, and is removed where it is not.
+    """A temporary file that replaces the path if the block succeeds, and is removed otherwise.
 
     Raises OSError.
     """
@@ -85,27 +83,29 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink()
 
 
-def read_whole(path: Path, most: int, hint: str = "") -> bytes:
-    """A file of at most so many bytes. hint: what to do with a larger one. Raises RunError."""
-    with opened(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise RunError(f"{path} has more than the {most >> 20:,} MiB allowed{hint}.")
-    return data
+def read_whole(path: Path, max_bytes: int, hint: str = "") -> bytes:
+    """Read a file of limited size. hint: what to do with a larger one. Raises RunError."""
+    with open_recorded(path) as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise RunError(
+            f"{path} has more than the {max_bytes >> 20:,} MiB allowed{hint}."
+        )
+    return content
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """(file and line, where the line begins, content) of each line that is not empty.
+    """Yield (file and line, offset of the line, content) of each line that is not empty.
 
     Raises RunError naming the line.
     """
     start = 0
-    with opened(path) as lines:
+    with open_recorded(path) as lines:
         for number, line in enumerate(lines_of(lines), 1):
             text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
             if text.strip():
                 where = f"{path}, line {number}"
-                row = parsed(text, where)
+                row = parse_json(text, where)
                 if not isinstance(row, dict):
                     raise RunError(
                         f"{where} is not a record: {type(row).__name__} instead of a"
@@ -115,8 +115,8 @@ def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
             start += len(line)
 
 
-def parsed(text: bytes | str, where: str) -> Any:
-    """JSON. Raises RunError naming where it is broken."""
+def parse_json(text: bytes | str, where: str) -> Any:
+    """Parse JSON. Raises RunError naming where it is broken."""
     from pydantic_core import from_json as fast
 
     # The fast parser takes numbers that no record of ours can hold, and no half of a surrogate
@@ -138,104 +138,96 @@ def parsed(text: bytes | str, where: str) -> Any:
         ) from error
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """An object of JSON; an empty one in place of anything else."""
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """Return a JSON object, or an empty one in place of anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def listed(value: Any) -> list[Any]:
-    """A list of JSON; an empty one in place of anything else."""
+def as_list(value: Any) -> list[Any]:
+    """Return a JSON list, or an empty one in place of anything else."""
     return value if isinstance(value, list) else []
 
 
-def check_depth(value: Any, where: str, left: int = 100) -> None:
-    """Raise RunError where lists and objects are nested deeper than a record of ours can be
-    written.
-    """
-    if not left:
+def check_depth(value: Any, where: str, levels_left: int = 100) -> None:
+    """Raise RunError if lists and objects are nested too deeply to be written in a record."""
+    if not levels_left:
         raise RunError(f"{where} is nested too deeply.")
-    for part in (
-        value.values()
-        if isinstance(value, dict)
-        else value
-        if isinstance(value, list)
-        else ()
-    ):
-        check_depth(part, where, left - 1)
+    children = list(value.values()) if isinstance(value, dict) else as_list(value)
+    for child in children:
+        check_depth(child, where, levels_left - 1)
 
 
 def count_of(value: Any) -> int:
-    """A number of tokens or items; 0 in place of what cannot be one."""
+    """Return a number of tokens or items, or 0 if it cannot be one."""
     return value if isinstance(value, int) and 0 <= value < 1 << 53 else 0
 
 
-def file_name(text: str, other: str, most: int = 100) -> str:
-    """A text as a part of a file's name: letters, digits, '.', '_' and '-'. other: in place of an
-    empty one.
+def file_name(text: str, fallback: str, max_chars: int = 100) -> str:
+    """Turn a text into part of a file name: letters, digits, '.', '_' and '-'.
+
+    fallback: used if the text is empty.
     """
     return (
         "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in text)[
-            :most
+            :max_chars
         ]
-        or other
+        or fallback
     )
 
 
 def number(value: Any) -> float | None:
-    """A finite number; else None."""
+    """Return a finite number; None for anything else."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     try:
-        made = float(value)
+        as_float = float(value)
     except OverflowError:
         return None
-    return made if math.isfinite(made) else None
+    return as_float if math.isfinite(as_float) else None
 
 
-def nothing_at(path: Path, wanted: str) -> RunError:
-    """What to say of a path that does not exist. wanted: what to name instead."""
+def nothing_at(path: Path, advice: str) -> RunError:
+    """The error for a path that does not exist. advice: what to name instead."""
     try:
-        beside = [one.name for one in path.parent.iterdir()]
+        sibling_names = [sibling.name for sibling in path.parent.iterdir()]
     except OSError:
-        beside = []
-    near = closest(path.name, beside)
-    meant = f" Did you mean '{path.parent / near[0]}'?" if near else ""
-    return RunError(f"'{path}' does not exist.{meant} {wanted}")
+        sibling_names = []
+    similar_names = closest(path.name, sibling_names)
+    meant = (
+        f" Did you mean '{path.parent / similar_names[0]}'?" if similar_names else ""
+    )
+    return RunError(f"'{path}' does not exist.{meant} {advice}")
 
 
-def digest_of(files: Sequence[Path]) -> str:
-    """A hash of the files' contents. Raises RunError."""
+def hash_files(files: Sequence[Path]) -> str:
+    """Hash the contents of files. Raises RunError."""
     digest = hashlib.sha256()
     for path in files:
-        with opened(path) as file:
+        with open_recorded(path) as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
 
 
-def started(stamps: Sequence[str], files: Sequence[Path]) -> str:
-    """The first that is a time, taken for UTC where it has no zone; else the time of the oldest
-    file.
-    """
+def start_time(stamps: Sequence[str], files: Sequence[Path]) -> str:
+    """The first valid time, in UTC if it has no zone; else the time of the oldest file."""
     for stamp in stamps:
         try:
-            found = datetime.fromisoformat(stamp)
+            time = datetime.fromisoformat(stamp)
         except ValueError:
             continue
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
     changed = min(path.stat().st_mtime for path in files)
     return datetime.fromtimestamp(int(changed), UTC).isoformat()
 
 
 class Recorded(BaseModel):
-    """A row of somebody else's file: what is not named here is left out, and a null is like a key
-    that is missing.
-    """
+    """A row of a foreign file; undeclared fields are dropped, and null counts as missing."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
     @classmethod
     def of(cls, row: Any, where: str) -> Self:
-        """The row as a record. Raises RunError that says where it stands and what is wrong with it."""
+        """Validate a row. Raises RunError that says where it is and what is wrong with it."""
         try:
             if isinstance(row, dict):
                 row = {key: value for key, value in row.items() if value is not None}
@@ -246,24 +238,28 @@ class Recorded(BaseModel):
             raise RunError(f"{where} is not an object.")
         name = str(first["loc"][0])
         must = next(
-            one.description
-            for key, one in cls.model_fields.items()
-            if name in (key, one.title)
+            model_field.description
+            for key, model_field in cls.model_fields.items()
+            if name in (key, model_field.title)
         )
-        shown = (
+        received = (
             "missing"
             if first["type"] == "missing"
             else printable(repr(first["input"])[:60])
         )
-        raise RunError(f"{where}: '{name}' must be {must}, not {shown}.")
+        raise RunError(f"{where}: '{name}' must be {must}, not {received}.")
 
 
-def field(*names: str, must: str = "text", **more: Any) -> Any:
-    """A field of a Recorded, under the first of several names that a row has. must: what it must
-    be, for errors.
+def field(*names: str, must: str = "text", **options: Any) -> Any:
+    """Declare a field of a Recorded, under the first of several names that a row has.
+
+    must: what it must be, for errors.
     """
     return Field(
-        validation_alias=AliasChoices(*names), title=names[0], description=must, **more
+        validation_alias=AliasChoices(*names),
+        title=names[0],
+        description=must,
+        **options,
     )
 
 
@@ -273,14 +269,14 @@ Clean = Annotated[
         lambda value: printable(value if isinstance(value, str) else str(value)[:200])
     ),
 ]
-"""Text that is fit to be shown, of whatever stands there."""
+"""Any value as text that is safe to show."""
 
 
 # -- runs ------------------------------------------------------------------------------
 
 
 def check_scoring(scoring: str) -> None:
-    """Raise UnknownName where there is no such arithmetic."""
+    """Raise UnknownName for an unknown scoring."""
     if scoring not in SCORINGS:
         raise UnknownName(
             "scoring",
@@ -291,39 +287,42 @@ def check_scoring(scoring: str) -> None:
 
 
 class Destination:
-    """Where the runs of one import go: under their own name, with several runs followed by the
-    model; without one under model and parts.
+    """Chooses the folders of imported runs, by their name, or else by model and qualifiers.
 
-    alone: there is one run.
+    alone: there is only one run; otherwise the model is added to the name.
     """
 
-    def __init__(self, out: Path, name: str, *, alone: bool) -> None:
-        self.out = out
+    def __init__(self, folder: Path, name: str, *, alone: bool) -> None:
+        self.out = folder
         self.name = name
         self.alone = alone
         self._taken: set[Path] = set()
 
     def place(
-        self, model: str, parts: Sequence[str], made_from: Mapping[str, Any] | str
-    ) -> Place:
-        """The folder of a run.
+        self, model: str, qualifiers: Sequence[str], made_from: Mapping[str, Any] | str
+    ) -> RunFolder:
+        """Choose the folder of a run.
 
-        Raises RunError where it holds a run that was made from something else.
+        Raises RunError if it holds a run that was made from something else.
 
-        made_from: what it is told by, or the identity that it has. Letters of both cases may be one
-        on disk.
+        qualifiers: added to the model's name if the runs have no name. made_from: facts that
+        identify the run, or its identity. Names that differ only in case count as equal.
         """
         if self.name:
-            wanted = _slug(check_run_name(self.name)) or "run"
-            wanted = wanted if self.alone else f"{wanted}-{_slug(model) or 'model'}"
-        else:
-            wanted = "--".join(
-                part for part in (_slug(model) or "model", *map(_slug, parts)) if part
+            run_name = _slug(check_run_name(self.name)) or "run"
+            run_name = (
+                run_name if self.alone else f"{run_name}-{_slug(model) or 'model'}"
             )
-        folder = self.out / wanted
+        else:
+            run_name = "--".join(
+                segment
+                for segment in (_slug(model) or "model", *map(_slug, qualifiers))
+                if segment
+            )
+        folder = self.out / run_name
         count = 2
         while Path(str(folder).lower()) in self._taken:
-            folder = self.out / f"{wanted}-{count}"
+            folder = self.out / f"{run_name}-{count}"
             count += 1
         self._taken.add(Path(str(folder).lower()))
         identity = (
@@ -336,17 +335,19 @@ class Destination:
                 f"'{folder}' already has another run: choose another --name or --out,"
                 " or remove it first."
             )
-        return Place(folder, identity)
+        return RunFolder(folder, identity)
 
 
 def _slug(text: str) -> str:
-    kept = "".join(char if char.isalnum() or char in "._+-" else "-" for char in text)
+    cleaned = "".join(
+        char if char.isalnum() or char in "._+-" else "-" for char in text
+    )
     # Bytes count: a name of 100 characters may be too long for a folder.
-    return kept.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
+    return cleaned.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
 
 
-class Place(NamedTuple):
-    """The folder of an imported run, and what tells it from others."""
+class RunFolder(NamedTuple):
+    """The folder of an imported run, and its identity."""
 
     folder: Path
     identity: str
@@ -357,9 +358,10 @@ class Place(NamedTuple):
         finished: Callable[[], Mapping[str, Any]],
         draws: int | None = None,
     ) -> Run:
-        """Write the run and open it. finished: the arguments of `run_record`, called when all
-        records have passed. draws: of each sample, where the records come in another order than
-        that of samples and draws.
+        """Write the run and open it.
+
+        finished: returns the arguments of `run_record`, called after the last record. draws: of
+        each sample, if the records are not in the order of samples and draws.
         """
         with RunWriter(self.folder) as writer:
             for position, record in enumerate(records):
@@ -372,7 +374,7 @@ class Place(NamedTuple):
 
 
 def task_record(
-    result: TaskResult,
+    task_result: TaskResult,
     source: str,
     *,
     description: str,
@@ -384,11 +386,12 @@ def task_record(
     metadata: Mapping[str, Any] | None = None,
     draws: int = 1,
 ) -> dict[str, Any]:
-    """A task's part of `run.json`. source: the system it comes from; scorers: names, kinds and
-    options.
+    """A task's record in `run.json`.
+
+    source: the system that it comes from. scorers: names, kinds and options.
     """
     return {
-        **result.as_dict(),
+        **task_result.as_dict(),
         "description": description,
         "metadata": {"imported": source, **(metadata or {})},
         "definition": {"dialect": source, **definition},
@@ -400,12 +403,12 @@ def task_record(
 
 
 def not_scored(*_: Any) -> Any:
-    """Stands for the function of a scorer whose scores are there already."""
+    """Placeholder for the function of a scorer whose scores are imported."""
     raise RuntimeError("what was imported is not scored again")
 
 
 def run_record(
-    place: Place,
+    run_folder: RunFolder,
     *,
     started: str,
     model: str,
@@ -415,17 +418,19 @@ def run_record(
     seconds: float = 0.0,
     facts: Mapping[str, Any] | None = None,
     environment: Mapping[str, Any] | None = None,
-    **more: Any,
+    **sections: Any,
 ) -> dict[str, Any]:
-    """A run's `run.json`. code: what names the model's fingerprint; facts: what else is known of
-    the model; more: further parts.
+    """A run's `run.json`.
+
+    code: what identifies the model. facts: what else is known of the model. sections: further
+    top-level keys.
     """
-    name = place.folder.name
+    name = run_folder.folder.name
     return {
         "schema": SCHEMA_VERSION,
         "evalwright": __version__,
         "id": name,
-        "identity": place.identity,
+        "identity": run_folder.identity,
         "started": started,
         "seconds": seconds,
         "model": {
@@ -445,5 +450,5 @@ def run_record(
         "environment": dict(environment or UNKNOWN),
         "usage": Counts().as_dict(),
         "tasks": list(tasks),
-        **more,
+        **sections,
     }

@@ -1,1 +1,1 @@
-"""The nouns: small frozen records and the error tree. No input or output; imports nothing of ours."""
+"""The nouns: small frozen records and the error tree. No I/O, and no imports of other packages."""

@@ -1,4 +1,4 @@
-"""The one door, as seen from above: `response = await ask(role, request)`."""
+"""The one call to every model: `response = await ask(role, request)`."""
 
 from __future__ import annotations
 
@@ -32,28 +32,30 @@ class Ask(Protocol):
 
 
 def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
-    """What the model that plays `role` can do, None where the door does not tell.
+    """The abilities of the model in a role, or None if `ask` does not say.
 
-    A judge may be a classifier or a model that writes; whoever asks it needs to know which.
+    A judge may be a classifier or a text generator; its caller needs to know which.
     """
-    tell = getattr(ask, "abilities", None)
-    found: frozenset[Ability] | None = tell(role) if tell is not None else None
-    return found
+    lookup = getattr(ask, "abilities", None)
+    abilities: frozenset[Ability] | None = lookup(role) if lookup is not None else None
+    return abilities
 
 
 def options_of(ask: Ask, role: str) -> frozenset[str]:
-    """Which options, of those that not every model carries, requests to the model that plays `role`
-    may use; none where the door does not tell.
+    """The options (of those that not every model supports) that requests to a role may use.
+
+    Empty if `ask` does not say.
     """
-    tell = getattr(ask, "carries", None)
-    found: frozenset[str] = tell(role) if tell is not None else frozenset()
-    return found
+    lookup = getattr(ask, "carries", None)
+    options: frozenset[str] = lookup(role) if lookup is not None else frozenset()
+    return options
 
 
 def refusal_of(ask: Ask, role: str, request: Request) -> str | None:
-    """Why the model that plays `role` does not take a request as it is, in a sentence; None where
-    it does, or where the door does not tell.
+    """Why the model in a role cannot take a request, in a sentence.
+
+    None if it can, or if `ask` does not say.
     """
-    tell = getattr(ask, "refuses", None)
-    found: str | None = tell(role, request) if tell is not None else None
-    return found
+    lookup = getattr(ask, "refuses", None)
+    refusal: str | None = lookup(role, request) if lookup is not None else None
+    return refusal

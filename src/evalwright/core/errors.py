@@ -64,7 +64,7 @@ class EvalwrightError(Exception):
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error says, with its kind where it is none of ours."""
+    """An error's message, preceded by its class unless it is one of ours."""
     return (
         str(error)
         if isinstance(error, EvalwrightError)
@@ -81,9 +81,13 @@ class ConfigurationError(UsageError):
 
 
 class UnknownName(UsageError):
-    """A name that nothing carries. kind: of what, as in "option of the scorer 'numeric'".
+    """A name that does not exist; the message ends with the closest known names.
 
-    The message ends with the closest known names.
+    Args:
+        kind: what the name should be, as in "option of the scorer 'numeric'".
+        name: the unknown name.
+        known: all names that exist.
+        hint: a sentence at the end of the message.
     """
 
     def __init__(
@@ -91,30 +95,37 @@ class UnknownName(UsageError):
     ) -> None:
         self.name = name
         self.suggestions = closest(name, known)
-        what, within, whole = (
+        noun, within, owner = (
             kind.partition(" of ") if " of " in kind else kind.partition(" in ")
         )
-        message = f"Unknown {what} '{name}'{within}{whole}."
+        message = f"Unknown {noun} '{name}'{within}{owner}."
         if self.suggestions:
-            message += f" Did you mean {_or_list(self.suggestions)}?"
+            message += f" Did you mean {_join_with_or(self.suggestions)}?"
         super().__init__(f"{message} {hint}".rstrip())
 
 
 class MissingExtra(UsageError):
-    """An optional library is not installed. first: a command that has to come before its
-    installation.
+    """An optional library is not installed.
+
+    Args:
+        feature: what needs the library; begins the message.
+        extra: the extra of `evalwright` that installs it.
+        library: its name.
+        first: a command that has to run before the installation.
     """
 
-    def __init__(self, what: str, extra: str, library: str, *, first: str = "") -> None:
+    def __init__(
+        self, feature: str, extra: str, library: str, *, first: str = ""
+    ) -> None:
         super().__init__(
-            f"{what} needs the library '{library}', which is not installed. Install it"
+            f"{feature} needs the library '{library}', which is not installed. Install it"
             f" with: {f'{first}, then ' if first else ''}pip install"
             f" 'evalwright[{extra}]'"
         )
 
 
 class TaskError(UsageError):
-    """A task definition that cannot be used; the message names file and line where there are any."""
+    """A task definition that cannot be used; the message names file and line if there are any."""
 
     party: Party = "task"
 
@@ -126,9 +137,9 @@ class DatasetError(UsageError):
 
 
 class OutOfReach(DatasetError):
-    """Data of a hub that cannot be fetched now.
+    """Data on a hub that cannot be fetched now.
 
-    One of several tasks fails alone with it, and the others are run.
+    Among several tasks, only the one that needs the data fails.
     """
 
 
@@ -182,26 +193,30 @@ class Failure:
 
     @property
     def label(self) -> str:
-        """What it is counted under: its kind, and that it is a judge's where it is."""
+        """The name under which failures are counted: the kind, marked where a judge failed."""
         return f"judge: {self.kind}" if self.party == "judge" else self.kind
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON; without usage and cost where there are none."""
-        found = {name: getattr(self, name) for name in self.__slots__}
+        attributes = {name: getattr(self, name) for name in self.__slots__}
         return {
             name: value
-            for name, value in found.items()
+            for name, value in attributes.items()
             if value is not None or name == "status"
         }
 
 
 class RequestError(EvalwrightError):
-    """One request failed. `retry_after` is in seconds, where the server named a time.
+    """One request failed.
 
-    usage, cost: what the reply says it used although it is no answer. taken: whether the server may
-    have begun to work on it, and so may bill it. prompt_only: then only for reading the prompt.
-    reply: what could be read of a broken reply's JSON, and whether its usage is final; for the
-    model's wire format, which makes the usage of it.
+    Attributes:
+        taken: whether the server may have begun to work on the request, and so may bill it.
+        prompt_only: whether it can only bill for reading the prompt.
+        status: the HTTP status, where there was one.
+        retry_after: seconds to wait, where the server named a time.
+        usage: tokens that an unusable reply says it used.
+        cost: US dollars that an unusable reply says it cost.
+        reply: the readable JSON of a broken reply, and whether its usage is final.
     """
 
     party: Party = "provider"
@@ -276,9 +291,9 @@ class BadReply(RequestError):
 
 
 class EmptyReply(RequestError):
-    """The answer has no content and no reason for having none.
+    """The answer has no content and gives no reason.
 
-    It is asked for once more, then it is what the model said.
+    It is requested once more; if it is empty again, that is the model's answer.
     """
 
     kind = "empty reply"
@@ -315,8 +330,9 @@ class Rejected(RequestError):
 
 
 NO_TOKEN_LOG_PROBS = "sent no log-probabilities of the answer's tokens"
-"""How the message of a reply says so that has none although they were asked for; strategies that
-cannot go on without look for it.
+"""Part of the message for a reply without the log-probabilities that were requested.
+
+Strategies that need them look for this text.
 """
 
 
@@ -356,18 +372,18 @@ class RequestFailed(EvalwrightError):
 
 
 def cause_of(error: BaseException) -> str:
-    """What went wrong in one line, without its stop: the first line of a library's error, and that
-    of what it was raised from.
+    """What went wrong, in one line without a full stop: the error's first line, and that of its
+    root cause.
 
-    A library often says only that something failed ("An error occurred while generating the
-    dataset"), and what did is below it.
+    A library's outer error often says only that something failed ("An error occurred while
+    generating the dataset"); the reason is in the error that it was raised from.
     """
     chain = [error]
     seen = {id(error)}
     while (below := chain[-1].__cause__) is not None and id(below) not in seen:
         chain.append(below)
         seen.add(id(below))
-    first, last = (_first_line(one) for one in (chain[0], chain[-1]))
+    first, last = (_first_line(link) for link in (chain[0], chain[-1]))
     return first if last in first else f"{first}: {last}"
 
 
@@ -377,57 +393,71 @@ def _first_line(error: BaseException) -> str:
 
 
 MAX_LISTED_NAMES = 20
-"""Names in a message: of more, some are listed, and none where those that look like the unknown one
-are suggested.
-"""
+"""Longest list of names that a message shows in full."""
 
 
 def check_known(
-    kind: str, given: Iterable[object], known: Collection[str], hint: str = "Known: "
+    kind: str, names: Iterable[object], allowed: Collection[str], hint: str = "Known: "
 ) -> None:
-    """Raise UnknownName for the first name that is not known. hint: what stands before all that
-    are, "" where they are not listed.
+    """Raise UnknownName for the first name that is not allowed.
+
+    Args:
+        kind: what the names are, as in "option of the scorer 'numeric'".
+        names: the names to check.
+        allowed: all names that exist.
+        hint: the words before the list of allowed names; "" leaves out the list.
     """
-    if unknown := [name for name in given if name not in known]:
+    if unknown := [name for name in names if name not in allowed]:
         name = str(unknown[0])
-        raise UnknownName(kind, name, known, hint and known_names(name, known, hint))
+        raise UnknownName(
+            kind, name, allowed, hint and known_names(name, allowed, hint)
+        )
 
 
-def known_names(name: str, known: Collection[str], before: str = "Known: ") -> str:
-    """A sentence with the names that there are in place of an unknown one; "" where there are many,
-    and some look like it.
+def known_names(name: str, names: Collection[str], before: str = "Known: ") -> str:
+    """A sentence that lists the names that exist.
 
-    before: what the sentence begins with.
+    Args:
+        name: the unknown name.
+        names: all names that exist.
+        before: the words before the list.
+
+    Returns:
+        "" where there are many names and some resemble the unknown one: those are suggested
+        instead.
     """
-    if len(known) > MAX_LISTED_NAMES and closest(name, known):
+    if len(names) > MAX_LISTED_NAMES and closest(name, names):
         return ""
-    return f"{before}{listed(known)}."
+    return f"{before}{listed(names)}."
 
 
 def listed(names: Collection[str], most: int = MAX_LISTED_NAMES) -> str:
-    """The names for a message: all, or the first of many and how many more there are."""
+    """The names for a message: all of them, or the first few and how many more there are."""
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(list(names)[:most])} and {len(names) - most:,} more"
 
 
-def closest(name: str, known: Iterable[str], most: int = 4) -> list[str]:
-    """Up to `most` known names that look like `name`, best first; before them those that have it as
-    a word ("f1": "token-f1").
+def closest(name: str, names: Iterable[str], most: int = 4) -> list[str]:
+    """Up to `most` names that resemble `name`, best first.
+
+    Names that contain it as a word come before all others ("f1": "token-f1").
     """
-    table = {candidate.lower(): candidate for candidate in known}
-    found = sorted(
+    table = {candidate.lower(): candidate for candidate in names}
+    matches = sorted(
         key for key in table if "-" in key and name.lower() in key.split("-")
     )[:most]
-    found = found or get_close_matches(name.lower(), list(table), n=most, cutoff=0.6)
-    if not found:
-        found = sorted(key for key in table if len(name) > 2 and name.lower() in key)[
+    matches = matches or get_close_matches(
+        name.lower(), list(table), n=most, cutoff=0.6
+    )
+    if not matches:
+        matches = sorted(key for key in table if len(name) > 2 and name.lower() in key)[
             :most
         ]
-    return [table[key] for key in found]
+    return [table[key] for key in matches]
 
 
-def _or_list(names: list[str]) -> str:
+def _join_with_or(names: list[str]) -> str:
     quoted = [f"'{name}'" for name in names]
     return (
         quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"

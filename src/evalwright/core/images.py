@@ -1,8 +1,8 @@
-"""An image in a prompt: its bytes, named by their hash, and what their first bytes say of it.
+"""An image in a prompt: its bytes, its hash, and what its header says.
 
-Only formats that all providers of vision models take, told by their content and never by a name.
-Nothing is decoded here: width and height stand in the header, so an image that would unpack to more
-than `MOST_PIXELS` is refused unopened.
+Only formats that all providers of vision models accept, recognised by content, never by file name.
+Nothing is decoded: width and height are in the header, so an image that would unpack to more than
+`MOST_PIXELS` is rejected unopened.
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ from evalwright.core.errors import DatasetError
 
 MOST_BYTES = 20 * 10**6
 MOST_PIXELS = 64 * 10**6
-"""Of one image: more is taken by no provider."""
+"""Limit for one image; no provider accepts more."""
 
 _DATA_URL = re.compile(
     r"data:([\w.+-]+/[\w.+-]+)?(;[\w.+-]+=[^;,]*)*;base64,", re.ASCII
 )
 _JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
-"""Markers of a JPEG's frames, which name its size."""
+"""JPEG markers of frames, whose headers hold the image's size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image, equal to every other of the same bytes. source: where it is from, for people and
-    records.
+    """An image, equal to every other image with the same bytes.
 
-    digest: the SHA-256 of its bytes in hexadecimal. One that was read from a record has it without
-    `data`.
+    Attributes:
+        data: the bytes; empty for an image read from a record.
+        media_type: such as "image/png".
+        source: where it comes from, for people and records.
+        digest: SHA-256 of the bytes in hexadecimal.
     """
 
     data: bytes = field(repr=False)
@@ -48,9 +50,10 @@ class Image:
 
     @classmethod
     def read(cls, data: bytes, source: str) -> Self:
-        """The image of these bytes.
+        """Read an image from its bytes.
 
-        Raises DatasetError, with a sentence, for what is no PNG, JPEG, GIF or WebP, or too large.
+        Raises:
+            DatasetError: the bytes are not PNG, JPEG, GIF or WebP, or the image is too large.
         """
         if len(data) > MOST_BYTES:
             raise DatasetError(
@@ -60,7 +63,7 @@ class Image:
         media_type, width, height = size_of(data)
         if not media_type:
             raise DatasetError(
-                f"'{source}' is not an image that models take{_found(data)}: use PNG,"
+                f"'{source}' is not an image that models take{_describe_unknown(data)}: use PNG,"
                 " JPEG, GIF or WebP."
             )
         if width < 1 or height < 1:
@@ -100,16 +103,16 @@ class Image:
 
     @classmethod
     def recorded(cls, part: Mapping[str, Any]) -> Self:
-        """As `named` wrote it: without bytes."""
+        """An image as `named` wrote it, without its bytes."""
         return cls(b"", part["media_type"], part.get("source", ""), part["image"])
 
     def named(self, with_source: bool = False) -> dict[str, str]:
-        """A plain mapping for JSON: hash and media type, and for records where it is from."""
-        more = {"source": self.source} if with_source and self.source else {}
-        return {"image": self.digest, "media_type": self.media_type, **more}
+        """A plain mapping for JSON: hash and media type, and for records the source."""
+        origin = {"source": self.source} if with_source and self.source else {}
+        return {"image": self.digest, "media_type": self.media_type, **origin}
 
     def base64(self) -> str:
-        """Its bytes as interfaces take them."""
+        """The bytes in base64, as APIs take them."""
         return base64.b64encode(self.data).decode()
 
     def data_url(self) -> str:
@@ -118,16 +121,18 @@ class Image:
 
 
 def size_of(data: bytes) -> tuple[str, int, int]:
-    """(media type, width, height) as the header says; type "" for no format that is known, 0 where
-    no size stands.
+    """Read (media type, width, height) from an image's header.
+
+    Returns:
+        "" as the media type of an unknown format; 0 for a size that the header lacks.
     """
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         named = data[12:16] == b"IHDR" and len(data) >= 24
         return "image/png", *(
-            (_big(data[16:20]), _big(data[20:24])) if named else (0, 0)
+            (_big_endian(data[16:20]), _big_endian(data[20:24])) if named else (0, 0)
         )
     if data[:6] in (b"GIF87a", b"GIF89a"):
-        return "image/gif", _little(data[6:8]), _little(data[8:10])
+        return "image/gif", _little_endian(data[6:8]), _little_endian(data[8:10])
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp", *_webp_size(data)
     if data.startswith(b"\xff\xd8\xff"):
@@ -136,40 +141,42 @@ def size_of(data: bytes) -> tuple[str, int, int]:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
-    """From the first frame's header, over the segments before it."""
-    place = 2
-    while place + 9 <= len(data) and data[place] == 0xFF:
-        marker = data[place + 1]
+    """Read the size in the header of the first frame, skipping the segments before it."""
+    offset = 2
+    while offset + 9 <= len(data) and data[offset] == 0xFF:
+        marker = data[offset + 1]
         if marker in _JPEG_SIZES:
-            return _big(data[place + 7 : place + 9]), _big(data[place + 5 : place + 7])
+            return _big_endian(data[offset + 7 : offset + 9]), _big_endian(
+                data[offset + 5 : offset + 7]
+            )
         # Fill bytes and markers without a length are passed over.
-        bare = marker == 0x01 or 0xD0 <= marker <= 0xD8
-        place += (
+        has_no_length = marker == 0x01 or 0xD0 <= marker <= 0xD8
+        offset += (
             1
             if marker == 0xFF
             else 2
-            if bare
-            else 2 + _big(data[place + 2 : place + 4])
+            if has_no_length
+            else 2 + _big_endian(data[offset + 2 : offset + 4])
         )
     return 0, 0
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
-    """From the first chunk: extended, lossless or lossy."""
-    kind = data[12:16]
+    """Read the size in the first chunk: extended, lossless or lossy."""
+    chunk_type = data[12:16]
     body = data[20:30]
-    if kind == b"VP8X" and len(body) == 10:
-        return _little(body[4:7]) + 1, _little(body[7:10]) + 1
-    if kind == b"VP8L" and body[:1] == b"\x2f" and len(body) >= 5:
-        bits = _little(body[1:5])
+    if chunk_type == b"VP8X" and len(body) == 10:
+        return _little_endian(body[4:7]) + 1, _little_endian(body[7:10]) + 1
+    if chunk_type == b"VP8L" and body[:1] == b"\x2f" and len(body) >= 5:
+        bits = _little_endian(body[1:5])
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    if kind == b"VP8 " and body[3:6] == b"\x9d\x01\x2a":
-        return _little(body[6:8]) & 0x3FFF, _little(body[8:10]) & 0x3FFF
+    if chunk_type == b"VP8 " and body[3:6] == b"\x9d\x01\x2a":
+        return _little_endian(body[6:8]) & 0x3FFF, _little_endian(body[8:10]) & 0x3FFF
     return 0, 0
 
 
-def _found(data: bytes) -> str:
-    """What it is instead, where that is plain."""
+def _describe_unknown(data: bytes) -> str:
+    """What the file is instead, where that is easy to tell."""
     start = data[:1000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not data:
         return " (it is empty)"
@@ -178,9 +185,9 @@ def _found(data: bytes) -> str:
     return " (it is a web page)" if start.startswith((b"<!doctype", b"<html")) else ""
 
 
-def _big(part: bytes) -> int:
-    return int.from_bytes(part, "big")
+def _big_endian(encoded: bytes) -> int:
+    return int.from_bytes(encoded, "big")
 
 
-def _little(part: bytes) -> int:
-    return int.from_bytes(part, "little")
+def _little_endian(encoded: bytes) -> int:
+    return int.from_bytes(encoded, "little")

@@ -1,6 +1,4 @@
-"""Names of a package that load their module on first use, so that importing the package costs next
-to nothing.
-"""
+"""Package attributes that import their module on first use, which keeps the package cheap."""
 
 from __future__ import annotations
 
@@ -13,18 +11,21 @@ from typing import Any
 def lazy_names(
     package: str, names: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package. names: by module in it, its names, separated by
-    spaces.
+    """The `__getattr__` and `__dir__` of a package.
+
+    Args:
+        package: its import name.
+        names: by module of the package, the names it provides, separated by spaces.
     """
     homes = {
-        name: module for module, several in names.items() for name in several.split()
+        name: module for module, listed in names.items() for name in listed.split()
     }
-    own = vars(sys.modules[package])
+    namespace = vars(sys.modules[package])
 
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        own[name] = getattr(import_module(f"{package}.{homes[name]}"), name)
-        return own[name]
+        namespace[name] = getattr(import_module(f"{package}.{homes[name]}"), name)
+        return namespace[name]
 
-    return get, lambda: sorted({*own, *homes})
+    return get, lambda: sorted({*namespace, *homes})

@@ -65,9 +65,9 @@ NO_ANSWER: tuple[Outcome, ...] = (
     UNFINISHED,
     TOOL_CALL,
 )
-"""What a model did that is no answer.
+"""Outcomes in which the model gave no answer.
 
-Scored as the worst, or as an empty answer where a task says so.
+Scored with the worst value, or as an empty answer where a task says so.
 """
 
 WORDS = {
@@ -79,12 +79,14 @@ WORDS = {
     UNFINISHED: "still being written at the time limit",
     TOOL_CALL: "calling a tool that was not offered",
 }
-"""How people read them."""
+"""How messages and reports name these outcomes."""
 
 LENGTH = "length"
 CONTENT_FILTER = "content_filter"
 REFUSAL = "refusal"
-"""Finish reasons that say it, in our words; `models/remote/wire` translates every provider's."""
+"""Finish reasons that decide the outcome, in our words; `models/remote/wire` translates every
+provider's into them.
+"""
 
 _BY_FINISH_REASON: dict[str, Outcome] = {
     CONTENT_FILTER: FILTERED,
@@ -96,7 +98,7 @@ _BY_FINISH_REASON: dict[str, Outcome] = {
 }
 
 _TOOL_CALLS = frozenset({"tool_use", "tool_calls", "function_call", "TOOL_CALL"})
-"""Providers' own words for a reply that ended in a call of a tool."""
+"""Providers' words for a reply that ended in a tool call."""
 
 _BY_FAILURE: dict[str, Outcome] = {
     "empty reply": EMPTY,
@@ -104,8 +106,7 @@ _BY_FAILURE: dict[str, Outcome] = {
     "still writing": UNFINISHED,
     "tool call": TOOL_CALL,
 }
-"""Failures that are the model's own, by their kind (`core/errors`): the request was answered, and
-not with an answer.
+"""Failures that are the model's own, by kind (`core/errors`): it replied, but not with an answer.
 """
 
 _MESSAGES: dict[Outcome, tuple[Party, str]] = {
@@ -126,7 +127,7 @@ _MESSAGES: dict[Outcome, tuple[Party, str]] = {
 
 
 def outcome_of(response: Response) -> Outcome:
-    """What a reply to a request for text is."""
+    """The outcome of a response to a request for text."""
     by_reason = _BY_FINISH_REASON.get(response.finish_reason)
     if by_reason is not None and not (
         by_reason == TOOL_CALL and _is_visible(response.text)
@@ -158,25 +159,23 @@ def outcome_of_failure(failure: Failure) -> Outcome:
     if failure.kind in _BY_FAILURE:
         return _BY_FAILURE[failure.kind]
     # Records of earlier versions may say it in two words.
-    kind = failure.kind.removeprefix("prompt ")
-    return next((known for known in NO_ANSWER if kind == known), FAILED)
+    short_kind = failure.kind.removeprefix("prompt ")
+    return next((outcome for outcome in NO_ANSWER if short_kind == outcome), FAILED)
 
 
 def is_models_own(failure: Failure) -> bool:
-    """Whether a request failed through what the model did, so that its sample is scored and not
+    """Whether a request failed through the model's own doing, so that its sample is scored, not
     missing.
 
-    A prompt that the provider's filter stopped never reached the model, and is the provider's
-    failure; a reply that it stopped is the model's.
+    A prompt that the provider's filter stopped never reached the model: that is the provider's
+    failure. A reply that the filter stopped is the model's.
     """
     outcome = outcome_of_failure(failure)
     return outcome in NO_ANSWER and (outcome != FILTERED or failure.party == "model")
 
 
 def response_of_fault(failure: Failure) -> Response:
-    """A failure that is the model's own as the reply that it stands for: no text, and why, with
-    what it used.
-    """
+    """The response that a failure of the model's own stands for: no text, a reason and usage."""
     usage = Usage(**failure.usage) if failure.usage else Usage()
     outcome = outcome_of_failure(failure)
     finish_reason = CONTENT_FILTER if outcome == FILTERED else outcome
@@ -184,12 +183,17 @@ def response_of_fault(failure: Failure) -> Response:
 
 
 def explanation_of(outcome: Outcome) -> str:
-    """What a reply without an answer is, in a sentence."""
+    """Why a reply counts as no answer, in a sentence."""
     return _MESSAGES[outcome][1].format(of="")
 
 
 def failure_of(outcome: Outcome, role: str = "") -> Failure:
-    """A reply without an answer as a failure. role: a judge's, whose failure it is then."""
+    """A reply without an answer as a failure.
+
+    Args:
+        outcome: the reply's outcome.
+        role: the role of a judge, where the failure is the judge's.
+    """
     party, message = _MESSAGES[outcome]
     return Failure(
         outcome,

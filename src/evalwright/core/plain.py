@@ -23,9 +23,9 @@ class Plain:
 def plain_fields(record: Any, without: Collection[str] = ()) -> dict[str, Any]:
     """A dataclass's fields as JSON-ready values, some left out."""
     return {
-        one.name: plain(getattr(record, one.name))
-        for one in fields(record)
-        if one.name not in without
+        field.name: plain(getattr(record, field.name))
+        for field in fields(record)
+        if field.name not in without
     }
 
 
@@ -38,7 +38,11 @@ def plain(value: Any) -> Any:
     if is_dataclass(value):
         return plain_fields(value)
     if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items()}
+        return {name: plain(member) for name, member in value.items()}
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+    return (
+        [plain(element) for element in value]
+        if isinstance(value, list | tuple)
+        else value
+    )

@@ -1,6 +1,4 @@
-"""A PostgreSQL server by its URL: what is shown of it, how it is reached, and which errors mean
-that it is away.
-"""
+"""A PostgreSQL server by its URL: how it is shown and reached, and when it is unavailable."""
 
 from __future__ import annotations
 
@@ -30,16 +28,17 @@ PATIENCE = 600.0
 PATIENCE_VARIABLE = "EVALWRIGHT_STORE_WAIT"
 LONGEST_GAP = 10.0
 LOCK = 0x6576616C7772
-"""The server's number for the lock under which the tables are made."""
+"""Number of the advisory lock under which tables are created."""
 _STARTING_PATIENCE = 60.0
 SILENCE = 10.0
-"""Seconds without an answer after which people are told."""
+"""Seconds without an answer before the user is told."""
 _LOOK = 0.5
 _LAST_PATIENCE = 3.0
-"""Seconds that an answer is waited for where the store is being closed."""
+"""Seconds to wait for an answer while the store is being closed."""
 FROZEN = 60.0
-"""Seconds after which the server ends a transaction whose client does nothing, as its locks would
-hold others up: one that is suspended, or whose network is gone.
+"""Seconds after which the server ends a transaction whose client is idle.
+
+Such a client is suspended or has lost its network, and its locks would block others.
 """
 _STARTING = (
     "starting up",
@@ -47,7 +46,7 @@ _STARTING = (
     "in recovery mode",
     "not yet accepting connections",
 )
-_MEANINGS = {
+_MEANING_BY_CODE = {
     "28": (
         "did not let this user in: check the user and the password (PGPASSWORD,"
         " ~/.pgpass)"
@@ -68,7 +67,7 @@ _MEANINGS = {
     ),
     "53": "has no room left: free some and run again",
 }
-"""Of the beginnings of its error codes; the first that fits."""
+"""What the first characters of a PostgreSQL error code mean; the first match applies."""
 _OPTIONS = {
     "connect_timeout": "10",
     "keepalives_idle": "30",
@@ -83,9 +82,10 @@ _HOSTS = re.compile(r"[\w.-]+(:\d+)?(,[\w.-]+(:\d+)?)+")
 
 
 def store_url() -> str:
-    """The server that holds the store, by $EVALWRIGHT_STORE; "" where it lies in a file.
+    """The PostgreSQL server that $EVALWRIGHT_STORE names; "" where the store is a file.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: the variable holds something else.
     """
     url = os.environ.get(VARIABLE, "")
     if url and not is_url(url):
@@ -102,29 +102,32 @@ def is_url(text: str) -> bool:
     return text.partition("://")[0] in _SCHEMES and "://" in text
 
 
-def shown(url: str) -> str:
-    """Host and database of a URL, all that is ever written of it."""
+def display_url(url: str) -> str:
+    """A URL as it is shown to people: host and database only."""
     try:
         parts = urlsplit(url)
-        asked = parse_qs(parts.query)
-        if _HOSTS.fullmatch(several := parts.netloc.rpartition("@")[2]):
-            host = several
+        query = parse_qs(parts.query)
+        if _HOSTS.fullmatch(hosts := parts.netloc.rpartition("@")[2]):
+            host = hosts
             port = None
         else:
-            host = parts.hostname or asked.get("host", [""])[0]
+            host = parts.hostname or query.get("host", [""])[0]
             port = parts.port
     except ValueError:
         return "postgresql://"
-    name = unquote(parts.path.lstrip("/")) or asked.get("dbname", [""])[0]
+    name = unquote(parts.path.lstrip("/")) or query.get("dbname", [""])[0]
     return f"postgresql://{host}{f':{port}' if port else ''}/{name}"
 
 
 class Link:
-    """A connection to the server, and another one when that is lost. One thread at a time uses it.
+    """A connection to the server, replaced when it is lost. One thread at a time uses it.
 
-    closing: ends every wait at once. patience: seconds that a server is waited for,
-    $EVALWRIGHT_STORE_WAIT by default. `say` is told, in a sentence, that the server is away or
-    silent, and that it is back.
+    Args:
+        url: the server.
+        closing: an event that ends every wait at once.
+        patience: seconds to wait for an unavailable server; $EVALWRIGHT_STORE_WAIT by default.
+
+    `say` is called with a sentence when the server is unavailable or silent, and when it is back.
     """
 
     def __init__(
@@ -137,21 +140,21 @@ class Link:
         self.say: Callable[[str, bool], None] = lambda sentence, away: None
         self._url = url
         self._patience = _patience() if patience is None else patience
-        self._made: psycopg.Connection[Any] | None = None
+        self._connection: psycopg.Connection[Any] | None = None
         self._since: float | None = None
         """When the step that is under way was begun."""
         self._lost = False
         self.regained: float | None = None
         """When a connection was made in place of one that was lost."""
-        self._told = False
+        self._reported_away = False
         self._watched: threading.Event | None = None
 
     def open(self) -> None:
-        """Connect. Only a server that is starting is waited for. Raises psycopg.Error."""
+        """Connect, waiting only for a server that is starting. Raises psycopg.Error."""
         until = time.monotonic() + _STARTING_PATIENCE
-        while self._made is None:
+        while self._connection is None:
             try:
-                self._made = connect(self._url)
+                self._connection = connect(self._url)
             except Exception as error:
                 if (
                     not is_starting(error)
@@ -161,9 +164,7 @@ class Link:
                     raise
 
     def watch(self) -> None:
-        """From now on, notice a server that keeps its connection and answers nothing: one that is
-        frozen, or that a network hides.
-        """
+        """Notice from now on a server that keeps its connection open but does not answer."""
         self._watched = threading.Event()
         threading.Thread(
             target=self._watch,
@@ -176,29 +177,34 @@ class Link:
     def inside(self) -> bool:
         """Whether a transaction is under way."""
         return (
-            self._made is not None
-            and self._made.info.transaction_status.name == "INTRANS"
+            self._connection is not None
+            and self._connection.info.transaction_status.name == "INTRANS"
         )
 
     def again(
         self, step: Callable[[psycopg.Connection[Any]], T], transaction: bool = False
     ) -> T:
-        """Do this, again where the server went away or two transactions waited for each other.
+        """Run a step, and run it again after a lost connection or a deadlock.
 
-        Raises StoreError where the server stays away, psycopg.Error for what waiting does not
-        change.
+        Args:
+            step: called with the connection.
+            transaction: whether the step is one transaction.
+
+        Raises:
+            StoreError: the server stays unavailable.
+            psycopg.Error: waiting would not help.
         """
         began = 0.0
         gap = 0.1
         while True:
             self._since = since = time.monotonic()
             try:
-                made = self.connection()
+                connection = self.connection()
                 if transaction:
-                    with made.transaction():
-                        found = step(made)
+                    with connection.transaction():
+                        outcome = step(connection)
                 else:
-                    found = step(made)
+                    outcome = step(connection)
             except Exception as error:
                 if getattr(error, "sqlstate", None) in ("40001", "40P01"):
                     continue
@@ -206,35 +212,37 @@ class Link:
                     raise
                 lost = error
             else:
-                if self._told:
-                    self._told = False
-                    self.say(f"The store {shown(self._url)} is reached again.", False)
-                return found
+                if self._reported_away:
+                    self._reported_away = False
+                    self.say(
+                        f"The store {display_url(self._url)} is reached again.", False
+                    )
+                return outcome
             finally:
                 self._since = None
-            if self._made is not None:
-                self._made.close()
-                self._made = None
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
             self._lost = True
             began = began or since
             waited = time.monotonic() - began
             if gap > 0.5:
-                self._tell(f"cannot be reached ({reason(lost)})")
+                self._report_away(f"cannot be reached ({reason(lost)})")
             if waited + gap > self._patience or self.closing.wait(
                 gap * random.uniform(0.8, 1.0)
             ):
                 raise StoreError(
-                    f"The store {shown(self._url)} could not be reached for"
+                    f"The store {display_url(self._url)} could not be reached for"
                     f" {waited:.0f} s. ({reason(lost)}) Once it is back, run the same"
                     " command again: it sends only what has no stored response."
                 )
             gap = min(gap * 1.6, LONGEST_GAP)
 
-    def _tell(self, what: str) -> None:
-        if not self._told:
-            self._told = True
+    def _report_away(self, problem: str) -> None:
+        if not self._reported_away:
+            self._reported_away = True
             self.say(
-                f"The store {shown(self._url)} {what}. Waiting up to {self._patience:g}"
+                f"The store {display_url(self._url)} {problem}. Waiting up to {self._patience:g}"
                 " s for it; no request is sent meanwhile.",
                 True,
             )
@@ -242,49 +250,51 @@ class Link:
     def _watch(self, ended: threading.Event) -> None:
         while not ended.wait(_LOOK):
             since = self._since
-            made = self._made
-            if since is None or made is None:
+            connection = self._connection
+            if since is None or connection is None:
                 continue
             silent = time.monotonic() - since
             if silent > SILENCE:
-                self._tell(f"has not answered for {silent:.0f} s")
+                self._report_away(f"has not answered for {silent:.0f} s")
             if silent > (_LAST_PATIENCE if self.closing.is_set() else self._patience):
                 # Whoever waits for an answer is told that the connection has ended.
                 with (
                     suppress(Exception),
                     socket.fromfd(
-                        made.fileno(), socket.AF_INET, socket.SOCK_STREAM
-                    ) as one,
+                        connection.fileno(), socket.AF_INET, socket.SOCK_STREAM
+                    ) as sock,
                 ):
-                    one.shutdown(socket.SHUT_RDWR)
+                    sock.shutdown(socket.SHUT_RDWR)
 
     def connection(self) -> psycopg.Connection[Any]:
-        """The connection that there is, or a new one. Raises psycopg.Error."""
-        if self._made is None:
+        """The current connection, or a new one. Raises psycopg.Error."""
+        if self._connection is None:
             hurry = {"connect_timeout": "2"} if self.closing.is_set() else {}
-            self._made = connect(self._url, **hurry)
+            self._connection = connect(self._url, **hurry)
             if self._lost:
                 self.regained = time.monotonic()
-        return self._made
+        return self._connection
 
     def rollback(self) -> None:
         """End a transaction that failed."""
-        if self._made is not None and not self._made.closed:
-            self._made.rollback()
+        if self._connection is not None and not self._connection.closed:
+            self._connection.rollback()
 
     def close(self) -> None:
         """Close the connection."""
         if self._watched is not None:
             self._watched.set()
-        if self._made is not None:
-            self._made.close()
+        if self._connection is not None:
+            self._connection.close()
 
 
 def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
-    """A connection in autocommit mode whose tables are those of the schema "evalwright".
+    """Open a connection in autocommit mode that uses the schema "evalwright".
 
-    Raises psycopg.Error, ConfigurationError where the URL cannot be read, MissingExtra without
-    psycopg.
+    Raises:
+        psycopg.Error: the server cannot be reached.
+        ConfigurationError: the URL cannot be read.
+        MissingExtra: psycopg is not installed.
     """
     try:
         import psycopg
@@ -294,53 +304,51 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
         ) from error
     remember_within(url)
     try:
-        given = psycopg.conninfo.conninfo_to_dict(url)
+        parameters = psycopg.conninfo.conninfo_to_dict(url)
     except (
         psycopg.Error
     ):  # its message repeats what it could not read, which may be the password
         raise ConfigurationError(
-            f"The address of the store on {shown(url)} cannot be read: write it as"
+            f"The address of the store on {display_url(url)} cannot be read: write it as"
             " postgresql://user@host:port/database, and in a password %40 for @, %3A"
             " for :, %2F for / and %25 for %."
         ) from None
     for secret in (
-        given.get("password"),
-        given.get("sslpassword"),
+        parameters.get("password"),
+        parameters.get("sslpassword"),
         os.environ.get("PGPASSWORD"),
     ):
         remember(str(secret or ""))
-    settings = {**_OPTIONS, **given, **options}
-    made: psycopg.Connection[Any] = psycopg.Connection.connect(
+    settings = {**_OPTIONS, **parameters, **options}
+    connection: psycopg.Connection[Any] = psycopg.Connection.connect(
         **settings, autocommit=True
     )
     limit = f"SET idle_in_transaction_session_timeout = '{FROZEN:g}s'"
-    made.execute(f"SET search_path = {SCHEMA}; {limit}".encode())
-    return made
+    connection.execute(f"SET search_path = {SCHEMA}; {limit}".encode())
+    return connection
 
 
 def _patience() -> float:
-    given = os.environ.get(PATIENCE_VARIABLE, "")
+    text = os.environ.get(PATIENCE_VARIABLE, "")
     try:
-        seconds = float(given or PATIENCE)
+        seconds = float(text or PATIENCE)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
         raise ConfigurationError(
-            f"{PATIENCE_VARIABLE} is '{given}', and not a number of seconds such as"
+            f"{PATIENCE_VARIABLE} is '{text}', and not a number of seconds such as"
             f" {PATIENCE:g}."
         )
     return seconds
 
 
-def marked(statement: str) -> str:
-    """A statement with `?` for each value, as psycopg takes it."""
+def use_percent_placeholders(statement: str) -> str:
+    """A statement with psycopg's `%s` in place of each `?`."""
     return statement.replace("?", "%s")
 
 
 def is_away(error: Exception) -> bool:
-    """Whether an error says that the server cannot be reached now, and not that something is wrong
-    with what it was sent.
-    """
+    """Whether an error means that the server is unavailable, not that the statement was wrong."""
     import psycopg
 
     state = getattr(error, "sqlstate", None)
@@ -356,29 +364,33 @@ def is_away(error: Exception) -> bool:
 
 
 def is_starting(error: Exception) -> bool:
-    """Whether a server that was just reached will take connections in a moment."""
+    """Whether the server is about to take connections."""
     return any(words in str(error) for words in _STARTING)
 
 
 def server_error(url: str, error: Exception) -> StoreError:
-    """What an error of psycopg means to a person."""
+    """The StoreError for an error of psycopg, with advice for the user."""
     if isinstance(error, StoreError):
         return error
-    said = reason(error)
+    message = reason(error)
     state = getattr(error, "sqlstate", None) or ""
-    if "password" in said or "authentication" in said:
+    if "password" in message or "authentication" in message:
         state = "28"
-    elif "database" in said and "does not exist" in said:
+    elif "database" in message and "does not exist" in message:
         state = "3D"
-    elif "too many" in said:
+    elif "too many" in message:
         state = "533"
-    known = (what for start, what in _MEANINGS.items() if state.startswith(start))
-    what = next(known, "failed to write or read")
+    meanings = (
+        meaning
+        for start, meaning in _MEANING_BY_CODE.items()
+        if state.startswith(start)
+    )
+    meaning = next(meanings, "failed to write or read")
     if state not in ("28", "3D", "533") and is_away(error):
-        what = "cannot be reached: start it, or check host and port"
-    return StoreError(f"The store {shown(url)} {what}. ({said})")
+        meaning = "cannot be reached: start it, or check host and port"
+    return StoreError(f"The store {display_url(url)} {meaning}. ({message})")
 
 
 def reason(error: Exception) -> str:
-    """What a library said, in one line and without passwords."""
+    """A library's error message in one line, without passwords."""
     return re.sub(r"\s+", " ", mask(str(error))).strip() or type(error).__name__

@@ -1,9 +1,8 @@
-"""Where what is kept between runs lies, folders and files that only their owner can read, and files
-that can be read to their end.
+"""The folders for data kept between runs, private files, and bounded reading.
 
-Stores and run folders hold prompts, answers and what a server said, so they are made for their
-owner alone, whatever the umask. EVALWRIGHT_SHARED=1 leaves their permissions to the umask; a folder
-that is there already keeps its own.
+Stores and run folders hold prompts, answers and server replies, so they are created for their owner
+alone, whatever the umask. EVALWRIGHT_SHARED=1 leaves permissions to the umask; an existing folder
+keeps its own.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from evalwright.core.local_paths import check_local, why_not_local
 HOME = ".evalwright"
 
 
-def home_folder(given: str | Path | None = None) -> Path:
-    """Where the store and caches lie: as given, else $EVALWRIGHT_HOME, else `.evalwright` in the
-    working folder.
+def home_folder(folder: str | Path | None = None) -> Path:
+    """The folder of the store and caches: `folder`, else $EVALWRIGHT_HOME, else `.evalwright`.
 
-    Raises ConfigurationError where it is an address such as s3://bucket, and where the last one is
-    another user's: what lies in it would be taken for answers of models.
+    Raises:
+        ConfigurationError: it is an address such as s3://bucket, or the default folder belongs to
+            another user, whose files would be taken for answers of models.
     """
-    named = given or os.environ.get("EVALWRIGHT_HOME")
-    if named:
-        check_local(named, "--home" if given else "EVALWRIGHT_HOME")
-        return Path(named)
+    location = folder or os.environ.get("EVALWRIGHT_HOME")
+    if location:
+        check_local(location, "--home" if folder else "EVALWRIGHT_HOME")
+        return Path(location)
     home = Path(HOME)
     if not _is_own(home):
         raise ConfigurationError(
@@ -44,8 +43,9 @@ def home_folder(given: str | Path | None = None) -> Path:
 
 
 def config_folder() -> Path:
-    """Where a person's own settings lie: $XDG_CONFIG_HOME/evalwright, or ~/.config/evalwright;
-    never below the working folder.
+    """The folder of a user's own settings: $XDG_CONFIG_HOME/evalwright, or ~/.config/evalwright.
+
+    It is never below the working folder.
     """
     named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     base = named if named.is_absolute() else Path("~/.config").expanduser()
@@ -53,8 +53,9 @@ def config_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """$EVALWRIGHT_HOME, or a `.evalwright` that is there; else the user's cache folder, so that
-    what only reads leaves no trace.
+    """$EVALWRIGHT_HOME or an existing `.evalwright`, else the user's cache folder.
+
+    Commands that only read leave no new folder behind.
     """
     with suppress(ConfigurationError):  # another user's is not used
         home = home_folder()
@@ -67,16 +68,16 @@ def cache_folder() -> Path:
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for their owner alone. Raises OSError."""
+    """Create a folder, and its missing parents, for their owner alone. Raises OSError."""
     if why := why_not_local(folder):
         raise OSError(errno.EINVAL, why)
     if _is_shared():
         folder.mkdir(parents=True, exist_ok=True)
         return
-    for one in reversed((folder, *folder.parents)):
-        if not one.exists():
-            one.mkdir(mode=0o700, exist_ok=True)
-            one.chmod(0o700)  # whatever the umask took away
+    for parent in reversed((folder, *folder.parents)):
+        if not parent.exists():
+            parent.mkdir(mode=0o700, exist_ok=True)
+            parent.chmod(0o700)  # whatever the umask took away
     folder.mkdir(exist_ok=True)
 
 
@@ -95,32 +96,32 @@ def open_private(path: Path, mode: str = "wb", **options: Any) -> IO[Any]:
 
 
 LONGEST_LINE = 1 << 27
-"""Bytes, or characters of text, in one line, cell or element: more would only fill the memory."""
+"""Most bytes (or characters) in one line, cell or element; more would only fill the memory."""
 LARGEST_DOCUMENT = 1 << 28
-"""Bytes of a file that is read as a whole."""
+"""Most bytes of a file that is read into memory at once."""
 
 
-def ordinary(path: Path, most: int | None = None) -> Path:
+def check_ordinary(path: Path, most: int | None = None) -> Path:
     """The path, for reading.
 
     Raises OSError where a pipe or a device stands there, as reading one may never end, or more than
     `most` bytes.
     """
     try:
-        found = path.stat()
+        status = path.stat()
     except (
         OSError
     ):  # another process may remove it meanwhile; who opens it says why it is not there
         return path
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise OSError(errno.EINVAL, "it is no ordinary file")
-    if most is not None and found.st_size > most:
+    if most is not None and status.st_size > most:
         raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
     return path
 
 
 def no_file(path: Path) -> str:
-    """What is wrong with a path where a file is wanted, as the rest of a sentence."""
+    """Why a path is not a file, to complete a sentence."""
     if path.is_dir():
         return "is a folder, not a file"
     if path.exists():
@@ -131,7 +132,8 @@ def no_file(path: Path) -> str:
 def lines_of(file: IO[AnyStr]) -> Iterator[AnyStr]:
     """The lines of an open file.
 
-    Raises OSError that names the one that is longer than `LONGEST_LINE`.
+    Raises:
+        OSError: a line is longer than `LONGEST_LINE`; the message has its number.
     """
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
@@ -144,9 +146,7 @@ def lines_of(file: IO[AnyStr]) -> Iterator[AnyStr]:
 
 
 def _mode(status: Callable[[], os.stat_result]) -> int:
-    """What kind of file it is, asked once, as another process may remove it meanwhile; 0 where
-    there is none.
-    """
+    """The type of a file, read once since another process may remove it; 0 where there is none."""
     try:
         return status().st_mode
     except OSError:
@@ -154,9 +154,10 @@ def _mode(status: Callable[[], os.stat_result]) -> int:
 
 
 def own_database(path: Path) -> Path:
-    """The path of a SQLite file of a home folder.
+    """The path of a SQLite file in a home folder.
 
-    Raises StoreError where a link, a pipe or a device stands there, or beside it.
+    Raises:
+        StoreError: the path, or a file beside it, is a link, a pipe or a device.
     """
     for end in ("", "-wal", "-shm", "-journal"):
         file = path.with_name(path.name + end)
@@ -182,8 +183,8 @@ def _is_shared() -> bool:
 
 
 def _is_own(folder: Path) -> bool:
-    """Whether a folder, and the link that leads to it, belongs to who runs this; True where there
-    is none.
+    """Whether a folder, and a link that leads to it, belong to the current user; True if it is
+    missing.
     """
     if os.name != "posix":
         return True

@@ -1,8 +1,8 @@
-"""Separates a model's reasoning from its answer: once, here, and for every model.
+"""Separates a model's reasoning from its answer, in one place for every model.
 
 Known forms: `<think>...</think>` (and its spellings), a lone `</think>` whose opening tag was in
 the prompt, an opening tag that was never closed (the answer is then empty), Harmony channels
-(`<|channel|>analysis<|message|>...`), and a reasoning field that the provider keeps apart.
+(`<|channel|>analysis<|message|>...`), and a provider's separate reasoning field.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _CHANNEL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Separated:
-    """`answer` without reasoning; `unclosed` where the reasoning never ended, so there is no
-    answer.
+    """A response's answer and its reasoning.
+
+    `unclosed` means that the reasoning never ended, so there is no answer.
     """
 
     answer: str
@@ -37,7 +38,7 @@ class Separated:
 def separate_reasoning(response: Response) -> Separated:
     """Split a response's text into reasoning and answer.
 
-    Text without any known form comes back as it is.
+    Text without any known form is returned unchanged.
     """
     text = response.text
     field = response.reasoning
@@ -46,49 +47,50 @@ def separate_reasoning(response: Response) -> Separated:
     if "<|channel|>" in text:
         channels = _CHANNEL.findall(text)
         final = "".join(body for name, body in channels if name == "final")
-        other = [body.strip() for name, body in channels if name != "final"]
-        return Separated(final.strip(), _join(field, *other), unclosed=not final)
-    parts = []
-    kept = []
+        analysis = [body.strip() for name, body in channels if name != "final"]
+        return Separated(final.strip(), _join(field, *analysis), unclosed=not final)
+    thoughts = []
+    answer_pieces = []
     end = 0
-    for opening, closing in _closed(text):
-        parts.append(text[opening.end() : closing.start()].strip())
-        kept.append(text[end : opening.start()])
+    for opening, closing in _tag_pairs(text):
+        thoughts.append(text[opening.end() : closing.start()].strip())
+        answer_pieces.append(text[end : opening.start()])
         end = closing.end()
-    rest = "".join(kept) + text[end:]
+    answer = "".join(answer_pieces) + text[end:]
     # The prompt may have opened the tag, so everything up to the last lone closing tag is
     # reasoning.
-    closings = list(_CLOSE.finditer(rest))
+    closings = list(_CLOSE.finditer(answer))
     if closings:
-        parts.append(rest[: closings[-1].start()].strip())
-        rest = rest[closings[-1].end() :]
-    unclosed = _OPEN.search(rest)
+        thoughts.append(answer[: closings[-1].start()].strip())
+        answer = answer[closings[-1].end() :]
+    unclosed = _OPEN.search(answer)
     if unclosed:
-        parts.append(rest[unclosed.end() :].strip())
+        thoughts.append(answer[unclosed.end() :].strip())
         return Separated(
-            rest[: unclosed.start()].strip(), _join(field, *parts), unclosed=True
+            answer[: unclosed.start()].strip(), _join(field, *thoughts), unclosed=True
         )
-    if not parts:
+    if not thoughts:
         return Separated(text, field)
-    return Separated(rest.strip(), _join(field, *parts))
+    return Separated(answer.strip(), _join(field, *thoughts))
 
 
-def _closed(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Each opening tag with the first closing one of its name behind it; a tag in between is text.
+def _tag_pairs(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Each opening tag with the first closing tag of the same name after it; tags in between are
+    text.
 
-    In linear time, which no pattern is.
+    Runs in linear time, which no regular expression does.
     """
     closings: dict[str, list[re.Match[str]]] = {}
     for closing in _CLOSE.finditer(text):
         closings.setdefault(closing[1].lower(), []).append(closing)
     end = 0
     for opening in _OPEN.finditer(text):
-        own = closings.get(opening[1].lower(), [])
-        at = bisect_left(own, opening.end(), key=re.Match.start)
-        if opening.start() >= end and at < len(own):
-            yield opening, own[at]
-            end = own[at].end()
+        same_name = closings.get(opening[1].lower(), [])
+        at = bisect_left(same_name, opening.end(), key=re.Match.start)
+        if opening.start() >= end and at < len(same_name):
+            yield opening, same_name[at]
+            end = same_name[at].end()
 
 
-def _join(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)
+def _join(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)

@@ -1,7 +1,8 @@
-"""A table of named functions with options: what scorers, strategies and metrics have in common.
+"""A table of named functions with options: the common part of scorers, strategies and metrics.
 
 A function is registered under a name; its keyword-only parameters are its options, as a task file
-may set them. What does not fit is refused at registration, not at call.
+may set them. A function with the wrong signature is rejected at registration, not when it is
+called.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Registry(Generic[Function]):
-    """Names of one kind ("scorer").
+    """Functions of one kind ("scorer"), by name.
 
-    `built_in` maps names to "module:function", imported when first asked for.
+    Functions may also come from the entry point group `evalwright.<plural>`.
 
-    Functions may also come from the entry point group `evalwright.<plural>` (default: the kind with
-    an "s").
+    Args:
+        kind: what the functions are, as messages say it.
+        built_in: maps names to "module:function", imported on first use.
+        check: called with name and function; raises where the signature does not fit.
+        plural: of the kind; by default with an "s".
     """
 
     def __init__(
@@ -54,8 +58,9 @@ class Registry(Generic[Function]):
         return function
 
     def check_name(self, name: object) -> None:
-        """Raise ConfigurationError for what is no name, as a decorator without brackets has the
-        function there.
+        """Raise ConfigurationError unless the name is a string.
+
+        A decorator used without brackets passes the function as the name.
         """
         if not isinstance(name, str):
             raise ConfigurationError(
@@ -70,9 +75,7 @@ class Registry(Generic[Function]):
         )
 
     def is_built_in(self, name: str) -> bool:
-        """Whether the name is the package's own, and nobody has registered another function under
-        it.
-        """
+        """Whether the name is the package's own and has not been registered again."""
         return name in self._built_in and name not in self._registered
 
     def get(self, name: str) -> Function:
@@ -82,25 +85,23 @@ class Registry(Generic[Function]):
         return self._found[name]
 
     def options(self, name: str) -> dict[str, inspect.Parameter]:
-        """The options that a function takes, by name."""
+        """The options of a function, by name."""
         parameters = inspect.signature(self.get(name)).parameters
         return {
-            key: value
-            for key, value in parameters.items()
-            if value.kind is value.KEYWORD_ONLY
+            key: parameter
+            for key, parameter in parameters.items()
+            if parameter.kind is parameter.KEYWORD_ONLY
         }
 
-    def check_options(self, name: str, given: Mapping[str, Any]) -> None:
-        """Raise where `given` has an option that the function does not take, or lacks one that it
-        must have.
-        """
-        known = self.options(name)
-        hint = "Known: " if known else "It takes no options"
-        check_known(f"option of the {self.kind} '{name}'", given, known, hint)
+    def check_options(self, name: str, options: Mapping[str, Any]) -> None:
+        """Raise for an option that the function does not take, or a missing required one."""
+        parameters = self.options(name)
+        hint = "Known: " if parameters else "It takes no options"
+        check_known(f"option of the {self.kind} '{name}'", options, parameters, hint)
         missing = [
             key
-            for key, value in known.items()
-            if value.default is value.empty and key not in given
+            for key, parameter in parameters.items()
+            if parameter.default is parameter.empty and key not in options
         ]
         if missing:
             raise ConfigurationError(

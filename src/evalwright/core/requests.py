@@ -1,5 +1,5 @@
-"""What can be asked of a model: six kinds of request, each carrying everything that changes the
-answer and nothing else.
+"""The six kinds of request to a model, each with everything that changes the answer and nothing
+else.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Message:
         return tuple(part for part in self.parts if isinstance(part, Image))
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that chat templates take: text as it is, several parts each with its type.
+        """The form that chat templates take: a plain text, or a list of parts with their types.
 
-        The bytes of images are not in it.
+        It does not contain the bytes of images.
         """
         if isinstance(self.content, str):
             return {"role": self.role, "content": self.content}
@@ -76,10 +76,11 @@ Prompt = str | tuple[Message, ...]
 
 
 def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
-    """The prompt as JSON: a string, or a list of [role, content], an image by its hash.
+    """The prompt as JSON: a string, or a list of [role, content], with images named by their hash.
 
-    recorded: say besides where an image is from, which records show and a request's name does not
-    contain.
+    Args:
+        prompt: the prompt.
+        recorded: also say where images come from; for records, not for a request's name.
     """
     if isinstance(prompt, str):
         return prompt
@@ -99,11 +100,11 @@ def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
     ]
 
 
-def prompt_from(data: Any) -> Prompt:
+def prompt_from(payload: Any) -> Prompt:
     """A recorded prompt; its images have a hash and no bytes."""
-    if isinstance(data, str):
-        return data
-    return tuple(Message(role, _content_from(content)) for role, content in data)
+    if isinstance(payload, str):
+        return payload
+    return tuple(Message(role, _content_from(content)) for role, content in payload)
 
 
 def _content_from(content: Any) -> str | tuple[Part, ...]:
@@ -162,9 +163,10 @@ class Generate:
     generation_arguments: str | None = None
 
     def payload(self) -> dict[str, Any]:
-        """What names this request by its content.
+        """The content by which this request is named.
 
-        Options that came later stand in it only where they are used.
+        Options that were added later are included only where they are used, so that old names stay
+        valid.
         """
         return {
             "generate": prompt_payload(self.prompt),
@@ -178,7 +180,7 @@ class Generate:
         }
 
     def options(self) -> dict[str, Any]:
-        """Those of `OPTIONS` that are used, by name."""
+        """The options of `OPTIONS` that this request uses, by name."""
         if _options_of(self) == _UNUSED:  # most requests use none
             return {}
         return {
@@ -189,9 +191,11 @@ class Generate:
 
 
 OPTIONS: Mapping[str, Any] = {
-    one.name: one.default for one in fields(Generate)[7:] if one.default is not MISSING
+    option.name: option.default
+    for option in fields(Generate)[7:]
+    if option.default is not MISSING
 }
-"""What not every model can carry, with the value that says that it is not used."""
+"""Options that not every model supports, each with the value that means it is not used."""
 _options_of = attrgetter(*OPTIONS)
 _UNUSED = tuple(OPTIONS.values())
 
@@ -299,9 +303,9 @@ Request = Generate | LogLikelihood | RollingLogLikelihood | Embed | Classify | R
 
 
 def arguments_of(request: Request) -> dict[str, Any]:
-    """The further arguments of generation that a request carries; see `Generate`."""
-    written = request.generation_arguments if isinstance(request, Generate) else None
-    return {} if written is None else dict(json.loads(written))
+    """The `generation_arguments` of a request as a mapping; see `Generate`."""
+    text = request.generation_arguments if isinstance(request, Generate) else None
+    return {} if text is None else dict(json.loads(text))
 
 
 def images_of(request: Request) -> tuple[Image, ...]:

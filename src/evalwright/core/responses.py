@@ -34,7 +34,7 @@ class Usage:
         )
 
     def as_dict(self) -> dict[str, int]:
-        """A plain mapping for JSON, zero parts left out."""
+        """A plain mapping for JSON, without zeros."""
         return {
             name: value for name in self.__slots__ if (value := getattr(self, name))
         }
@@ -42,9 +42,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What a reply's headers say about the provider's limits.
-
-    None where it says nothing; resets in seconds.
+    """A provider's limits as its reply headers state them; None where they do not. Resets in
+    seconds.
     """
 
     limit_requests: int | None = None
@@ -57,8 +56,12 @@ class RateLimits:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogProb:
-    """A token of an answer with its natural log-probability; alternatives: (text, log-probability),
-    the most probable first.
+    """A token of an answer with its natural log-probability.
+
+    Attributes:
+        text: the token's text.
+        log_prob: its natural log-probability.
+        alternatives: (text, log-probability) of other tokens, the most probable first.
     """
 
     text: str
@@ -74,14 +77,15 @@ class TokenLogProb:
         ]
 
     @classmethod
-    def from_dict(cls, data: Sequence[Any]) -> TokenLogProb:
+    def from_dict(cls, recorded: Sequence[Any]) -> TokenLogProb:
         """The inverse of `as_dict`."""
-        text, log_prob, *more = data
+        text, log_prob, *alternatives = recorded
         return cls(
             text,
             log_prob,
             tuple(
-                (str(other), float(value)) for other, value in (more[0] if more else ())
+                (str(token), float(log_probability))
+                for token, log_probability in (alternatives[0] if alternatives else ())
             ),
         )
 
@@ -130,14 +134,14 @@ class Response:
 
     @property
     def counted(self) -> bool:
-        """Whether `usage` says both what was read and what was written: half of it is no bill."""
+        """Whether `usage` covers both input and output; half of it is no bill."""
         used = self.usage
         return used.input_tokens > 0 and (
             used.output_tokens > 0 or not (self.text or self.reasoning)
         )
 
     def without_secrets(self) -> Response:
-        """Itself with every known secret masked: a server may echo what it was sent."""
+        """This response with every known secret masked: a server may echo what it was sent."""
         tokens = "".join(token.text for token in self.tokens)
         if not holds_secret(
             f"{self.text}\0{self.reasoning}\0{self.finish_reason}\0{self.model}\0{tokens}"
@@ -158,31 +162,33 @@ class Response:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON: what differs from the defaults, without `rate_limits` and
-        `also_named`.
+        """A plain mapping for JSON: fields that differ from their defaults, except `rate_limits`
+        and `also_named`.
         """
-        out: dict[str, Any] = {}
+        stored: dict[str, Any] = {}
         for name, default in _STORED_DEFAULTS:
             value = getattr(self, name)
             if value is not default and value != default:
-                out[name] = value
-        if "usage" in out:
-            out["usage"] = self.usage.as_dict()
-        if "tokens" in out:
-            out["tokens"] = [token.as_dict() for token in self.tokens]
-        return out
+                stored[name] = value
+        if "usage" in stored:
+            stored["usage"] = self.usage.as_dict()
+        if "tokens" in stored:
+            stored["tokens"] = [token.as_dict() for token in self.tokens]
+        return stored
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Response:
+    def from_dict(cls, recorded: dict[str, Any]) -> Response:
         """The inverse of `as_dict`."""
-        known = dict(data)
-        if "usage" in known:
-            known["usage"] = Usage(**known["usage"])
-        if "values" in known:
-            known["values"] = tuple(known["values"])
-        if "tokens" in known:
-            known["tokens"] = tuple(map(TokenLogProb.from_dict, known["tokens"]))
-        return cls(**known)
+        arguments = dict(recorded)
+        if "usage" in arguments:
+            arguments["usage"] = Usage(**arguments["usage"])
+        if "values" in arguments:
+            arguments["values"] = tuple(arguments["values"])
+        if "tokens" in arguments:
+            arguments["tokens"] = tuple(
+                map(TokenLogProb.from_dict, arguments["tokens"])
+            )
+        return cls(**arguments)
 
 
 _STORED_DEFAULTS = [

@@ -1,4 +1,4 @@
-"""A sample and what became of it: Sample -> Answer -> Score, kept together in a SampleRecord."""
+"""A sample and its path: Sample -> Answer -> Score, kept together in a SampleRecord."""
 
 from __future__ import annotations
 
@@ -103,14 +103,21 @@ class Answer:
 
     @property
     def outcome(self) -> Outcome:
-        """That of the last response; of others too where the strategy found no text in any."""
+        """The outcome of the last response.
+
+        Where the strategy found no text, the first other outcome among all responses.
+        """
         if self.log_likelihoods or not self.responses:
             return ANSWERED
         last = outcome_of(self.responses[-1])
         if last != ANSWERED or self.text.strip():
             return last
         return next(
-            (one for one in map(outcome_of, self.responses) if one != ANSWERED),
+            (
+                outcome
+                for outcome in map(outcome_of, self.responses)
+                if outcome != ANSWERED
+            ),
             ANSWERED,
         )
 
@@ -142,7 +149,7 @@ class Score:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON, empty parts left out."""
-        more = {
+        optional = {
             "label": self.label,
             "explanation": self.explanation,
             "parts": dict(self.parts),
@@ -152,15 +159,15 @@ class Score:
         }
         return {
             "value": self.value,
-            **{name: part for name, part in more.items() if part},
+            **{name: content for name, content in optional.items() if content},
         }
 
 
 def score_from(outcome: object) -> object:
-    """A bare number as a Score: True is 1, False 0, and any number (numpy's too) the value in the
-    scorer's own unit.
+    """Turn a bare number into a Score: True is 1, False is 0, any number (numpy's too) is the
+    value.
 
-    Everything else comes back as it is, for the caller to refuse.
+    Anything else comes back unchanged, for the caller to reject.
     """
     number = plain_number(outcome)
     if isinstance(number, bool | float):
@@ -171,7 +178,7 @@ def score_from(outcome: object) -> object:
 
 
 def plain_number(number: object) -> object:
-    """A scalar of numpy, torch and their like as Python's own; everything else as it is."""
+    """A scalar of numpy, torch or the like as Python's own; anything else unchanged."""
     is_foreign_scalar = hasattr(number, "dtype") and getattr(number, "ndim", None) == 0
     return number.item() if is_foreign_scalar else number  # type: ignore[attr-defined]
 
@@ -192,8 +199,8 @@ class NoScore:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a scorer asked the model of a role, as it names the request, and what came back; None
-    where nothing did.
+    """One request that a scorer sent to the model in a role, and its response; None where it
+    failed.
     """
 
     role: str
@@ -203,28 +210,30 @@ class Exchange:
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON; unused options, times and long vectors are left out."""
         used = (
-            (name, part)
-            for name, part in self.request.items()
-            if part not in (None, ())
+            (name, content)
+            for name, content in self.request.items()
+            if content not in (None, ())
         )
         request = {
-            name: _plain(part) for name, part in used if (name, part) != ("draw", 0)
+            name: _plain(content)
+            for name, content in used
+            if (name, content) != ("draw", 0)
         }
-        made: dict[str, Any] = {"role": self.role, "request": request}
+        exchange: dict[str, Any] = {"role": self.role, "request": request}
         if self.response is not None:
-            made["response"] = found = self.response.as_dict()
-            if len(found.get("values", ())) > _LONGEST_VECTOR:
-                del found["values"]
-            found.pop("latency", None)
-        return made
+            exchange["response"] = response = self.response.as_dict()
+            if len(response.get("values", ())) > _LONGEST_VECTOR:
+                del response["values"]
+            response.pop("latency", None)
+        return exchange
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The inverse of `as_dict`, but for what is left out."""
-        response = data.get("response")
+    def from_dict(cls, recorded: Mapping[str, Any]) -> Self:
+        """The inverse of `as_dict`, except for what that leaves out."""
+        response = recorded.get("response")
         return cls(
-            data["role"],
-            data["request"],
+            recorded["role"],
+            recorded["request"],
             None if response is None else Response.from_dict(response),
         )
 
@@ -232,7 +241,7 @@ class Exchange:
 _LONGEST_VECTOR = 16
 
 UNREADABLE = "unreadable"
-"""The label of an answer in which nothing can be read that could be what was asked for: wrong."""
+"""The label of an answer that contains nothing that could be the answer asked for. It is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +273,7 @@ class SampleRecord:
 
     @property
     def outcome(self) -> Outcome:
-        """What became of the sample."""
+        """The outcome of the sample."""
         if self.failure is not None:
             return (
                 outcome_of_failure(self.failure)
@@ -274,20 +283,22 @@ class SampleRecord:
         return self.answer.outcome if self.answer is not None else FAILED
 
     def __repr__(self) -> str:
-        said = brief(self.answer.text) if self.answer is not None else self.outcome
-        scores = [f"{name} {one.value:g}" for name, one in [*self.scores.items()][:3]]
-        place = f"{brief(self.task, 40)}, {brief(self.sample.id, 40)}"
-        return f"SampleRecord({', '.join([f'{place} -> {said}', *scores])})"
+        reply = brief(self.answer.text) if self.answer is not None else self.outcome
+        scores = [
+            f"{name} {score.value:g}" for name, score in [*self.scores.items()][:3]
+        ]
+        label = f"{brief(self.task, 40)}, {brief(self.sample.id, 40)}"
+        return f"SampleRecord({', '.join([f'{label} -> {reply}', *scores])})"
 
 
 def _plain(value: Any) -> Any:
-    """JSON's own kinds: sequences as lists, numbers and arrays of numpy as Python's."""
+    """A JSON-ready form: sequences become lists, numpy's numbers and arrays Python's."""
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): _plain(element) for key, element in value.items()}
     return (
-        [_plain(part) for part in value]
+        [_plain(element) for element in value]
         if isinstance(value, (list, tuple, set, frozenset))
         else value
     )

@@ -1,10 +1,9 @@
-"""What a secret is, which secrets this process has read, and what takes them out of everything that
-is written.
+"""What a secret is, which secrets this process has read, and how they are masked in all output.
 
-Which arguments and headers hold secrets is said by the lists below and nowhere else. A value that
-was read as a secret is known to `mask`, in the forms that texts carry it in (percent-encoded, JSON-
-and HTML-escaped, base64, alone or within `user:password`), and whatever is stored, recorded,
-exported or printed goes through `mask` or `masked`.
+The lists below say which arguments and headers hold secrets; no other module decides that. A value
+that was read as a secret is known to `mask`, in every form in which a text may carry it
+(percent-encoded, JSON- and HTML-escaped, base64, alone or within `user:password`). Whatever is
+stored, recorded, exported or printed goes through `mask` or `masked`.
 """
 
 from __future__ import annotations
@@ -20,26 +19,29 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 MASKED = "[key]"
-FLOOR = 8
+MIN_SECRET_CHARS = 8
 """Characters below which a secret is not looked for in texts: it would garble them.
 
 In a record it is hidden by its name.
 """
 
 _NAMES = frozenset({
-    "access_key", "access_token", "account_key", "api_key", "api_token", "apikey", "app_key", "auth", "auth_key", "auth_token",
-    "authorization", "aws_access_key_id",
-    "aws_secret_access_key", "aws_session_token", "azure_ad_token", "bearer", "bearer_token", "client_secret", "cookie", "credential",
-    "credentials", "github_token", "hf_token", "hub_token", "id_token", "jwt", "key", "ocp_apim_subscription_key", "passphrase", "passwd",
-    "password", "private_key", "proxy_authorization", "pwd", "refresh_token", "secret", "secret_access_key", "secret_key", "session_token",
-    "set_cookie", "signature", "subscription_key", "token", "use_auth_token", "vertex_credentials", "x_amz_security_token",
+    "access_key", "access_token", "account_key", "api_key", "api_token", "apikey",
+    "app_key", "auth", "auth_key", "auth_token", "authorization", "aws_access_key_id",
+    "aws_secret_access_key", "aws_session_token", "azure_ad_token", "bearer",
+    "bearer_token", "client_secret", "cookie", "credential", "credentials",
+    "github_token", "hf_token", "hub_token", "id_token", "jwt", "key",
+    "ocp_apim_subscription_key", "passphrase", "passwd", "password", "private_key",
+    "proxy_authorization", "pwd", "refresh_token", "secret", "secret_access_key",
+    "secret_key", "session_token", "set_cookie", "signature", "subscription_key",
+    "token", "use_auth_token", "vertex_credentials", "x_amz_security_token",
 })  # fmt: skip
 """Names of arguments that hold a secret, in small letters with underscores."""
-_MAYBE = ("auth", "credential", "credentials", "key", "signature")
+_AMBIGUOUS_NAMES = ("auth", "credential", "credentials", "key", "signature")
 """Names that may hold something else: hidden in a record, but looked for in texts only where the
 value is like a key.
 """
-_ENDINGS = (
+_NAME_ENDINGS = (
     "_access_key",
     "_access_token",
     "_api_key",
@@ -80,9 +82,11 @@ _OPEN_HEADERS = _IDLE_HEADERS.union(
 )
 """Headers that hold no secret. Any other may hold one, whatever it is called."""
 _PLACEHOLDERS = frozenset({
-    "00000000", "12345678", "123456789", "1234567890", "anything", "api-key", "api_key", "changeme", "dummy-key", "fake-key", "llama.cpp",
-    "lm-studio", "local-key", "localhost", "my-api-key", "no-api-key", "no-key-required", "not-needed", "not-used", "notneeded",
-    "password", "placeholder", "sk-no-key-required", "test-key", "undefined", "your-api-key",
+    "00000000", "12345678", "123456789", "1234567890", "anything", "api-key",
+    "api_key", "changeme", "dummy-key", "fake-key", "llama.cpp", "lm-studio",
+    "local-key", "localhost", "my-api-key", "no-api-key", "no-key-required",
+    "not-needed", "not-used", "notneeded", "password", "placeholder",
+    "sk-no-key-required", "test-key", "undefined", "your-api-key",
 })  # fmt: skip
 """What people write where a server wants no key. Masking these words would only garble texts."""
 
@@ -117,24 +121,25 @@ def is_secret(name: str) -> bool:
     return (
         plain.removeprefix("x_") in _NAMES
         or plain in _NAMES
-        or plain.endswith(_ENDINGS)
+        or plain.endswith(_NAME_ENDINGS)
     )
 
 
 def changing_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Those headers that may change an answer, for a fingerprint: neither what only lets a request
-    in, nor who sends it.
+    """The headers that may change an answer, for a fingerprint.
+
+    Headers that only authenticate a request, or say who sends it, are left out.
     """
-    kept = {
+    sent_headers = {
         name: text
         for name, text in headers.items()
         if _plain(name) not in _IDLE_HEADERS
     }
-    open_ones = {
-        name.lower(): text for name, text in kept.items() if not is_secret(name)
+    open_headers = {
+        name.lower(): text for name, text in sent_headers.items() if not is_secret(name)
     }
-    found: dict[str, str] = digested_arguments(open_ones, "headers")
-    return found
+    digested: dict[str, str] = digested_arguments(open_headers, "headers")
+    return digested
 
 
 def _plain(name: str) -> str:
@@ -150,31 +155,40 @@ def remember(secret: str) -> None:
     Those shorter than `FLOOR` and mere placeholders are not looked for.
     """
     global _forms, _bytes
-    kind, _, rest = secret.partition(" ")
-    if rest and kind.lower() in ("bearer", "basic", "token"):
-        remember(rest.strip())
-        if kind.lower() == "basic":
-            remember(_decoded(rest))
-            remember(_decoded(rest).partition(":")[2])
+    scheme, _, credentials = secret.partition(" ")
+    if credentials and scheme.lower() in ("bearer", "basic", "token"):
+        remember(credentials.strip())
+        if scheme.lower() == "basic":
+            remember(_decode_base64(credentials))
+            remember(_decode_base64(credentials).partition(":")[2])
         return
-    if len(secret) < FLOOR or secret.lower() in _PLACEHOLDERS or secret in _forms:
+    if (
+        len(secret) < MIN_SECRET_CHARS
+        or secret.lower() in _PLACEHOLDERS
+        or secret in _forms
+    ):
         return
-    _forms = tuple(sorted({*_forms, *_written(secret)}, key=len, reverse=True))
+    _forms = tuple(sorted({*_forms, *_encoded_forms(secret)}, key=len, reverse=True))
     _bytes = tuple(form.encode("utf-8", "surrogatepass") for form in _forms)
 
 
 def remember_within(value: Any, name: str = "") -> None:
-    """Remember every secret that a value holds, by its name: one argument, a mapping of them, a URL
-    with a login.
+    """Remember every secret that a value holds: an argument, a mapping of arguments, or a URL with
+    a login.
+
+    Args:
+        value: the value to search.
+        name: the name of the argument, which says whether the value itself is a secret.
     """
     with suppress(RecursionError):  # it is hidden as a whole in a record
-        for secret in _secrets(value, name):
+        for secret in _iter_secrets(value, name):
             remember(secret)
 
 
 def remember_environment(variables: Mapping[str, str] = os.environ) -> None:
-    """Remember the secrets among variables: for what may hold one that this process has not sent
-    itself.
+    """Remember the secrets among environment variables.
+
+    For code that may be sent a secret which this process has not sent itself.
     """
     for name, value in variables.items():
         if (
@@ -184,71 +198,68 @@ def remember_environment(variables: Mapping[str, str] = os.environ) -> None:
 
 
 def remember_variable(name: str, variable: str, value: str) -> None:
-    """Remember what fills a place in an address, where its name, its environment variable or its
-    form says that it is a secret.
-    """
+    """Remember a value filled into an address if name, variable or form mark it as a secret."""
     named = (
         is_secret(name) or is_secret(variable) or variable.endswith(_SECRET_VARIABLES)
     )
-    if named or _plain(name).endswith("_token") or key_in(value):
+    if named or _plain(name).endswith("_token") or find_key_prefix(value):
         remember(value)
 
 
 def remember_within_address(
     url: str, variables: Mapping[str, str] = os.environ
 ) -> None:
-    """Remember what of an address is a secret of the environment, or has the form of a well-known
-    kind of key.
+    """Remember those parts of an address that are secrets of the environment or look like a
+    well-known kind of key.
     """
     plain = unquote(url)
     for name, value in variables.items():
         if (
             (is_secret(name) or name.endswith(_SECRET_VARIABLES))
-            and len(value) >= FLOOR
+            and len(value) >= MIN_SECRET_CHARS
             and value in plain
         ):
             remember(value)
-    for found in _SHAPES.finditer(plain):
-        remember(found[0])
+    for match in _SHAPES.finditer(plain):
+        remember(match[0])
 
 
-def _secrets(value: Any, name: str) -> Iterator[str]:
+def _iter_secrets(value: Any, name: str) -> Iterator[str]:
     if is_secret(name) and not isinstance(value, Mapping | list | tuple):
-        if _plain(name) not in _MAYBE or _is_like_a_key(str(value)):
+        if _plain(name) not in _AMBIGUOUS_NAMES or _is_like_a_key(str(value)):
             yield str(value)
     elif isinstance(value, str):
         for login in _LOGIN.findall(value):
             user, _, password = unquote(login).partition(":")
             yield from (unquote(login), password or user)
         if (inner := _as_json(value)) is not None:
-            yield from _secrets(inner, name)
+            yield from _iter_secrets(inner, name)
     elif isinstance(value, Mapping):
-        for key, part in value.items():
-            unsure = (
+        for key, member in value.items():
+            may_be_secret = (
                 name in _HEADERS
                 and _plain(key) not in _OPEN_HEADERS
                 and not is_secret(key)
             )
-            yield from _secrets(
-                part, name if is_secret(name) else "key" if unsure else str(key)
+            yield from _iter_secrets(
+                member,
+                name if is_secret(name) else "key" if may_be_secret else str(key),
             )
     elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _secrets(part, name)
+        for member in value:
+            yield from _iter_secrets(member, name)
 
 
 def _is_like_a_key(text: str) -> bool:
-    """Whether a value that may be a key or something else ("us-east-1") is certainly no word that
-    answers have in them.
-    """
-    both = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
-    return len(text) >= 12 and both and text.find(" ", 8) < 0
+    """Whether a value that may be a key or not ("us-east-1") is unlike any word of an answer."""
+    is_mixed = any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+    return len(text) >= 12 and is_mixed and text.find(" ", 8) < 0
 
 
-def _written(secret: str) -> set[str]:
+def _encoded_forms(secret: str) -> set[str]:
     """The forms of a secret in texts."""
     encoded = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
-    lower = {re.sub("%..", lambda found: found[0].lower(), form) for form in encoded}
+    lower = {re.sub("%..", lambda match: match[0].lower(), form) for form in encoded}
     escaped = {json.dumps(form)[1:-1] for form in (secret, json.dumps(secret)[1:-1])}
     escaped.add(json.dumps(secret, ensure_ascii=False)[1:-1])
     html = secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -268,7 +279,7 @@ def _written(secret: str) -> set[str]:
     encoded |= {
         *whole_forms,
         *(
-            re.sub("[0-9a-f]{2}", lambda one: one[0].upper(), form)
+            re.sub("[0-9a-f]{2}", lambda match: match[0].upper(), form)
             for form in whole_forms
         ),
     }
@@ -284,13 +295,17 @@ def _written(secret: str) -> set[str]:
     for shift in range(3):
         # The characters that the secret alone decides, wherever in an encoded text it stands:
         # "user:secret" as in Basic logins.
-        whole = b2a_base64(bytes(shift) + raw + bytes(2), newline=False).decode()
-        core = whole[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6]
+        padded = b2a_base64(bytes(shift) + raw + bytes(2), newline=False).decode()
+        core = padded[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6]
         encoded |= {core, core.replace("+", "-").replace("/", "_")}
-    return {form for form in {secret, *encoded, *lower, *escaped} if len(form) >= FLOOR}
+    return {
+        form
+        for form in {secret, *encoded, *lower, *escaped}
+        if len(form) >= MIN_SECRET_CHARS
+    }
 
 
-def _decoded(text: str) -> str:
+def _decode_base64(text: str) -> str:
     try:
         return a2b_base64(text.strip()).decode("utf-8")
     except (Error, ValueError):
@@ -317,15 +332,15 @@ def mask_message(text: str) -> str:
     return _LOOKS_LIKE_KEY.sub(MASKED, mask(text))
 
 
-def mask_json(data: bytes) -> bytes:
-    """A JSON document without secrets, as compact JSON; the bytes themselves where they hold none."""
+def mask_json(document: bytes) -> bytes:
+    """A JSON document without secrets, as compact JSON; the same bytes if it holds none."""
     for form in _bytes:
-        if form in data:
+        if form in document:
             break
     else:
-        return data
-    found = masked(json.loads(data.decode("utf-8", "surrogatepass")))
-    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode(
+        return document
+    cleaned = masked(json.loads(document.decode("utf-8", "surrogatepass")))
+    return json.dumps(cleaned, separators=(",", ":"), ensure_ascii=False).encode(
         "utf-8", "surrogatepass"
     )
 
@@ -347,20 +362,23 @@ def masked(value: Any) -> Any:
         return mask(value)
     if isinstance(value, Mapping):
         return {
-            mask(key) if isinstance(key, str) else key: masked(part)
-            for key, part in value.items()
+            mask(key) if isinstance(key, str) else key: masked(member)
+            for key, member in value.items()
         }
     return (
-        [masked(part) for part in value] if isinstance(value, list | tuple) else value
+        [masked(element) for element in value]
+        if isinstance(value, list | tuple)
+        else value
     )
 
 
 def masked_arguments(value: Any, name: str = "") -> Any:
-    """Arguments for a record: what is a secret by its name, a login in a URL, or known, stands as
-    `MASKED`.
+    """Arguments for a record, with secrets and logins in URLs replaced by `MASKED`.
+
+    An argument is a secret by its name, or because `mask` knows its value.
     """
     try:
-        return _replaced(value, name, lambda _: MASKED, mask)
+        return _replace_secrets(value, name, lambda _: MASKED, mask)
     except RecursionError:
         return MASKED
 
@@ -371,11 +389,12 @@ def without_login(url: str) -> str:
 
 
 def digested_arguments(value: Any, name: str = "") -> Any:
-    """Arguments for a fingerprint: a secret enters as a digest, so that others give another
-    fingerprint and none is shown.
+    """Arguments for a fingerprint, with each secret replaced by a digest.
+
+    Another secret gives another fingerprint, and none can be read from it.
     """
     try:
-        return _replaced(value, name, digest, str)
+        return _replace_secrets(value, name, digest, str)
     except RecursionError:
         return digest(str(value))
 
@@ -388,7 +407,7 @@ def digest(secret: Any) -> str:
     )
 
 
-def _replaced(
+def _replace_secrets(
     value: Any, name: str, instead: Callable[[Any], str], text: Callable[[str], str]
 ) -> Any:
     if value is None or isinstance(value, bool) or value == "":
@@ -398,36 +417,34 @@ def _replaced(
     if isinstance(value, Mapping):
         return {
             key: (
-                instead(part)
+                instead(member)
                 if name in _HEADERS and _plain(key) not in _OPEN_HEADERS
-                else _replaced(part, str(key), instead, text)
+                else _replace_secrets(member, str(key), instead, text)
             )
-            for key, part in value.items()
+            for key, member in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_replaced(part, name, instead, text) for part in value]
+        return [_replace_secrets(element, name, instead, text) for element in value]
     if not isinstance(value, str):
         return value
     if (inner := _as_json(value)) is not None:
-        found = _replaced(inner, name, instead, text)
-        return value if found == inner else json.dumps(found, ensure_ascii=False)
-    return text(_LOGIN.sub(lambda found: f"{instead(found[1])}@", value))
+        replaced = _replace_secrets(inner, name, instead, text)
+        return value if replaced == inner else json.dumps(replaced, ensure_ascii=False)
+    return text(_LOGIN.sub(lambda match: f"{instead(match[1])}@", value))
 
 
 def _as_json(text: str) -> Mapping[str, Any] | None:
-    """The mapping that an argument may say as JSON text."""
+    """The mapping that an argument holds as JSON text, or None."""
     if not text.lstrip().startswith("{"):
         return None
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, Mapping) else None
+    return parsed if isinstance(parsed, Mapping) else None
 
 
-def key_in(text: str) -> str:
-    """The beginning of the first thing in a text that has the form of a well-known kind of key, ""
-    where there is none.
-    """
-    found = _SHAPES.search(text)
-    return found[0][:6] if found else ""
+def find_key_prefix(text: str) -> str:
+    """The first characters of the first well-known kind of key in a text, "" if there is none."""
+    match = _SHAPES.search(text)
+    return match[0][:6] if match else ""

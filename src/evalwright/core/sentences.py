@@ -1,9 +1,8 @@
-"""Sentences and words of a text in any script, by rules alone: no model, no language named, the
-same on every machine.
+"""Sentences and words of a text in any script, by rules alone: no model, no language to name.
 
 A sentence ends at a full stop, question or exclamation mark that is followed by space and something
-that can begin a sentence, at the marks of scripts that put no space there (Han, Devanagari,
-Burmese, ...), at an empty line, and before an item of a list. Abbreviations, initials, decimal
+that can begin a sentence; at the marks of scripts that put no space there (Han, Devanagari,
+Burmese, ...); at an empty line; and before an item of a list. Abbreviations, initials, decimal
 numbers and days of a month do not end one.
 """
 
@@ -127,8 +126,8 @@ _ABBREVIATIONS = frozenset(
         "им",
     ]
 )
-_LOOK_BACK = 80
-_LONGEST_MARK = 100
+_LOOK_BACK_CHARS = 80
+_MAX_MARK_CHARS = 100
 """Characters before a mark that are looked at."""
 _DAY = re.compile(r"\d{1,2}")
 _MONTH = re.compile(
@@ -141,61 +140,66 @@ _SPACELESS = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
     "|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 )
-_BRIEF = 2
-_LONG = 4
+_HAN_CHARS_PER_WORD = 2
+_THAI_CHARS_PER_WORD = 4
 """Characters a word: of Han and Kana; of Thai, Lao, Burmese and Khmer."""
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences in their order, without outer white space; put together they are the text, but
-    for white space.
-    """
+    """The sentences of a text in order, without surrounding white space."""
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def sentence_spans(text: str, lines: bool = False) -> list[Span]:
-    """`(start, end)` of every sentence, without white space around it. lines: every line break ends
-    a sentence.
+    """The `(start, end)` of every sentence, without white space around it.
+
+    Args:
+        text: any text.
+        lines: whether every line break ends a sentence.
     """
-    out: list[Span] = []
+    spans: list[Span] = []
     for offset, block in _blocks(text, _LINES if lines else _BREAK):
         start = 0
         for match in _END.finditer(block):
-            if not _goes_on(block, start, match):
-                out.append((offset + start, offset + match.end()))
+            if not _continues_sentence(block, start, match):
+                spans.append((offset + start, offset + match.end()))
                 start = match.end()
-        out.append((offset + start, offset + len(block)))
+        spans.append((offset + start, offset + len(block)))
     return [
-        span for span in (_stripped(text, *span) for span in out) if span[0] < span[1]
+        span for span in (_stripped(text, *span) for span in spans) if span[0] < span[1]
     ]
 
 
 def _stripped(text: str, start: int, end: int) -> Span:
-    part = text[start:end]
-    return start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
 
 
 def word_count(text: str) -> int:
-    """Words between white space; where a script has none, two characters of Han and Kana or four of
-    Thai and its kin are a word.
+    """Count words between white space.
+
+    In scripts without spaces, two characters of Han and Kana, or four of Thai and related scripts,
+    count as a word.
     """
     if text.isascii():
         return len(text.split())
-    return sum(map(_words_in, text.split()))
+    return sum(map(_count_words, text.split()))
 
 
-def _words_in(piece: str) -> int:
-    found: list[str] = _SPACELESS.findall(piece)
-    if not found:
+def _count_words(piece: str) -> int:
+    characters: list[str] = _SPACELESS.findall(piece)
+    if not characters:
         return 1
-    brief = sum(char >= "\u3040" for char in found)
-    long = len(found) - brief
-    count: int = (brief + _BRIEF - 1) // _BRIEF + (long + _LONG - 1) // _LONG
+    han_count = sum(char >= "\u3040" for char in characters)
+    thai_count = len(characters) - han_count
+    count: int = (han_count + _HAN_CHARS_PER_WORD - 1) // _HAN_CHARS_PER_WORD + (
+        thai_count + _THAI_CHARS_PER_WORD - 1
+    ) // _THAI_CHARS_PER_WORD
     return max(1, count)
 
 
 def _blocks(text: str, breaks: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Paragraphs and items of lists, each with its place."""
+    """Paragraphs and list items, each with its offset."""
     start = 0
     for match in breaks.finditer(text):
         yield start, text[start : match.start()]
@@ -203,8 +207,8 @@ def _blocks(text: str, breaks: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     yield start, text[start:]
 
 
-def _goes_on(block: str, start: int, match: re.Match[str]) -> bool:
-    """Whether a mark that looks like an end is none."""
+def _continues_sentence(block: str, start: int, match: re.Match[str]) -> bool:
+    """Whether a mark that looks like the end of a sentence is not one."""
     mark = match.group().strip()
     after = block[match.end() : match.end() + 1]
     if not after or mark[0] not in ".!?…":
@@ -213,11 +217,11 @@ def _goes_on(block: str, start: int, match: re.Match[str]) -> bool:
         return True
     if mark[0] != "." or mark.startswith(".."):
         return False
-    before = block[max(start, match.start() - _LOOK_BACK) : match.start()]
+    before = block[max(start, match.start() - _LOOK_BACK_CHARS) : match.start()]
     word = before[-1:].strip() and before.rsplit(maxsplit=1)[-1].lstrip("([\"'“‘«")
     if not word:
         return False
-    if match.end() - start <= _LONGEST_MARK and _MARK.fullmatch(
+    if match.end() - start <= _MAX_MARK_CHARS and _MARK.fullmatch(
         block[start : match.end()]
     ):
         return True  # the number of an item
@@ -240,11 +244,11 @@ def _goes_on(block: str, start: int, match: re.Match[str]) -> bool:
     )
 
 
-def _begins_name(block: str, place: int, before: str) -> bool:
-    """Whether initials go on: another initial follows, or one stands at the beginning or after a
-    name's usual company.
+def _begins_name(block: str, position: int, before: str) -> bool:
+    """Whether initials continue a name: another initial follows, or one stands at the beginning or
+    after a capitalised word.
     """
-    following = block[place : place + 2]
+    following = block[position : position + 2]
     if len(following) == 2 and following[0].isupper() and following[1] == ".":
         return True
     earlier = before.rsplit(maxsplit=1)

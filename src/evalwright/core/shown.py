@@ -1,8 +1,8 @@
-"""Results that people look at: a line, HTML in a notebook, a table of data, a picture, a report, a
+"""Results that people look at: one line, HTML in a notebook, a data frame, a picture, a report, a
 file.
 
-How a result is shown is the matter of reports, which stand below the rooms that make results. So
-they are reached by name, and only when somebody looks.
+The reports package, which imports the packages that make results, does the work. So it is imported
+by name, and only when a result is looked at.
 """
 
 from __future__ import annotations
@@ -24,15 +24,20 @@ class View(Protocol):
 
 
 class Shown:
-    """A result with the same few ways to look at it, whatever it is."""
+    """A result that can be shown in several ways."""
 
     __slots__ = ()
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
-        """Its rows as a data frame: a run's samples, a comparison's differences, a board's models.
+        """The rows as a data frame: a run's samples, a comparison's differences, a leaderboard's
+        models.
 
-        library: pandas or polars; without it the one that the program has imported, else the one
-        that is installed. Raises MissingExtra where it is not installed.
+        Args:
+            library: "pandas" or "polars"; by default the one already imported, else the one
+                installed.
+
+        Raises:
+            MissingExtra: the library is not installed.
         """
         return import_module(REPORTS).frame(self, library)
 
@@ -41,28 +46,31 @@ class Shown:
 
         Raises MissingExtra without matplotlib.
         """
-        made: View = import_module(REPORTS).picture(self)
-        return made
+        view: View = import_module(REPORTS).picture(self)
+        return view
 
     def report(self) -> View:
-        """All that there is to say of it; of a run with an analysis of its answers."""
-        made: View = import_module(REPORTS).report(self)
-        return made
+        """The full report; for a run, with an analysis of its answers."""
+        view: View = import_module(REPORTS).report(self)
+        return view
 
     def save(self, file: str | Path) -> Path:
-        """Write it to a file, by its name's ending: .html, .md, .tex, .pdf, .json, .csv, .svg or
-        .png. Raises ConfigurationError.
+        """Write to a file, in the format of its suffix: .html, .md, .tex, .pdf, .json, .csv, .svg
+        or .png.
+
+        Raises:
+            ConfigurationError: another suffix.
         """
         written: Path = import_module(REPORTS).save(self, file)
         return written
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        shown: str = import_module(REPORTS).notebook_html(self)
-        return shown
+        html: str = import_module(REPORTS).notebook_html(self)
+        return html
 
     def __repr__(self) -> str:
-        """One line, which never raises: a debugger shows half-made results too."""
+        """One line. It never raises: a debugger also shows incomplete results."""
         try:
             return f"<{import_module(REPORTS).line(self)}>"
         except Exception as error:
@@ -73,5 +81,5 @@ class Shown:
 
 
 def brief(text: str, most: int = 60) -> str:
-    """A text for a `repr`: quoted, on one line, cut."""
+    """A text for a `repr`: quoted, on one line, shortened."""
     return repr(text if len(text) <= most else f"{text[: most - 1]}…")

@@ -1,6 +1,4 @@
-"""A task as the runner sees it, whatever wrote it: a YAML file, a Python function, or another
-framework's definition.
-"""
+"""A task as the runner sees it, whether written in YAML, in Python, or for another framework."""
 
 from __future__ import annotations
 
@@ -16,10 +14,9 @@ from evalwright.core.shown import brief
 
 
 class SampleSource(Protocol):
-    """The samples of a task in file order, read one by one so that memory does not grow with their
-    number.
+    """The samples of a task in file order, read one by one so that memory stays flat.
 
-    content_hash: changes when any sample changes.
+    `content_hash` changes when any sample changes.
     """
 
     @property
@@ -33,10 +30,10 @@ class SampleSource(Protocol):
 
 
 class Strategy(Protocol):
-    """How one sample becomes one answer. needs: what the model under test must be able to do.
+    """How one sample becomes one answer.
 
-    Some also say `roles`, the other models that they ask, by role, each with what it must be able
-    to do one of.
+    `needs` lists what the model under test must be able to do. Some strategies also have `roles`:
+    the other models they use, by role, each with a set of abilities of which it must have one.
     """
 
     needs: frozenset[Ability]
@@ -45,24 +42,30 @@ class Strategy(Protocol):
 
 
 Scored = Score | NoScore
-"""What a scorer gives."""
+"""What a scorer returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
     """A scoring function with its options bound.
 
-    function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where `asks` is
-    true; or a NoScore, where the scorer has nothing to say of this answer. name: the column of the
-    record; kind: the registered name. roles: other models that it asks. able: of these, each must
-    be able to do one, where it says so. refuse: raises for a sample that could not be scored,
-    before anything is sent. worst: the value of a reply that is no answer through the model's own
-    fault (cut, empty, refused), None where such a reply has no score because the scorer is not
-    about being right (a length, a rate of hallucination). own_faults: whether the scorer itself
-    scores such replies, as empty answers. on_fault: scores such a reply, as an empty answer and
-    without asking anything, for the parts that metrics over classes and whole corpora need; its
-    value counts only where it is below a `worst` of 0. Without it the function does, where it asks
-    nothing.
+    Attributes:
+        name: the column of the record.
+        kind: the registered name.
+        options: the options that were bound.
+        function: `(sample, answer) -> Score`, or `async (sample, answer, ask) -> Score` where
+            `asks` is true. It may return a NoScore where it does not apply.
+        asks: whether it sends requests to models.
+        roles: the models that it uses.
+        able: abilities of which each of these needs one; empty for no condition.
+        refuse: raises for a sample that cannot be scored, before anything is sent.
+        worst: the value of a reply that is no answer through the model's own fault (cut, empty,
+            refused); None where such a reply has no score because the scorer is not about being
+            right (a length, a rate of hallucination).
+        own_faults: whether the scorer scores such replies itself, as empty answers.
+        on_fault: scores such a reply as an empty answer and without any request, for the parts that
+            metrics over classes and corpora need; its value counts only where it is below a `worst`
+            of 0. By default `function`, where it sends no requests.
     """
 
     name: str
@@ -80,11 +83,17 @@ class Scorer:
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """Which metric over which scorer's column. `label` is the name shown, e.g. "accuracy".
+    """Which metric to compute over which scorer's column.
 
-    function: a task's own way from a Column to an Estimate, in place of the registered metric
-    `kind`; not recorded. lower_is_better: said of a metric whose kind does not say it (an error
-    rate that is a mean).
+    Attributes:
+        label: the name shown, such as "accuracy".
+        kind: the registered metric.
+        scorer: the scorer's column.
+        options: options of the metric.
+        lower_is_better: set for a metric whose kind does not imply it (an error rate that is a
+            mean).
+        function: a task's own function from a Column to an Estimate, used in place of the
+            registered metric; not recorded.
     """
 
     label: str
@@ -144,24 +153,24 @@ class Task:
 
     @property
     def strategy_roles(self) -> Mapping[str, frozenset[Ability]]:
-        """The other models that the strategy asks, by role, each with what it must be able to do
-        one of.
+        """The other models that the strategy uses, by role, each with abilities of which it needs
+        one.
         """
-        found: Mapping[str, frozenset[Ability]] = getattr(self.strategy, "roles", {})
-        return found
+        roles: Mapping[str, frozenset[Ability]] = getattr(self.strategy, "roles", {})
+        return roles
 
     @property
     def roles(self) -> frozenset[str]:
-        """All other models that are asked: by the strategy and by the scorers."""
+        """All other models that the strategy or the scorers use."""
         return frozenset(
             (
                 *self.strategy_roles,
-                *(role for one in self.scorers for role in one.roles),
+                *(role for scorer in self.scorers for role in scorer.roles),
             )
         )
 
     def __repr__(self) -> str:
-        scorers = ", ".join(brief(one.name, 30) for one in self.scorers[:3])
+        scorers = ", ".join(brief(scorer.name, 30) for scorer in self.scorers[:3])
         return (
             f"Task({brief(self.name)}, version {brief(self.version, 20)},"
             f" {len(self.samples)} samples, scored by {scorers})"

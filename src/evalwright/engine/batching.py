@@ -1,9 +1,8 @@
-"""Feeds a local model: one worker thread takes all requests that wait and hands each answer back as
-it finishes.
+"""Feeds a local model: one worker thread takes all waiting requests as a batch.
 
-Requests that come while a batch is running form the next one. Before a batch is taken, the worker
-waits until no further request has come for a moment, because a model is the faster the more it sees
-at once.
+Each answer is delivered as it finishes. Requests that come while a batch is running form the next
+one. Before it takes a batch, the worker waits until no request has come for a moment, because a
+model is the faster the more it sees at once.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from evalwright.engine.speed import Speed
 from evalwright.models.base import LocalModel, answers_of
 
 _log = logging.getLogger("evalwright.engine")
-_SETTLE_SECONDS = 0.002
-_LONGEST_SETTLE = 0.05
+_QUIET_SECONDS = 0.002
+_MAX_SETTLE_SECONDS = 0.05
 
 Waiting = tuple[Request, "asyncio.Future[Response]"]
 
 
 class Batcher:
-    """One local model, its worker thread and the requests that wait for it.
+    """One local model, its worker thread and the requests waiting for it.
 
-    `submit`, `drop_waiting`, `drop_running` and `close` belong to the event loop's thread.
+    `submit`, `drop_waiting`, `drop_running` and `close` must be called in the event loop's thread.
     """
 
     def __init__(
@@ -76,24 +75,26 @@ class Batcher:
         return future
 
     def leave_when_idle(self) -> None:
-        """Another model waits for this one's slot."""
+        """Free the model's slot once it is idle: another model waits for it."""
         self._leave = True
         self._wake.set()
 
     def drop_waiting(self, failure: Failure) -> None:
-        """Fail what no batch has taken yet."""
+        """Fail all requests that are in no batch yet."""
         while self._queue:
             with suppress(IndexError):  # the worker takes from the same queue
                 _settle(self._queue.popleft()[1], failure)
 
     def drop_running(self, failure: Failure) -> None:
-        """Fail what the running batch has not answered yet, and end the batch at its next answer."""
+        """Fail the unanswered requests of the running batch, which ends at its next answer."""
         self._abandoned = True
         for _, future in self._running:
             _settle(future, failure)
 
     async def close(self, patience: float) -> None:
-        """End the thread and unload the model; gives up waiting for a thread that is stuck."""
+        """End the thread and unload the model. A thread that is stuck is left after `patience`
+        seconds.
+        """
         self._closing = True
         self._abandoned = True
         self._wake.set()
@@ -125,47 +126,47 @@ class Batcher:
         self._unload()
 
     def _coalesce(self) -> None:
-        until = time.monotonic() + _LONGEST_SETTLE
+        until = time.monotonic() + _MAX_SETTLE_SECONDS
         seen = 0
         while seen != len(self._queue) and time.monotonic() < until:
             seen = len(self._queue)
-            time.sleep(_SETTLE_SECONDS)
+            time.sleep(_QUIET_SECONDS)
 
     def _batch(self) -> None:
         failure = self._load()
-        taken: list[Waiting] = []
+        batch: list[Waiting] = []
         while self._queue:
-            item = self._queue.popleft()
-            if not item[1].done():
-                taken.append(item)
+            waiting = self._queue.popleft()
+            if not waiting[1].done():
+                batch.append(waiting)
         if failure is not None:
-            for _, future in taken:
+            for _, future in batch:
                 self._finish(future, failure)
-        elif taken:
+        elif batch:
             self._abandoned = self._closing
-            self._running = taken
+            self._running = batch
             began = self.speed.begin()
             try:
-                self._answer(taken, began)
+                self._answer(batch, began)
             finally:
                 self.speed.end()
             self._running = ()
 
-    def _answer(self, taken: Sequence[Waiting], began: float) -> None:
-        for index, answer in answers_of(self._model, [request for request, _ in taken]):
+    def _answer(self, batch: Sequence[Waiting], began: float) -> None:
+        for index, answer in answers_of(self._model, [request for request, _ in batch]):
             if isinstance(answer, Response):
                 self.speed.add(answer, began)
-            self._finish(taken[index][1], answer)
+            self._finish(batch[index][1], answer)
             if self._abandoned:
                 failure = self._failure(
                     "its batch was ended before this request was answered"
                 )
-                for _, future in taken:  # those that are answered keep their answers
+                for _, future in batch:  # those that are answered keep their answers
                     self._finish(future, failure)
                 break
 
-    def _failure(self, what: str) -> Failure:
-        return ModelError(f"The model {self._model.name} failed: {what}").as_failure()
+    def _failure(self, reason: str) -> Failure:
+        return ModelError(f"The model {self._model.name} failed: {reason}").as_failure()
 
     def _finish(
         self, future: asyncio.Future[Response], answer: Response | Failure

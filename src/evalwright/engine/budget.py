@@ -1,13 +1,12 @@
-"""What one command may spend: requests, tokens, dollars, over all its models and roles.
+"""What one command may spend: requests, tokens and dollars, over all its models and roles.
 
-The unit is the sending. Before each, what it may cost at the most is reserved; after it, what it
-did cost is counted (`engine.ledger`). A sending that does not fit beside what is under way waits
-until some of that has ended; one that fits even alone no more is sent only while nothing else is
-under way, so a limit is passed by less than that one sending, unless its estimate was too low.
-
-So that no sample is begun for nothing, one begins only if the mean of those that ended still fits.
-A sample that has begun may finish, judges included, as far as the limit allows. Answers from the
-store need no reservation, and are used after the limit is reached too.
+The unit is one sending. Before it, the most that it may cost is reserved; after it, its actual cost
+is counted (`engine.ledger`). A sending that does not fit beside those under way waits until some of
+them have ended; one that does not fit even alone is sent only while nothing else is under way, so a
+limit is exceeded by less than that one sending, unless its estimate was too low. So that no sample
+is begun in vain, one begins only if the mean cost of those that ended still fits. A sample that has
+begun may finish, judges included, as far as the limit allows. Stored responses need no reservation,
+and are used even after the limit is reached.
 """
 
 from __future__ import annotations
@@ -21,16 +20,13 @@ from typing import NoReturn
 from evalwright.core.errors import Failure, RequestFailed
 
 SPENT = "budget spent"
-"""The kind of failure of a request that was not sent for lack of budget.
-
-There is no response to it, and it is never recorded.
-"""
+"""The kind of failure of a request that was not sent for lack of budget. It is never recorded."""
 
 FIRST_SAMPLES = 4
-"""How many samples of each model and task are asked first, to learn what one costs."""
+"""Number of samples of each model and task that are sent first, to learn what one costs."""
 
-_NOISE = 1 + 1e-9
-"""Of adding floats."""
+_FLOAT_TOLERANCE = 1 + 1e-9
+"""Tolerance for rounding errors of float sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ class Limits:
     dollars: float | None = None
 
     def as_dict(self) -> dict[str, float]:
-        """The limits that there are."""
+        """The limits that are set."""
         return {
             name: value
             for name in self.__slots__
@@ -52,17 +48,17 @@ class Limits:
 
 @dataclass(slots=True)
 class Amount:
-    """A sum of what was spent."""
+    """A sum of spending."""
 
     requests: float = 0.0
     tokens: float = 0.0
     dollars: float = 0.0
 
-    def add(self, other: Amount, times: float = 1.0) -> None:
-        """Add another sum, or subtract it with times = -1."""
-        self.requests += times * other.requests
-        self.tokens += times * other.tokens
-        self.dollars += times * other.dollars
+    def add(self, amount: Amount, times: float = 1.0) -> None:
+        """Add an amount, or subtract it with times = -1."""
+        self.requests += times * amount.requests
+        self.tokens += times * amount.tokens
+        self.dollars += times * amount.dollars
 
     def as_dict(self) -> dict[str, float]:
         """A plain mapping for JSON."""
@@ -74,7 +70,7 @@ class Amount:
 
 
 class Budget:
-    """The limits, and what is left of them. Belongs to one event loop."""
+    """Limits, and what has been spent. Belongs to one event loop."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -92,30 +88,30 @@ class Budget:
         self._reservations_ended = 0
         self._open = Amount()
         self._reservations_open = 0
-        self._wanted = 0.0
+        self._round_size = 0.0
         self._noted = 0.0
 
     def next_round(self, lanes: int) -> float:
-        """How many samples the next round should want, in all its `lanes`, so that each gets its
+        """How many samples the next round should send in all its `lanes`, so that each gets its
         share.
 
-        What can still be paid for; a few samples of each lane while the cost of one is unknown; and
-        four times as many as before after a round that the store answered for nothing.
+        As many as can still be paid for; a few per lane while the cost of one is unknown; and four
+        times as many as before after a round that was answered from the store for nothing.
         """
         free = self.spent.requests == self._noted
         self._noted = self.spent.requests
-        if free and self._wanted:
-            self._wanted *= 4
+        if free and self._round_size:
+            self._round_size *= 4
         elif not self._reservations_ended:
-            self._wanted = float(FIRST_SAMPLES * lanes)
+            self._round_size = float(FIRST_SAMPLES * lanes)
         else:
             left = [
                 self._left(name) * self._reservations_ended / ended
                 for name in self._allowed
                 if (ended := getattr(self._ended, name)) > 0
             ]
-            self._wanted = max(1.0, min(left, default=math.inf))
-        return self._wanted
+            self._round_size = max(1.0, min(left, default=math.inf))
+        return self._round_size
 
     def _left(self, name: str) -> float:
         """How much of a limit may still be spent."""
@@ -123,13 +119,13 @@ class Budget:
         return self._allowed[name] - spent
 
     async def may_begin(self, estimate: Amount) -> str:
-        """The limit that forbids one more sample, whose first sending has this estimate; "" where
-        none does.
+        """The limit that forbids one more sample, whose first sending has this estimate; "" if none
+        does.
         """
         return self.missing()
 
     def reservation(self) -> Reservation:
-        """For one sample; close it when the sample has its scores."""
+        """A reservation for one sample; close it when the sample has its scores."""
         return Reservation(self)
 
     def as_dict(self) -> dict[str, object]:
@@ -142,7 +138,7 @@ class Budget:
         }
 
     def missing(self) -> str:
-        """The limit that one more sample would pass; "" where there is none."""
+        """The limit that one more sample would exceed; "" if there is none."""
         if self.reached:
             return self.reached
         for name, limit in self._allowed.items():
@@ -156,7 +152,7 @@ class Budget:
             )
             if (
                 ended + max(spent, self._reservations_open * mean) + mean
-                > limit * _NOISE
+                > limit * _FLOAT_TOLERANCE
             ):
                 return name
             if ended + spent >= limit:
@@ -164,20 +160,21 @@ class Budget:
         return ""
 
     def begun(self) -> None:
-        """A sample has begun."""
+        """Count a sample that has begun."""
         self._reservations_open += 1
 
     def ended(self, used: Amount) -> None:
-        """A sample has ended."""
+        """Count a sample that has ended."""
         self._reservations_open -= 1
         self._reservations_ended += 1
         self._open.add(used, -1)
         self._ended.add(used)
 
     async def hold(self, estimate: Amount) -> str:
-        """Reserve this for a sending, once there is room for it.
+        """Reserve an amount for a sending, once there is room for it.
 
-        Returns the limit that forbids it, "" where none does.
+        Returns:
+            The limit that forbids it; "" if none does.
         """
         if not self._waiting and self._room(estimate):
             self._reserve(estimate)
@@ -196,8 +193,12 @@ class Budget:
     def settle(
         self, estimate: Amount, amount: Amount | None, *, estimated: bool = False
     ) -> None:
-        """A sending for which `estimate` was reserved has ended and cost `amount`; None where it
-        was not sent.
+        """End a sending for which `estimate` was reserved.
+
+        Args:
+            estimate: the reserved amount.
+            amount: what it cost; None if it was not sent.
+            estimated: whether the amount is an estimate.
         """
         self._held.add(estimate, -1)
         self._holding -= 1
@@ -226,14 +227,14 @@ class Budget:
         return not self._lacking(estimate)
 
     def _lacking(self, estimate: Amount) -> list[str]:
-        """The limits that have no room for this beside what is spent and reserved."""
+        """The limits that have no room for an amount beside what is spent and reserved."""
         return [
             name
             for name, limit in self._allowed.items()
             if getattr(self.spent, name)
             + getattr(self._held, name)
             + getattr(estimate, name)
-            > limit * _NOISE
+            > limit * _FLOAT_TOLERANCE
         ]
 
     def _full(self) -> str:
@@ -242,42 +243,43 @@ class Budget:
             (
                 name
                 for name, limit in limits
-                if getattr(self.spent, name) * _NOISE >= limit
+                if getattr(self.spent, name) * _FLOAT_TOLERANCE >= limit
             ),
             "",
         )
 
 
 class Reservation:
-    """One sample's right to send requests. refused: it wanted to, and the budget was spent."""
+    """One sample's right to send requests; `refused` once the spent budget denied it."""
 
-    __slots__ = ("_budget", "_made", "_used", "refused")
+    __slots__ = ("_begun", "_budget", "_used", "refused")
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._used = Amount()
-        self._made = False
+        self._begun = False
         self.refused = False
 
     async def hold(self, estimate: Amount) -> None:
-        """A request is about to be sent.
+        """Reserve an amount for a request that is about to be sent.
 
-        Raises RequestFailed where the budget does not allow for it, or for another sample.
+        Raises:
+            RequestFailed: the budget does not allow for it, or for another sample.
         """
-        if not self._made:
+        if not self._begun:
             if missing := await self._budget.may_begin(estimate):
                 self._refuse(missing)
-            self._made = True
+            self._begun = True
             self._budget.begun()
         if missing := await self._budget.hold(estimate):
             self._refuse(missing)
 
     def refuse_if_spent(self) -> None:
-        """Before anything is done to send a request.
+        """Raise RequestFailed if this sample may not begin any more.
 
-        Raises RequestFailed where this sample may not begin any more.
+        Called before any work on sending a request.
         """
-        if self._budget.reached and not self._made:
+        if self._budget.reached and not self._begun:
             self._refuse(self._budget.reached)
 
     def _refuse(self, limit: str) -> NoReturn:
@@ -296,13 +298,13 @@ class Reservation:
     def settle(
         self, estimate: Amount, amount: Amount | None, *, estimated: bool = False
     ) -> None:
-        """As `Budget.settle`."""
+        """See `Budget.settle`."""
         self._budget.settle(estimate, amount, estimated=estimated)
         if amount is not None:
             self._used.add(amount)
 
     def close(self) -> None:
-        """The sample has ended. What was used without a reservation (nothing) counts for no mean."""
-        if self._made:
-            self._made = False
+        """End the sample; one that never reserved anything does not enter the mean cost."""
+        if self._begun:
+            self._begun = False
             self._budget.ended(self._used)

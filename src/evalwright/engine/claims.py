@@ -1,10 +1,9 @@
-"""Who is asking what, across processes and hosts: a claim is a row `key -> owner`, and an owner has
-a lease in the store.
+"""Which process sends which request, across hosts: a claim is a row `key -> owner`.
 
-Every open store that sends is an owner. Its lease is renewed while the store is open, by the
-store's own clock, and what a dead owner claimed is free when its lease has run out. An owner on the
-same host is looked for among the running processes instead, by number and time of start: what a
-killed one claimed is free at once.
+Every open store that sends is an owner with a lease in the store. The lease is renewed while the
+store is open, by the store's own clock, and the claims of a dead owner are free when its lease has
+run out. An owner on the same host is looked up among the running processes instead, by number and
+time of start: the claims of a killed one are free at once.
 """
 
 from __future__ import annotations
@@ -20,25 +19,23 @@ from functools import cache
 from pathlib import Path
 
 _LINUX = platform.system() == "Linux"
-LEASE = 60.0
-"""Seconds that an owner's claims hold without a renewal. Time in which the store's server was down
-does not count.
-"""
-RENEWAL = 10.0
-"""Seconds between two renewals."""
-OPEN: set[str] = set()
-"""The owners of this process whose stores are open.
-
-One that is closed claims nothing any more, though the process runs.
-"""
+LEASE_SECONDS = 60.0
+"""How long claims hold without a renewal. Downtime of the store's server does not count."""
+RENEWAL_SECONDS = 10.0
+"""Time between two renewals."""
+OPEN_OWNERS: set[str] = set()
+"""The owners of this process whose stores are open; a closed one claims nothing any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """An open store's right to claim. host: what tells this host, as its processes see it, from
-    others; "" unknown.
+    """An open store's right to claim.
 
-    started: when the process started, as the system tells it; "" unknown.
+    Attributes:
+        id: unique over all hosts.
+        host: identifies this host, as its processes see it; "" if unknown.
+        pid: the process.
+        started: when the process started, as the system tells it; "" if unknown.
     """
 
     id: str
@@ -48,24 +45,22 @@ class Owner:
 
     @classmethod
     def new(cls) -> Owner:
-        """Another owner in this process."""
+        """Register another owner in this process."""
         pid = os.getpid()
         name = f"{pid}@{platform.node() or 'host'}-{secrets.token_hex(6)}"
-        OPEN.add(name)
-        return cls(name, this_host(), pid, started(pid) or "")
+        OPEN_OWNERS.add(name)
+        return cls(name, this_host(), pid, process_start(pid) or "")
 
     def end(self) -> None:
-        """Its store is closed."""
-        OPEN.discard(self.id)
+        """Unregister: the store is closed."""
+        OPEN_OWNERS.discard(self.id)
 
 
 def is_running(host: str, pid: int, start: str) -> bool | None:
-    """Whether another process runs; None where it cannot be known here: it is on another host, or
-    its start is unknown.
-    """
+    """Whether another process runs; None if it is on another host, or its start is unknown."""
     if not host or not start or host != this_host():
         return None
-    return pid != os.getpid() and started(pid) == start
+    return pid != os.getpid() and process_start(pid) == start
 
 
 def process_of(owner: str) -> str:
@@ -75,8 +70,9 @@ def process_of(owner: str) -> str:
 
 @cache
 def this_host() -> str:
-    """The same for all processes whose numbers can be compared with this one's: not for those in
-    another container.
+    """An id shared by all processes whose numbers can be compared with this one's.
+
+    Processes in another container have another id.
     """
     if _LINUX:
         try:
@@ -94,8 +90,8 @@ def this_host() -> str:
     )  # a random number has this bit
 
 
-def started(pid: int) -> str | None:
-    """When a process of this host started, in the system's own words; None where it has ended."""
+def process_start(pid: int) -> str | None:
+    """When a process of this host started, in the system's own words; None if it has ended."""
     if _LINUX:
         try:
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()

@@ -1,6 +1,4 @@
-"""What a door has counted: how many requests were sent, answered from the store, joined or failed,
-and what they cost.
-"""
+"""Counts of one client: requests sent, answered from the store, joined or failed; and cost."""
 
 from __future__ import annotations
 
@@ -12,8 +10,8 @@ from evalwright.core.responses import Usage
 
 
 @dataclass(slots=True)
-class Estimated:
-    """What is paid for sendings whose bill is not known: no more than this, as far as can be told."""
+class EstimatedCosts:
+    """The part of the cost that no reply stated; an upper bound as far as can be told."""
 
     sendings: int = 0
     tokens: int = 0
@@ -22,17 +20,21 @@ class Estimated:
 
 @dataclass(slots=True)
 class Counts:
-    """Every request ends in exactly one of `asked`, `stored`, `joined` or `failed`, so `requested`
-    is their sum at the end.
+    """Counts of requests. Each ends in exactly one of `asked`, `stored`, `joined` or `failed`.
 
-    asked: sent to a model and answered, be it with what is no answer (`outcomes.is_models_own`).
-    sent: sent to a model, whatever came of it. stored: answered from the store, which remembers
-    also to what there was no answer. joined: answered by an identical request that was in flight,
-    here or in another process. retries: sendings after a request's first. usage and cost (US
-    dollars, None where no price is known): of every sending from here, useless ones included, so
-    what this run paid. estimated: the part of them that no reply said (`engine.ledger`). damaged:
-    stored responses that could not be read, and were requested again. failures: how many of each
-    kind.
+    Attributes:
+        requested: their sum at the end.
+        asked: sent to a model that replied, even if with no answer (`outcomes.is_models_own`).
+        sent: sent to a model, whatever came of it.
+        stored: answered from the store, which also remembers requests without an answer.
+        joined: answered by an identical request in flight, here or in another process.
+        failed: failed for good.
+        retries: sendings after a request's first.
+        usage: tokens of every sending of this run, useless ones included.
+        cost: US dollars likewise; None if no price is known.
+        estimated: the part of usage and cost that no reply stated (`engine.ledger`).
+        damaged: stored responses that could not be read, and were requested again.
+        failures: number of failures of each kind.
     """
 
     requested: int = 0
@@ -44,14 +46,14 @@ class Counts:
     retries: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
-    estimated: Estimated = field(default_factory=Estimated)
+    estimated: EstimatedCosts = field(default_factory=EstimatedCosts)
     damaged: int = 0
     failures: dict[str, int] = field(default_factory=dict)
 
     def add_bill(
         self, usage: Usage, dollars: float | None, *, estimated: bool = False
     ) -> None:
-        """A sending has ended and is billed so, whatever became of it."""
+        """Count the bill of a sending that has ended, whatever became of it."""
         self.usage = self.usage + usage
         if dollars is not None:
             self.cost = (self.cost or 0.0) + dollars
@@ -61,7 +63,7 @@ class Counts:
             self.estimated.dollars += dollars or 0.0
 
     def add_failure(self, kind: str) -> None:
-        """One more request failed for good."""
+        """Count a request that failed for good."""
         self.failed += 1
         self.failures[kind] = self.failures.get(kind, 0) + 1
 

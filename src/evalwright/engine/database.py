@@ -1,6 +1,4 @@
-"""A database as the place of a store: what the two kinds do in their own ways, and the SQL that
-they share.
-"""
+"""A database that holds a store: what the two kinds do in their ways, and common SQL."""
 
 from __future__ import annotations
 
@@ -12,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from evalwright.core.errors import Failure, StoreError
-from evalwright.engine.claims import LEASE, OPEN, Owner, is_running
+from evalwright.engine.claims import LEASE_SECONDS, OPEN_OWNERS, Owner, is_running
 from evalwright.engine.rows import Group, Row, checksum_of
 
 T = TypeVar("T")
 
-Found = tuple[bytes, str, bytes, bytes, int | None]
+StoredRow = tuple[bytes, str, bytes, bytes, int | None]
 """key, model, request, response, checksum."""
 
 LEDGER = (
@@ -34,24 +32,26 @@ LEDGER = (
 )
 
 AMOUNTS = ("requests", "tokens", "dollars")
-"""What a budget limits, as columns of `allotments`."""
+"""What a budget limits; also columns of `allotments`."""
 
-_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET
-    sendings = excluded.sendings, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
-    dollars = excluded.dollars, last = excluded.last WHERE excluded.sendings > ledger.sendings"""
+_WRITE_BILL = """INSERT INTO ledger VALUES (?,?,?,?,?,?,?,?,?,?)
+    ON CONFLICT (command, model, outcome, estimated) DO UPDATE SET
+    sendings = excluded.sendings, input_tokens = excluded.input_tokens,
+    output_tokens = excluded.output_tokens, dollars = excluded.dollars, last = excluded.last
+    WHERE excluded.sendings > ledger.sendings"""
 
-_NAME = "INSERT INTO models VALUES (?,?) ON CONFLICT (model) DO NOTHING"
+_WRITE_NAME = "INSERT INTO models VALUES (?,?) ON CONFLICT (model) DO NOTHING"
 
-_EMPTY = "INSERT INTO empty VALUES (?,?,?)"
+_WRITE_EMPTY = "INSERT INTO empty VALUES (?,?,?)"
 
-_PAGE = 100
-"""Rows: a request with images may have megabytes."""
+_PAGE_ROWS = 100
+"""Rows of a page; a request with images may have megabytes."""
 
 
 class Database(ABC):
     """A connection that one thread at a time may use.
 
-    Its methods raise what the database's library raises; `error` says it plainly.
+    Its methods raise the errors of the database's library; `error` translates them for people.
     """
 
     kind: ClassVar[str]
@@ -67,13 +67,15 @@ class Database(ABC):
         """Those of them of which it is not known that they were written."""
 
     @abstractmethod
-    def read(self, keys: Sequence[bytes]) -> list[Found]:
-        """The rows of these keys that there are."""
+    def read(self, keys: Sequence[bytes]) -> list[StoredRow]:
+        """The rows with these keys."""
 
     @abstractmethod
     def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
-        """Carry out a group of batches, durably: what became of each claim, and the polled keys
-        that no living owner claims.
+        """Carry out a group of batches, durably.
+
+        Returns:
+            The outcome of each claim, and the polled keys that no living owner claims.
         """
 
     @abstractmethod
@@ -82,16 +84,19 @@ class Database(ABC):
 
     @abstractmethod
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """What a statement with `?` for each value finds."""
+        """The rows that a statement with `?` for each value returns."""
 
     @abstractmethod
     def change(self, statement: str, values: Sequence[Sequence[Any]]) -> int:
-        """Carry out a statement for each of these, in one transaction; how many rows it changed."""
+        """Carry out a statement for each of these values in one transaction; return the rows
+        changed.
+        """
 
     @abstractmethod
     def exclusively(self, step: Callable[[], T]) -> T:
-        """Carry out a step of several statements durably and as one: no other process is in the
-        middle of such a step meanwhile.
+        """Carry out a step of several statements, durably and atomically.
+
+        No other process is in the middle of such a step meanwhile.
         """
 
     @abstractmethod
@@ -104,59 +109,65 @@ class Database(ABC):
 
     @abstractmethod
     def error(self, error: Exception) -> StoreError:
-        """What an error of the database's library means to a person."""
+        """The StoreError for an error of the database's library."""
 
     @abstractmethod
     def size(self) -> int:
-        """Bytes that it takes."""
+        """Size in bytes."""
 
     @abstractmethod
     def shrink(self) -> None:
-        """Give back the space of what was deleted."""
+        """Release the space of deleted rows."""
 
     @abstractmethod
     def check(self) -> list[str]:
-        """What the database itself finds wrong in its own structure, where it can tell."""
+        """Defects that the database finds in its own structure, if it can check that."""
 
     @abstractmethod
     def close(self) -> None:
         """Close the connection."""
 
     def lease_from(self) -> float:
-        """When leases began to count again: the start of a server, since nobody could renew one
-        before.
+        """When leases began to count again: the start of a server, before which nobody could renew
+        one.
         """
         return 0.0
 
     # -- owners and their claims
 
     def living(self, among: Sequence[str]) -> set[str]:
-        """Those of these owners that live."""
-        alive = OPEN.intersection(among)
-        others = set(among) - OPEN
+        """The owners that are alive, of those named."""
+        alive = OPEN_OWNERS.intersection(among)
+        others = set(among) - OPEN_OWNERS
         if not others:
             return alive
         now = self.now()
         since = self.lease_from()
-        for one, host, pid, start, expires in self.rows(
+        for owner_id, host, pid, start, expires in self.rows(
             "SELECT id, host, pid, started, expires FROM owners"
         ):
-            if one in others:
+            if owner_id in others:
                 runs = is_running(host, pid, start)
-                if runs or (runs is None and max(expires, since + LEASE) > now):
-                    alive.add(one)
+                if runs or (runs is None and max(expires, since + LEASE_SECONDS) > now):
+                    alive.add(owner_id)
         return alive
 
     def register(self, owner: Owner) -> None:
-        """Write the owner down with a new lease; in a transaction."""
+        """Record the owner with a new lease; in a transaction."""
         self.rows(
             "INSERT INTO owners (id, host, pid, started, expires) VALUES (?,?,?,?,?) "
             "ON CONFLICT (id) DO UPDATE SET expires=excluded.expires",
-            (owner.id, owner.host, owner.pid, owner.started, self.now() + LEASE),
+            (
+                owner.id,
+                owner.host,
+                owner.pid,
+                owner.started,
+                self.now() + LEASE_SECONDS,
+            ),
         )
 
     def sweep(self) -> None:
-        """Remove dead owners and what they claimed; in a transaction."""
+        """Remove dead owners and their claims; in a transaction."""
         others = [id for (id,) in self.rows("SELECT id FROM owners ORDER BY id")]
         for dead in sorted(set(others) - self.living(others)):
             self.rows("DELETE FROM claims WHERE owner=?", (dead,))
@@ -168,58 +179,58 @@ class Database(ABC):
         self.change("DELETE FROM owners WHERE id=?", [(owner.id,)])
 
     def freed(self, keys: Sequence[bytes]) -> set[bytes]:
-        """Those keys that no living owner claims any more: answered, given up, or left by a dead
+        """The keys that no living owner claims any more: answered, given up, or left by a dead
         process.
         """
-        held = self.holders(keys)
-        alive = self.living(sorted(set(held.values())))
-        return {key for key in keys if held.get(key) not in alive}
+        owner_by_key = self.holders(keys)
+        alive = self.living(sorted(set(owner_by_key.values())))
+        return {key for key in keys if owner_by_key.get(key) not in alive}
 
     # -- what an owner writes besides
 
     def owe(self, group: Group, owner: Owner) -> None:
         """Add a group's bills to this owner's sums.
 
-        What is written is the sums: written twice, they are the same.
+        Only sums are written, so writing them twice changes nothing.
         """
         now = time.time()
-        for model, outcome, estimated, *more in group.bills:
+        for model, outcome, estimated, *amounts in group.bills:
             key = (owner.id, model, outcome, int(estimated))
             sums = self._owed[key] = self._bills.setdefault(
                 key, [0, 0, 0, None, now, now]
             )
-            sums[:3] = [old + new for old, new in zip(sums, more[:3], strict=False)]
-            sums[3] = sums[3] if more[3] is None else more[3] + (sums[3] or 0.0)
+            sums[:3] = [old + new for old, new in zip(sums, amounts[:3], strict=False)]
+            sums[3] = sums[3] if amounts[3] is None else amounts[3] + (sums[3] or 0.0)
             sums[5] = now
         group.billed()
 
     def owed(self) -> list[dict[str, Any]]:
-        """The rows of the ledger of which it is not known that they were written."""
+        """The rows of the ledger that may not be written yet."""
         return [
             dict(zip(LEDGER, (*key, *sums), strict=True))
             for key, sums in self._owed.items()
         ]
 
     def settled(self) -> None:
-        """They are written, or kept elsewhere."""
+        """Mark them as written, or saved elsewhere."""
         self._owed.clear()
 
     def write_small(self, group: Group) -> None:
-        """Bills, remembered failures, removals of damaged rows and names of models; in a
+        """Write bills, remembered failures and model names, and delete damaged rows; in a
         transaction.
         """
         for key, sums in self._owed.items():
-            self.rows(_BILL, (*key, *sums))
+            self.rows(_WRITE_BILL, (*key, *sums))
         for row in group.empty:
             self.rows(
-                f"{_EMPTY} ON CONFLICT (key) DO UPDATE SET failure = excluded.failure,"
+                f"{_WRITE_EMPTY} ON CONFLICT (key) DO UPDATE SET failure = excluded.failure,"
                 " checksum = excluded.checksum",
                 row,
             )
         for pair in group.damaged:
             self.rows("DELETE FROM responses WHERE key=? AND response=?", pair)
         for name in sorted(group.names):
-            self.rows(_NAME, name)
+            self.rows(_WRITE_NAME, name)
 
     # -- what several processes may spend together
 
@@ -227,7 +238,7 @@ class Database(ABC):
         self,
         budget: str,
         command: str,
-        wanted: Mapping[str, float],
+        amounts: Mapping[str, float],
         limits: Mapping[str, float],
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Take a part of a budget for a command.
@@ -235,11 +246,11 @@ class Database(ABC):
         Args:
             budget: its name.
             command: who takes it.
-            wanted: how much, by what is limited (`AMOUNTS`).
+            amounts: how much, by what is limited (`AMOUNTS`).
             limits: of the whole budget.
 
         Returns:
-            What was taken, no more than what was left; and what all commands have taken by now.
+            The part taken, no more than was left; and the total taken by all commands so far.
         """
 
         def take() -> tuple[dict[str, float], dict[str, float]]:
@@ -247,11 +258,11 @@ class Database(ABC):
             (row,) = self.rows(
                 f"SELECT {sums} FROM allotments WHERE budget=?", (budget,)
             )
-            taken = {
+            allotted = {
                 name: float(amount) for name, amount in zip(AMOUNTS, row, strict=True)
             }
             granted = {
-                name: max(0.0, min(wanted[name], limit - taken[name]))
+                name: max(0.0, min(amounts[name], limit - allotted[name]))
                 for name, limit in limits.items()
             }
             self.rows(
@@ -263,7 +274,7 @@ class Database(ABC):
                 (budget, command, *(granted.get(name, 0.0) for name in AMOUNTS)),
             )
             return granted, {
-                name: taken[name] + granted.get(name, 0.0) for name in AMOUNTS
+                name: allotted[name] + granted.get(name, 0.0) for name in AMOUNTS
             }
 
         return self.exclusively(take)
@@ -271,7 +282,7 @@ class Database(ABC):
     def settle_allotment(
         self, budget: str, command: str, spent: Mapping[str, float]
     ) -> None:
-        """What a command has taken of a budget was what it spent: the rest is free again."""
+        """Reduce what a command took of a budget to what it spent."""
         changes = ", ".join(f"{name}=?" for name in AMOUNTS)
         self.change(
             f"UPDATE allotments SET {changes} WHERE budget=? AND command=?",
@@ -281,7 +292,7 @@ class Database(ABC):
     # -- what is kept
 
     def count(self) -> int:
-        """How many responses there are."""
+        """The number of responses."""
         return int(self.rows("SELECT count(*) FROM responses")[0][0])
 
     def empty_keys(self) -> set[bytes]:
@@ -289,14 +300,14 @@ class Database(ABC):
         return {key for (key,) in self.rows("SELECT key FROM empty")}
 
     def empty(self, key: bytes) -> Failure | None:
-        """The failure that is remembered of such a request."""
-        found = self.rows("SELECT failure, checksum FROM empty WHERE key=?", (key,))
-        if not found or found[0][1] != checksum_of(key, found[0][0]):
+        """The remembered failure of such a request."""
+        rows = self.rows("SELECT failure, checksum FROM empty WHERE key=?", (key,))
+        if not rows or rows[0][1] != checksum_of(key, rows[0][0]):
             return None
-        return Failure(**json.loads(found[0][0]))
+        return Failure(**json.loads(rows[0][0]))
 
     def ledger(self) -> list[dict[str, Any]]:
-        """The ledger's rows in the order of their beginning."""
+        """The rows of the ledger, oldest first."""
         names = ", ".join(LEDGER)
         rows = self.rows(
             f"SELECT {names} FROM ledger ORDER BY first, command, model, outcome,"
@@ -305,21 +316,21 @@ class Database(ABC):
         return [dict(zip(LEDGER, row, strict=True)) for row in rows]
 
     def summary(self) -> list[tuple[str, str, int, int, float, float]]:
-        """By model: fingerprint, name, responses, bytes of requests and responses, the oldest's and
-        the newest's time.
+        """By model: fingerprint, name, responses, bytes, and times of the oldest and newest
+        response.
         """
         names = dict(self.names())
-        found = self.rows(
+        rows = self.rows(
             "SELECT model, count(*), sum(length(request) + length(response)),"
             " min(created), max(created) FROM responses GROUP BY model"
         )
         return sorted(
-            ((row[0], names.get(row[0], ""), *row[1:]) for row in found),
+            ((row[0], names.get(row[0], ""), *row[1:]) for row in rows),
             key=lambda row: row[1::-1],
         )
 
     def names(self) -> list[tuple[str, str]]:
-        """What models were called, by their fingerprint; none for those of older versions."""
+        """Names of models by fingerprint; none for those of older versions."""
         return self.rows("SELECT model, name FROM models ORDER BY model")
 
     def pages(self) -> Iterator[list[Row]]:
@@ -327,7 +338,7 @@ class Database(ABC):
         column, last = self.order
         while page := self.rows(
             f"SELECT {column}, key, model, request, response, created, checksum FROM"
-            f" responses WHERE {column} > ? ORDER BY {column} LIMIT {_PAGE}",
+            f" responses WHERE {column} > ? ORDER BY {column} LIMIT {_PAGE_ROWS}",
             (last,),
         ):
             last = page[-1][0]
@@ -340,7 +351,7 @@ class Database(ABC):
     # -- what is brought from elsewhere
 
     def add(self, rows: Sequence[Row]) -> int:
-        """Add responses to requests that have none; how many."""
+        """Add responses to requests that have none; return how many."""
         return self.change(
             "INSERT INTO responses (key, model, request, response, created, checksum)"
             " VALUES (?,?,?,?,?,?) ON CONFLICT (key) DO NOTHING",
@@ -349,33 +360,35 @@ class Database(ABC):
 
     def add_empties(self, rows: Sequence[tuple[bytes, str, int]]) -> int:
         """Add failures of requests that have none."""
-        return self.change(f"{_EMPTY} ON CONFLICT (key) DO NOTHING", rows)
+        return self.change(f"{_WRITE_EMPTY} ON CONFLICT (key) DO NOTHING", rows)
 
     def add_names(self, pairs: Sequence[tuple[str, str]]) -> int:
         """Add names of models that have none."""
-        return self.change(_NAME, pairs)
+        return self.change(_WRITE_NAME, pairs)
 
     def add_ledger(self, rows: Sequence[Mapping[str, Any]]) -> int:
         """Add rows of another ledger.
 
-        What one command wrote only grows, so of two states the larger counts.
+        A command's sums only grow, so of two states the larger counts.
         """
-        return self.change(_BILL, [tuple(row[name] for name in LEDGER) for row in rows])
+        return self.change(
+            _WRITE_BILL, [tuple(row[name] for name in LEDGER) for row in rows]
+        )
 
     def delete(self, keys: Sequence[bytes]) -> int:
-        """Delete responses; how many there were."""
+        """Delete responses; return how many there were."""
         return self.change(
             "DELETE FROM responses WHERE key=?", [(key,) for key in keys]
         )
 
 
-def check_version(place: str, found: object, known: int, instead: str) -> None:
-    """Raises StoreError where tables have a version that this version of evalwright does not know."""
-    if not isinstance(found, int) or found < 0:
+def check_version(place: str, version: object, supported: int, instead: str) -> None:
+    """Raise StoreError if tables have a version that this version of evalwright cannot read."""
+    if not isinstance(version, int) or version < 0:
         raise StoreError(f"{place} is not one that evalwright wrote: name {instead}.")
-    if found > known:
+    if version > supported:
         raise StoreError(
             f"{place} was written by a newer version of evalwright (its schema is"
-            f" {found}, this version knows {known}): upgrade evalwright, or name"
+            f" {version}, this version knows {supported}): upgrade evalwright, or name"
             f" {instead}."
         )

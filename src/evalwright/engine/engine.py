@@ -1,9 +1,9 @@
-"""The engine behind the one door: join an equal request, look up, claim, send, store, and only then
+"""The engine behind `ask`: join an equal request, look up, claim, send, store, and only then
 answer.
 
-Everything that one request goes through is in `Engine.ask` and `Engine._obtain`, in that order. It
-runs in the caller's own coroutine. What sends (a `Batcher` for a local model, a `RemoteSender` for
-a remote one) is made once per model.
+The path of one request is in `Engine.ask` and `Engine._obtain`, in that order, and runs in the
+caller's own coroutine. Each model has one object that sends: a `Batcher` for a local model, a
+`RemoteSender` for a remote one.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ from evalwright.engine.model_slots import ModelSlots
 from evalwright.engine.name_guard import name_rows
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.remote import RemoteSender, cancelled
-from evalwright.engine.rows import MINE, STORED, plain, row_of
+from evalwright.engine.rows import MINE, STORED, row_of, storable_text
 from evalwright.engine.speed import Speed
 from evalwright.engine.store import Store
 from evalwright.models.base import LocalModel, Model, RemoteModel
 
 _log = logging.getLogger("evalwright.engine")
-_LOCAL_CONCURRENCY = 4096
-_OF_EACH_REPLICA = 512
-_MOST_LOCAL = 16384
-_STOP_MARGIN = 0.1
-_LAST_MOMENT = 0.2
-_PATIENCE = 5.0
+_LOCAL_SAMPLES = 4096
+_SAMPLES_PER_REPLICA = 512
+_MAX_LOCAL_SAMPLES = 16384
+_STOP_MARGIN_SHARE = 0.1
+_LAST_MOMENT_SECONDS = 0.2
+_CLOSE_SECONDS = 5.0
 _REMEMBERED = "(of an earlier run, and paid; --resend-empty sends it again)"
 
 
-class Lane:
-    """A model and what sends requests to it."""
+class Sender:
+    """A model and the object that sends requests to it."""
 
     __slots__ = (
         "abilities",
@@ -83,20 +83,23 @@ class Lane:
         self.remote = remote
         self.speed = batcher.speed if batcher is not None else Speed()
         self.abilities = model.abilities
-        self.fingerprint = plain(model.fingerprint)
+        self.fingerprint = storable_text(model.fingerprint)
         self.key = KeyMaker(model.fingerprint).key
 
     def is_foreign(self, stored: Response) -> bool:
-        """Whether a stored response was given by another model under this one's name."""
+        """Whether a stored response came from another model under this one's name."""
         return self.remote is not None and self.remote.names.is_foreign(stored)
 
 
 class Engine:
-    """Asks models through one store. Use as `async with Engine(store) as engine`.
+    """Sends requests to models through one store. Use as `async with Engine(store) as engine`.
 
-    max_resident: how many heavy local models may be loaded at a time. resend_empty: also send
-    requests that were paid before and got no answer (empty, stopped by a filter, not ended in
-    time). on_event: told, in a sentence each, of what a person should know while the run goes on.
+    Args:
+        store: the store.
+        max_resident: number of heavy local models that may be loaded at a time.
+        resend_empty: also send requests that were paid for before and got no answer (empty, stopped
+            by a filter, not finished in time).
+        on_event: called with a sentence for people during the run.
     """
 
     def __init__(
@@ -108,18 +111,18 @@ class Engine:
         on_event: Callable[[str], None] | None = None,
     ) -> None:
         self._store = store
-        self._again = resend_empty
-        self._sent_again: set[bytes] = set()
+        self._resend_empty = resend_empty
+        self._resent_keys: set[bytes] = set()
         """Keys of stored replies that a filter had stopped, and that were asked for again: each
         once.
         """
         self._slots = ModelSlots(max_resident)
         self._on_event = on_event or _ignore
-        self._lanes: dict[int, Lane] = {}
+        self._senders: dict[int, Sender] = {}
         self._in_flight: dict[bytes, list[asyncio.Future[tuple[Response, bool]]]] = {}
         self._outbox: Outbox | None = None
         self._turns: LoopTurns | None = None
-        self._told: set[str] = set()
+        self._reported_owners: set[str] = set()
         self._damaged = False
         self._stopped: Failure | None = None
         self._idle: asyncio.Future[None] | None = None
@@ -131,17 +134,17 @@ class Engine:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def door(self, roles: Mapping[str, Model]) -> Door:
+    def door(self, roles: Mapping[str, Model]) -> RoleClient:
         """An `ask` for these roles, with counts of its own.
 
         Must be called where the event loop runs.
         """
-        return Door(
-            self, {role: self._lane(model) for role, model in roles.items()}, Counts()
+        return RoleClient(
+            self, {role: self._sender(model) for role, model in roles.items()}, Counts()
         )
 
     def loop_turns(self) -> LoopTurns:
-        """What keeps the event loop free for all who use this engine.
+        """What keeps the event loop free for all users of this engine.
 
         Must be called where the event loop runs.
         """
@@ -150,111 +153,120 @@ class Engine:
         return self._turns
 
     def concurrency(self, model: Model) -> int:
-        """How many samples to keep in flight so that this model never waits for work."""
+        """How many samples to keep in flight so that the model never waits for work."""
         if isinstance(model, RemoteModel):
             return max(2, 2 * model.pacing.max_concurrency)
         # With fewer, many replicas get small groups, and wait for each other at the end of every
         # batch.
         return min(
-            max(_LOCAL_CONCURRENCY, _OF_EACH_REPLICA * len(model.replicas)), _MOST_LOCAL
+            max(_LOCAL_SAMPLES, _SAMPLES_PER_REPLICA * len(model.replicas)),
+            _MAX_LOCAL_SAMPLES,
         )
 
     async def stop(self, grace: float = 5.0) -> None:
         """Send nothing more.
 
-        What is being answered may finish, and is stored, within `grace` seconds.
-
-        The rest fails as "cancelled". A local model that is stuck is left behind: its thread is a
-        daemon.
+        Requests under way may finish and are stored within `grace` seconds; all others fail as
+        "cancelled". A local model that is stuck is left behind: its thread is a daemon.
         """
         self._stopped = failure = cancelled()
-        for lane in self._lanes.values():
-            if lane.batcher is not None:
-                lane.batcher.drop_waiting(failure)
-            if lane.remote is not None:
-                lane.remote.drop_waiting(failure)
+        for sender in self._senders.values():
+            if sender.batcher is not None:
+                sender.batcher.drop_waiting(failure)
+            if sender.remote is not None:
+                sender.remote.drop_waiting(failure)
         if self._outbox is not None:
             self._outbox.drop_foreign(lambda: RequestFailed(failure))
-        await self._until_idle(grace * (1 - _STOP_MARGIN))
-        for lane in self._lanes.values():
-            if lane.batcher is not None:
-                lane.batcher.drop_running(failure)
-            if lane.remote is not None:
-                lane.remote.drop_running()
-        await self._until_idle(max(grace * _STOP_MARGIN, _LAST_MOMENT))
+        await self._until_idle(grace * (1 - _STOP_MARGIN_SHARE))
+        for sender in self._senders.values():
+            if sender.batcher is not None:
+                sender.batcher.drop_running(failure)
+            if sender.remote is not None:
+                sender.remote.drop_running()
+        await self._until_idle(max(grace * _STOP_MARGIN_SHARE, _LAST_MOMENT_SECONDS))
 
     async def close(self) -> None:
-        """End everything: threads, models, connections.
+        """End all threads, models and connections.
 
-        The store stays open; it belongs to who opened it.
+        The store stays open; it belongs to whoever opened it.
         """
         if self._closed:
             return
         self._closed = True
         if self._in_flight:
             await self.stop(grace=0.0)
-        patience = _PATIENCE if self._stopped is None else _LAST_MOMENT
+        patience = _CLOSE_SECONDS if self._stopped is None else _LAST_MOMENT_SECONDS
         self._stopped = self._stopped or cancelled()
         batchers = [
-            lane.batcher for lane in self._lanes.values() if lane.batcher is not None
+            sender.batcher
+            for sender in self._senders.values()
+            if sender.batcher is not None
         ]
         await asyncio.gather(*(batcher.close(patience) for batcher in batchers))
-        for lane in self._lanes.values():
-            if lane.remote is not None:
+        for sender in self._senders.values():
+            if sender.remote is not None:
                 with suppress(
                     Exception
                 ):  # the answers are stored; a connection that does not close changes nothing
-                    await lane.remote.close()
+                    await sender.remote.close()
 
-    def _lane(self, model: Model) -> Lane:
-        found = self._lanes.get(id(model))
-        if found is not None:
-            return found
+    def _sender(self, model: Model) -> Sender:
+        existing = self._senders.get(id(model))
+        if existing is not None:
+            return existing
         loop = asyncio.get_running_loop()
         if self._outbox is None:
             self._outbox = self._store.outbox()
-            self._store.say = lambda sentence: _tell(loop, self._on_event, sentence)
+            self._store.say = lambda sentence: _tell_from_thread(
+                loop, self._on_event, sentence
+            )
             for notice in self._store.notices:
                 self._on_event(notice)
         if isinstance(model, LocalModel):
-            lane = Lane(model, Batcher(model, loop, self._slots), None)
+            sender = Sender(model, Batcher(model, loop, self._slots), None)
         elif isinstance(model, RemoteModel):
-            lane = Lane(model, None, RemoteSender(model, loop, self._on_event))
+            sender = Sender(model, None, RemoteSender(model, loop, self._on_event))
         else:
             raise ConfigurationError(
                 f"The model '{model.name}' ({type(model).__name__}) must derive from"
                 " RemoteModel or LocalModel."
             )
-        self._lanes[id(model)] = lane
-        return lane
+        self._senders[id(model)] = sender
+        return sender
 
     async def ask(
         self,
-        lane: Lane,
+        sender: Sender,
         request: Request,
         counts: Counts,
         reservation: Reservation | None = None,
     ) -> Response:
-        """What a door calls.
+        """Answer a request for a client.
 
-        Raises RequestFailed where the request failed, StoreError where the store did.
+        Args:
+            sender: the model and what sends to it.
+            request: the request.
+            counts: the client's counts.
+            reservation: pays for what is sent, where there is a budget; a request that it refuses
+                is not counted.
 
-        reservation: pays for what is sent, where there is a budget; a request that it refuses is
-        not counted.
+        Raises:
+            RequestFailed: the request failed.
+            StoreError: the store failed.
         """
         counts.requested += 1
         try:
-            if request.ability not in lane.abilities:
-                raise RequestFailed(_unable(lane.model, request.ability))
-            if (why := lane.model.refuses(request)) is not None:
+            if request.ability not in sender.abilities:
+                raise RequestFailed(_ability_failure(sender.model, request.ability))
+            if (why := sender.model.refuses(request)) is not None:
                 raise RequestFailed(Failure("request rejected", "configuration", why))
             payload = canonical(request.payload())
-            key = lane.key(payload)
-            while (same := self._in_flight.get(key)) is not None:
+            key = sender.key(payload)
+            while (waiters := self._in_flight.get(key)) is not None:
                 future: asyncio.Future[tuple[Response, bool]] = (
                     asyncio.get_running_loop().create_future()
                 )
-                same.append(future)
+                waiters.append(future)
                 # whoever had sent it was cancelled: it is sent from here
                 with suppress(_Abandoned):
                     response, was_stored = await future
@@ -265,7 +277,7 @@ class Engine:
             try:
                 stored = await self._stored(key, counts)
                 is_replaced = stored is not None and self._is_replaced(
-                    lane, key, stored
+                    sender, key, stored
                 )
                 if is_replaced:
                     stored = None
@@ -278,7 +290,7 @@ class Engine:
                     if reservation is not None:
                         reservation.refuse_if_spent()
                     response = await self._obtain(
-                        lane,
+                        sender,
                         request,
                         key,
                         payload,
@@ -298,7 +310,7 @@ class Engine:
             if failure.kind == SPENT:
                 counts.requested -= 1
                 raise
-            _log.info("%s: %s: %s", lane.model.name, failure.kind, failure.message)
+            _log.info("%s: %s: %s", sender.model.name, failure.kind, failure.message)
             if not is_models_own(failure):
                 counts.add_failure(failure.kind)
             elif failure.message.endswith(_REMEMBERED):
@@ -313,24 +325,25 @@ class Engine:
             counts.add_failure("cancelled")
             raise
 
-    def _is_replaced(self, lane: Lane, key: bytes, stored: Response) -> bool:
-        """Whether a request is sent although its response is stored: another model gave it, or a
-        filter stopped it.
+    def _is_replaced(self, sender: Sender, key: bytes, stored: Response) -> bool:
+        """Whether a request is sent although its response is stored.
+
+        That is so if another model gave the response, or a filter stopped it.
         """
-        if lane.is_foreign(stored):
+        if sender.is_foreign(stored):
             return True
         if (
-            self._again
+            self._resend_empty
             and stored.finish_reason == CONTENT_FILTER
-            and key not in self._sent_again
+            and key not in self._resent_keys
         ):
-            self._sent_again.add(key)
+            self._resent_keys.add(key)
             return True
         return False
 
     async def _obtain(
         self,
-        lane: Lane,
+        sender: Sender,
         request: Request,
         key: bytes,
         payload: bytes,
@@ -339,12 +352,13 @@ class Engine:
         *,
         replaces: bool = False,
     ) -> Response:
-        """Send the request, or wait for who does. replaces: this response takes the place of the
-        stored one.
+        """Send the request, or wait for another process that sends it.
+
+        `replaces` says that the response takes the place of a stored one.
         """
         outbox = self._outbox
         assert outbox is not None
-        claim = _granted() if replaces else outbox.claim(key)
+        claim = _granted_claim() if replaces else outbox.claim(key)
         elsewhere = False
         try:
             while (outcome := await claim) != MINE:
@@ -359,61 +373,61 @@ class Engine:
                 if self._stopped is not None:
                     raise RequestFailed(self._stopped)
                 elsewhere = True
-                self._tell_of(outcome)
+                self._report_wait(outcome)
                 claim = outbox.claim_after(key)
             if self._stopped is not None:
                 raise RequestFailed(self._stopped)
             if self._store.broken is not None:
                 raise StoreError(str(self._store.broken))
-            if not self._again:
-                await self._refuse_remembered(lane, key, lately=elsewhere)
+            if not self._resend_empty:
+                await self._refuse_remembered(sender, key, lately=elsewhere)
             account = Account(
-                lane.model, request, len(payload), counts, outbox.bill, reservation
+                sender.model, request, len(payload), counts, outbox.bill, reservation
             )
             try:
-                if lane.remote is None:
-                    assert lane.batcher is not None
-                    response = await self._batched(lane.batcher, account)
+                if sender.remote is None:
+                    assert sender.batcher is not None
+                    response = await self._batched(sender.batcher, account)
                 else:
-                    began = lane.speed.begin()
+                    began = sender.speed.begin()
                     try:
-                        response = await lane.remote.send(account)
+                        response = await sender.remote.send(account)
                     finally:
-                        lane.speed.end()
-                    lane.speed.add(response, began)
+                        sender.speed.end()
+                    sender.speed.add(response, began)
             except RequestFailed as error:
                 error.failure = account.failed(error.failure)
-                self._remember(lane, key, error.failure)
+                self._remember(sender, key, error.failure)
                 raise
         except BaseException:
             outbox.give_up(key, claim)
             raise
         response = response.without_secrets()
-        if not lane.named:
-            lane.named = True
-            outbox.names[lane.fingerprint] = plain(mask(lane.model.name))
-        await outbox.put(row_of(key, lane.fingerprint, payload, response))
+        if not sender.named:
+            sender.named = True
+            outbox.names[sender.fingerprint] = storable_text(mask(sender.model.name))
+        await outbox.put(row_of(key, sender.fingerprint, payload, response))
         counts.asked += 1
         return response
 
-    def _remember(self, lane: Lane, key: bytes, failure: Failure) -> None:
-        """Keep a failure that is what the model did, and was paid: the same request would only be
-        paid again.
+    def _remember(self, sender: Sender, key: bytes, failure: Failure) -> None:
+        """Remember a failure that was the model's doing and was paid for, so as not to pay again.
 
         A prompt that was too long cost nothing, and fits once the server has a longer context.
         """
         if failure.kind == StillWriting.kind:
-            self._store.remember_empty(_key_at_time_limit(key, lane.model), failure)
+            self._store.remember_empty(_key_at_time_limit(key, sender.model), failure)
         elif is_models_own(failure) and failure.kind != PromptTooLong.kind:
             self._store.remember_empty(key, failure)
 
-    async def _refuse_remembered(self, lane: Lane, key: bytes, *, lately: bool) -> None:
-        """Raise RequestFailed for a request that was paid before, and to which the model said
-        nothing or did not come to an end.
+    async def _refuse_remembered(
+        self, sender: Sender, key: bytes, *, lately: bool
+    ) -> None:
+        """Raise RequestFailed for a request that was paid for before and got no answer.
 
-        With more time than before, the latter is sent again.
+        One that ran into the time limit is sent again if there is more time than before.
         """
-        for memory_key in (key, _key_at_time_limit(key, lane.model)):
+        for memory_key in (key, _key_at_time_limit(key, sender.model)):
             failure = await self._store.empty(memory_key, lately=lately)
             if failure is not None:
                 raise RequestFailed(
@@ -432,9 +446,9 @@ class Engine:
         return response
 
     async def _stored(self, key: bytes, counts: Counts) -> Response | None:
-        """The stored response. One that is damaged is counted and told of, once."""
-        (found,) = await self._store.get_many((key,))
-        if found is None and key in self._store.damaged:
+        """The stored response. A damaged one is counted, and reported once."""
+        (response,) = await self._store.get_many((key,))
+        if response is None and key in self._store.damaged:
             self._store.damaged.discard(key)
             counts.damaged += 1
             if not self._damaged:
@@ -443,19 +457,19 @@ class Engine:
                     "A stored response is damaged (its checksum does not hold); it is"
                     " requested again."
                 )
-        return found
+        return response
 
-    def _tell_of(self, owner: str) -> None:
-        if owner not in self._told:
-            self._told.add(owner)
+    def _report_wait(self, owner: str) -> None:
+        if owner not in self._reported_owners:
+            self._reported_owners.add(owner)
             self._on_event(
                 "Waiting for responses to requests sent by another run (process"
                 f" {process_of(owner)})."
             )
 
     def _end(self, key: bytes, outcome: tuple[Response, bool] | BaseException) -> None:
-        """A request has ended: those who wait for the same are told, with whether the response was
-        stored before.
+        """End a request: those waiting for an equal one learn the outcome, and whether it was
+        stored.
         """
         for future in self._in_flight.pop(key):
             if future.done():
@@ -479,18 +493,15 @@ class Engine:
                     await self._idle
 
 
-class Door(Ask):
-    """Sends requests to the models of some roles.
+class RoleClient(Ask):
+    """Sends requests to the models of some roles, and counts exactly those in `counts`."""
 
-    `counts` are of exactly what went through this door.
-    """
-
-    __slots__ = ("_engine", "_lanes", "_names", "_reservation", "counts")
+    __slots__ = ("_engine", "_names", "_reservation", "_senders", "counts")
 
     def __init__(
         self,
         engine: Engine,
-        lanes: Mapping[str, Lane],
+        lanes: Mapping[str, Sender],
         counts: Counts,
         reservation: Reservation | None = None,
         names: dict[str, Counter[tuple[str, str]]] | None = None,
@@ -499,17 +510,21 @@ class Door(Ask):
         self._names = {} if names is None else names
         """By role: responses by replica and by the name that they give."""
         self._engine = engine
-        self._lanes = lanes
+        self._senders = lanes
         self._reservation = reservation
 
     async def __call__(self, role: str, request: Request) -> Response:
-        """The answer of the model that plays this role.
+        """The response of the model in a role.
 
-        Raises RequestFailed, or StoreError, which must end the run.
+        Raises:
+            RequestFailed: the request failed.
+            StoreError: the store failed, which must end the run.
         """
-        lane = self._lane(role)
-        response = await self._engine.ask(lane, request, self.counts, self._reservation)
-        if lane.remote is not None:
+        sender = self._sender(role)
+        response = await self._engine.ask(
+            sender, request, self.counts, self._reservation
+        )
+        if sender.remote is not None:
             names = self._names.get(role)
             if names is None:
                 names = self._names[role] = Counter()
@@ -517,94 +532,91 @@ class Door(Ask):
         return response
 
     def abilities(self, role: str) -> frozenset[Ability]:
-        """What the model that plays this role can do.
+        """The abilities of the model in a role.
 
-        Raises ConfigurationError where no model plays it.
+        Raises:
+            ConfigurationError: no model has the role.
         """
-        return self._lane(role).abilities
+        return self._sender(role).abilities
 
     def carries(self, role: str) -> frozenset[str]:
-        """Which further options the requests to this model may use."""
-        return self._lane(role).model.carries
+        """The further options that requests to the model in a role may use."""
+        return self._sender(role).model.carries
 
     def refuses(self, role: str, request: Request) -> str | None:
-        """Why this model does not take a request as it is, None where it does."""
-        return self._lane(role).model.refuses(request)
+        """Why the model in a role cannot take a request as it is; None if it can."""
+        return self._sender(role).model.refuses(request)
 
     def speed(self, role: str) -> Speed:
-        """How fast the model that plays this role has answered, whoever sent the requests."""
-        return self._lane(role).speed
+        """How fast the model in a role has answered, whoever sent the requests."""
+        return self._sender(role).speed
 
     def loading(self) -> tuple[str, float] | None:
-        """The model of these roles that is being loaded now, with the seconds that this has taken;
-        None where none is.
-        """
-        for lane in self._lanes.values():
-            if (since := lane.speed.loading_since) is not None:
-                return lane.model.name, time.monotonic() - since
+        """The model that is being loaded now, and for how many seconds; None if there is none."""
+        for sender in self._senders.values():
+            if (since := sender.speed.loading_since) is not None:
+                return sender.model.name, time.monotonic() - since
         return None
 
     def reply_names(self) -> dict[str, list[dict[str, object]]]:
-        """For the record, by role: which names the responses of a remote model gave, and how many
-        each.
-        """
+        """For the record, by role: the model names in a remote model's responses, with counts."""
         rows: dict[str, list[dict[str, object]]] = {}
-        for role, lane in self._lanes.items():
-            if lane.remote is None:
+        for role, sender in self._senders.items():
+            if sender.remote is None:
                 continue
-            guard = lane.remote.names
+            guard = sender.remote.names
             names = name_rows(self._names.get(role, {}), guard.refused, guard.rules)
             if names:
                 rows[role] = names
         return rows
 
     def paid_by(self, reservation: Reservation) -> Ask:
-        """This door, with a reservation that pays for what is sent."""
-        return Door(self._engine, self._lanes, self.counts, reservation, self._names)
+        """This client with a reservation that pays for what is sent."""
+        return RoleClient(
+            self._engine, self._senders, self.counts, reservation, self._names
+        )
 
-    def _lane(self, role: str) -> Lane:
-        lane = self._lanes.get(role)
-        if lane is None:
-            likely = closest(role, self._lanes)
+    def _sender(self, role: str) -> Sender:
+        sender = self._senders.get(role)
+        if sender is None:
+            likely = closest(role, self._senders)
             hint = f" Did you mean '{likely[0]}'?" if likely else ""
-            known = ", ".join(self._lanes)
+            roles = ", ".join(self._senders)
             raise ConfigurationError(
                 f"No model is given for the role '{role}'.{hint} Roles of this run:"
-                f" {known}."
+                f" {roles}."
             )
-        return lane
+        return sender
 
 
-def _granted() -> asyncio.Future[str]:
-    """A claim that nobody else can have: a stored row is not claimed."""
+def _granted_claim() -> asyncio.Future[str]:
+    """A claim that is granted at once: a stored row is never claimed."""
     claim: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     claim.set_result(MINE)
     return claim
 
 
 class _Abandoned(Exception):
-    """To those who wait for an equal request: whoever had sent it was cancelled."""
+    """Tells those waiting for an equal request that its sender was cancelled."""
 
 
-def _tell(
+def _tell_from_thread(
     loop: asyncio.AbstractEventLoop, on_event: Callable[[str], None], sentence: str
 ) -> None:
-    """From any thread."""
+    """Call `on_event` in the event loop, from any thread."""
     with suppress(RuntimeError):  # the loop has closed
         loop.call_soon_threadsafe(on_event, sentence)
 
 
 def _key_at_time_limit(key: bytes, model: Model) -> bytes:
-    """The key under which it is remembered that an answer was not ended within the model's time
-    limit.
-    """
+    """The key that remembers an answer which was not finished within the model's time limit."""
     seconds = model.pacing.timeout if isinstance(model, RemoteModel) else 0.0
     return blake2b(
         b"still writing %r" % seconds, key=key[:64], digest_size=len(key)
     ).digest()
 
 
-def _unable(model: Model, ability: str) -> Failure:
+def _ability_failure(model: Model, ability: str) -> Failure:
     able = ", ".join(sorted(model.abilities)) or "nothing"
     return Failure(
         "ability missing",

@@ -1,9 +1,9 @@
-"""A store as lines of JSON: exported, imported, and kept for later where a server did not take what
-was paid for.
+"""A store as lines of JSON: exported, imported, and saved where a server did not take what was paid
+for.
 
-The first line is `{"evalwright_store": 1}`; each other one a response (`key`, `model`, `request`,
-`response`, `created`), a request to which every reply was empty (`empty`, `failure`), a row of the
-ledger (`ledger`), or what a model is called (`name`, `model`).
+The first line is `{"evalwright_store": 1}`; each other line is a response (`key`, `model`,
+`request`, `response`, `created`), a request to which every reply was empty (`empty`, `failure`), a
+row of the ledger (`ledger`), or the name of a model (`name`, `model`).
 """
 
 from __future__ import annotations
@@ -22,30 +22,28 @@ from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
 from evalwright.engine.database import LEDGER, Database
 from evalwright.engine.rows import (
-    LONGEST,
+    MAX_CONTENT_BYTES,
     Group,
     Row,
     checksum_of,
     dump,
-    is_whole,
+    is_readable,
     pack,
-    plain,
+    storable_text,
     unpack,
 )
 
 FORMAT = 1
-KEPT = "unwritten"
-"""The folder in a home where answers wait that a server did not take."""
-_LONGEST_LINE = 2 * LONGEST
-_AT_ONCE = 100
+UNWRITTEN_FOLDER = "unwritten"
+"""The folder in a home with answers that a server did not take."""
+_MAX_LINE_BYTES = 2 * MAX_CONTENT_BYTES
+_ROWS_AT_ONCE = 100
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(slots=True)
-class Moved:
-    """What an export or a merge has seen: responses, those that were new, and rows that are damaged
-    and were left out.
-    """
+class TransferCounts:
+    """Counts of an export or a merge: responses, new ones, and damaged rows, which are left out."""
 
     responses: int = 0
     new: int = 0
@@ -58,16 +56,16 @@ def write_lines(
     empties: Sequence[tuple[bytes, str, int]],
     ledger: Sequence[dict[str, Any]],
     names: Sequence[tuple[str, str]],
-) -> Moved:
+) -> TransferCounts:
     """Write a store's rows. Damaged ones are counted and left out."""
-    moved = Moved()
+    counts = TransferCounts()
     file.write(_encode({"evalwright_store": FORMAT}) + "\n")
     for page in pages:
-        for one in page:
-            if not is_whole(one):
-                moved.damaged += 1
+        for stored_row in page:
+            if not is_readable(stored_row):
+                counts.damaged += 1
                 continue
-            key, model, request, response, created, _ = one
+            key, model, request, response, created, _ = stored_row
             line = {
                 "key": key.hex(),
                 "model": model,
@@ -76,93 +74,101 @@ def write_lines(
                 "created": created,
             }
             file.write(_encode(line) + "\n")
-            moved.responses += 1
+            counts.responses += 1
     for key, failure, _ in empties:
         file.write(_encode({"empty": key.hex(), "failure": json.loads(failure)}) + "\n")
     for row in ledger:
         file.write(_encode({"ledger": row}) + "\n")
     for model, name in names:
         file.write(_encode({"name": name, "model": model}) + "\n")
-    return moved
+    return counts
 
 
-def read_lines(file: IO[bytes], name: str, database: Database) -> Moved:
+def read_lines(file: IO[bytes], name: str, database: Database) -> TransferCounts:
     """Add the lines of an export to a database.
 
-    Raises ConfigurationError for a line that is none; what came before it stays.
+    Raises:
+        ConfigurationError: a line is invalid; the lines before it stay.
     """
-    moved = Moved()
+    counts = TransferCounts()
     rows = []
     empties: list[tuple[bytes, str, int]] = []
     ledger: list[dict[str, Any]] = []
     names: list[tuple[str, str]] = []
     for number, line in enumerate(_lines(file), 1):
         try:
-            found = json.loads(line)
+            fields = json.loads(line)
             if number == 1:
-                if found["evalwright_store"] != FORMAT:
+                if fields["evalwright_store"] != FORMAT:
                     raise ConfigurationError(
                         f"{name} was exported by a newer version of evalwright (its"
-                        f" format is {found['evalwright_store']}, this version knows"
+                        f" format is {fields['evalwright_store']}, this version knows"
                         f" {FORMAT}): upgrade evalwright."
                     )
-            elif "name" in found:
+            elif "name" in fields:
                 names.append(
-                    (plain(mask(str(found["model"]))), plain(mask(str(found["name"]))))
+                    (
+                        storable_text(mask(str(fields["model"]))),
+                        storable_text(mask(str(fields["name"]))),
+                    )
                 )
-            elif "ledger" in found:
-                ledger.append(_ledger_row(found["ledger"]))
-            elif "empty" in found:
-                failure = plain(mask(dump(Failure(**found["failure"]).as_dict())))
-                key = bytes.fromhex(found["empty"])
+            elif "ledger" in fields:
+                ledger.append(_parse_ledger_row(fields["ledger"]))
+            elif "empty" in fields:
+                failure = storable_text(
+                    mask(dump(Failure(**fields["failure"]).as_dict()))
+                )
+                key = bytes.fromhex(fields["empty"])
                 empties.append((key, failure, checksum_of(key, failure)))
             else:
-                rows.append(_row(found))
+                rows.append(_parse_row(fields))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             if number == 1:
-                raise ConfigurationError(_not_exported(name)) from None
-            moved.new += database.add(rows)
+                raise ConfigurationError(_not_exported_message(name)) from None
+            counts.new += database.add(rows)
             raise ConfigurationError(
                 f"Line {number} of {name} is not a line of an exported store"
-                f" ('evalwright store export' writes them). {moved.new:,} new responses"
+                f" ('evalwright store export' writes them). {counts.new:,} new responses"
                 " of the lines before it were imported."
             ) from None
-        if len(rows) >= _AT_ONCE:
-            moved.responses = moved.responses + len(rows)
-            moved.new = moved.new + database.add(rows)
+        if len(rows) >= _ROWS_AT_ONCE:
+            counts.responses = counts.responses + len(rows)
+            counts.new = counts.new + database.add(rows)
             rows.clear()
-    moved.responses = moved.responses + len(rows)
-    moved.new = moved.new + database.add(rows)
+    counts.responses = counts.responses + len(rows)
+    counts.new = counts.new + database.add(rows)
     database.add_empties(empties)
     database.add_ledger(ledger)
     database.add_names(names)
-    return moved
+    return counts
 
 
-def merge(source: Database, target: Database) -> Moved:
-    """Add everything of one database to another; where both have a row, the target's stays.
+def merge(source: Database, target: Database) -> TransferCounts:
+    """Add everything in one database to another; where both have a row, the target's stays.
 
     May be repeated.
     """
-    moved = Moved()
+    counts = TransferCounts()
     for page in source.pages():
-        whole = [row for row in page if is_whole(row)]
-        moved.damaged += len(page) - len(whole)
-        moved.responses += len(whole)
-        moved.new += target.add(whole)
+        readable = [row for row in page if is_readable(row)]
+        counts.damaged += len(page) - len(readable)
+        counts.responses += len(readable)
+        counts.new += target.add(readable)
     target.add_empties(source.empties())
     target.add_ledger(source.ledger())
     target.add_names(source.names())
-    return moved
+    return counts
 
 
-def keep(
+def save_unwritten(
     home: Path, command: str, group: Group, ledger: Sequence[dict[str, Any]]
 ) -> str:
-    """Write answers, failures and a ledger into a file of the home folder; a sentence that says so,
-    "" where there are none.
+    """Save answers, failures and a ledger in a file of the home folder.
+
+    Returns:
+        A sentence about it; "" if there was nothing to save.
     """
-    folder = home / KEPT
+    folder = home / UNWRITTEN_FOLDER
     if not (group.puts or group.empty or ledger):
         return ""
     path = (
@@ -187,10 +193,10 @@ def keep(
     )
 
 
-def take_back(home: Path, database: Database) -> str:
-    """Store what `keep` wrote; a sentence that says so, "" where there was nothing."""
+def restore_unwritten(home: Path, database: Database) -> str:
+    """Store what `save_unwritten` saved; return a sentence about it, "" if there was nothing."""
     new = 0
-    folder = home / KEPT
+    folder = home / UNWRITTEN_FOLDER
     for path in sorted(folder.glob("*.jsonl")):
         with suppress(FileNotFoundError):  # another process was faster
             with path.open("rb") as file:
@@ -206,41 +212,41 @@ def take_back(home: Path, database: Database) -> str:
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    while line := file.readline(_LONGEST_LINE):
+    while line := file.readline(_MAX_LINE_BYTES):
         yield line
 
 
-def _not_exported(name: str) -> str:
+def _not_exported_message(name: str) -> str:
     return (
         f"{name} is not an exported store: its first line is not"
         f" {_encode({'evalwright_store': FORMAT})}."
     )
 
 
-def _row(found: dict[str, Any]) -> Row:
-    key = bytes.fromhex(found["key"])
-    model = plain(mask(str(found["model"])))
-    response = Response.from_dict(found["response"]).without_secrets()
-    request = pack(mask(dump(dict(found["request"]))).encode("utf-8", "surrogatepass"))
+def _parse_row(fields: dict[str, Any]) -> Row:
+    key = bytes.fromhex(fields["key"])
+    model = storable_text(mask(str(fields["model"])))
+    response = Response.from_dict(fields["response"]).without_secrets()
+    request = pack(mask(dump(dict(fields["request"]))).encode("utf-8", "surrogatepass"))
     packed = pack(dump(response.as_dict()).encode("utf-8", "surrogatepass"))
     row = (
         key,
         model,
         request,
         packed,
-        float(found["created"]),
+        float(fields["created"]),
         checksum_of(key, model, request, packed),
     )
-    if not is_whole(row):
+    if not is_readable(row):
         raise ValueError
     return row
 
 
-def _ledger_row(found: dict[str, Any]) -> dict[str, Any]:
-    texts = {name: plain(mask(str(found[name]))) for name in LEDGER[:3]}
-    counts = {name: int(found[name]) for name in LEDGER[3:7]}
-    dollars = found["dollars"]
-    times = {name: float(found[name]) for name in LEDGER[8:]}
+def _parse_ledger_row(fields: dict[str, Any]) -> dict[str, Any]:
+    texts = {name: storable_text(mask(str(fields[name]))) for name in LEDGER[:3]}
+    counts = {name: int(fields[name]) for name in LEDGER[3:7]}
+    dollars = fields["dollars"]
+    times = {name: float(fields[name]) for name in LEDGER[8:]}
     if (
         not all(map(isfinite, (*times.values(), dollars or 0.0)))
         or max(map(abs, counts.values())) > 1 << 53
@@ -255,7 +261,7 @@ def _ledger_row(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def unreadable(error: Exception, name: str) -> StoreError:
-    """A file that cannot be read or written, in a sentence."""
+    """The StoreError for a file that cannot be read or written."""
     return StoreError(
         f"{name} cannot be used: {getattr(error, 'strerror', None) or error}."
     )

@@ -13,7 +13,8 @@ from hashlib import blake2b
 from typing import Any
 
 KEY_VERSION = 1
-"""Raised when the meaning of a payload changes, so that old answers are not taken for new ones."""
+"""Raised when the meaning of a payload changes, so that old answers are not used for new requests.
+"""
 
 KEY_BYTES = 16
 
@@ -31,7 +32,7 @@ def canonical(payload: Mapping[str, Any]) -> bytes:
 
 
 class KeyMaker:
-    """Makes the keys of one model; its fingerprint is hashed once."""
+    """Makes the keys of one model's requests; the fingerprint is hashed once."""
 
     def __init__(self, fingerprint: str) -> None:
         prefix = (
@@ -42,7 +43,7 @@ class KeyMaker:
         self._start = blake2b(prefix, digest_size=KEY_BYTES)
 
     def key(self, payload: bytes) -> bytes:
-        """The key of a request whose canonical payload this is: 16 bytes."""
+        """The key of a request with this canonical payload: 16 bytes."""
         state = self._start.copy()
         state.update(payload)
         state.update(b"]")
@@ -50,5 +51,5 @@ class KeyMaker:
 
 
 def request_key(fingerprint: str, payload: Mapping[str, Any]) -> bytes:
-    """The key of one request to the model of that fingerprint."""
+    """The key of one request to the model with that fingerprint."""
     return KeyMaker(fingerprint).key(canonical(payload))

@@ -34,36 +34,42 @@ from evalwright.engine.rows import BillKey
 from evalwright.models.base import Model, RemoteModel
 
 BYTES_PER_TOKEN = 3
-"""Of a request's JSON. English has more, Korean and code about as many."""
+"""Bytes of a request's JSON per token. English has more, Korean and code about as many."""
 
-UNLIMITED = 4096
-"""Tokens that an answer without a limit is expected to have at the most."""
+UNLIMITED_ANSWER_TOKENS = 4096
+"""Tokens that an answer without a limit is assumed to have at most."""
 
 
-_NOTHING = Usage()
+_NO_USAGE = Usage()
 
 
 class Bill(NamedTuple):
-    """One sending. outcome: "answered" or the kind of the error. sent: whether it left this
-    machine.
+    """The bill of one sending.
+
+    Attributes:
+        outcome: "answered" or the kind of the error.
+        usage: tokens.
+        dollars: US dollars; None if no price is known.
+        estimated: whether this is an estimate.
+        sent: whether the request left this machine.
     """
 
     outcome: str
-    usage: Usage = _NOTHING
+    usage: Usage = _NO_USAGE
     dollars: float | None = None
     estimated: bool = False
     sent: bool = True
 
     @property
     def amount(self) -> Amount:
-        """As a part of a budget."""
+        """The bill as an amount of a budget."""
         tokens = self.usage.input_tokens + self.usage.output_tokens
         return Amount(float(self.sent), tokens, self.dollars or 0.0)
 
 
 @dataclass(slots=True)
 class Account:
-    """The sendings of one request to one model. size: bytes of its payload."""
+    """The sendings of one request to one model. `size` is the bytes of its payload."""
 
     model: Model
     request: Request
@@ -71,33 +77,36 @@ class Account:
     counts: Counts
     ledger: Callable[[BillKey, Usage, float | None], None]
     reservation: Reservation | None = None
-    usage: Usage = _NOTHING
+    usage: Usage = _NO_USAGE
     dollars: float | None = None
-    held: Amount | None = None
+    reserved: Amount | None = None
 
     async def reserve(self) -> None:
-        """Before a sending.
+        """Reserve the most that a sending may cost, waiting for room.
 
-        Waits while it does not fit; raises RequestFailed where the budget does not allow it.
+        Raises:
+            RequestFailed: the budget does not allow it.
         """
         if self.reservation is not None:
             estimate = self._estimate("").amount
             await self.reservation.hold(estimate)
-            self.held = estimate
+            self.reserved = estimate
 
     def release(self) -> None:
-        """It was not sent after all. Harmless after `settle`."""
-        if self.reservation is not None and self.held is not None:
-            self.reservation.settle(self.held, None)
-            self.held = None
+        """Release a reservation that was not used. Harmless after `settle`."""
+        if self.reservation is not None and self.reserved is not None:
+            self.reservation.settle(self.reserved, None)
+            self.reserved = None
 
     def settle(self, outcome: Response | BaseException) -> None:
-        """After a sending, whatever came of it."""
+        """Bill a sending that has ended, whatever came of it."""
         bill = self._bill(outcome)
         self.counts.add_bill(bill.usage, bill.dollars, estimated=bill.estimated)
-        if self.reservation is not None and self.held is not None:
-            self.reservation.settle(self.held, bill.amount, estimated=bill.estimated)
-            self.held = None
+        if self.reservation is not None and self.reserved is not None:
+            self.reservation.settle(
+                self.reserved, bill.amount, estimated=bill.estimated
+            )
+            self.reserved = None
         self.ledger(
             (self.model.name, bill.outcome, bill.estimated), bill.usage, bill.dollars
         )
@@ -107,7 +116,7 @@ class Account:
                 self.dollars = (self.dollars or 0.0) + bill.dollars
 
     def failed(self, failure: Failure) -> Failure:
-        """The failure with what its sendings cost."""
+        """The failure with the cost of its sendings."""
         used = self.usage.as_dict() or None
         return (
             replace(failure, usage=used, cost=self.dollars)
@@ -165,7 +174,7 @@ class Account:
         )
 
     def _estimate(self, outcome: str, written: int | None = None) -> Bill:
-        """What it may cost. written: tokens of the answer, where they are known."""
+        """The most that a sending may cost. `written` is the answer's token count, if known."""
         if written is None and isinstance(self.model, RemoteModel):
             written = self.model.most_tokens(self.request)
         elif written is None:
@@ -173,7 +182,8 @@ class Account:
                 self.request.max_tokens if isinstance(self.request, Generate) else 0
             )
         usage = Usage(
-            self.size // BYTES_PER_TOKEN + 1, UNLIMITED if written is None else written
+            self.size // BYTES_PER_TOKEN + 1,
+            UNLIMITED_ANSWER_TOKENS if written is None else written,
         )
         return Bill(outcome, usage, self._dollars(usage), estimated=True)
 
@@ -185,5 +195,5 @@ class Account:
         batched = isinstance(model, RemoteModel) and model.batched
         # Without a price for batches, the price of a single request is the most that one of them
         # can cost.
-        found = price.cost(usage, batched=batched)
-        return price.cost(usage) if found is None else found
+        cost = price.cost(usage, batched=batched)
+        return price.cost(usage) if cost is None else cost

@@ -1,5 +1,4 @@
-"""Keeps the event loop free for timers, signals and progress where thousands of samples never have
-to wait.
+"""Keeps the event loop free for timers, signals and progress while thousands of samples never wait.
 
 A sample whose responses are all stored is answered and scored without a pause. With thousands of
 workers that each pause only now and then, one turn of the loop would last as long as all of them
@@ -12,15 +11,15 @@ import asyncio
 from collections import deque
 
 TURN_SECONDS = 0.05
-"""How long samples may be worked on before the loop sees to everything else."""
+"""How long samples may be worked on before the loop turns to everything else."""
 
 
 class LoopTurns:
-    """Shared by all that one engine works for: `take` is awaited before every sample, and after
-    every stored response.
+    """Shared by everything that one engine works for.
 
-    Who comes too late in a turn waits in line. Each turn wakes one of them: either it works until
-    the turn is over, or it has to wait for a response, and then the next turn comes at once.
+    `take` is awaited before every sample, and after every stored response. Whoever comes too late
+    in a turn waits in line. Each turn wakes one of them: either it works until the turn is over, or
+    it has to wait for a response, and then the next turn comes at once.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -33,20 +32,20 @@ class LoopTurns:
         if self._turn_ends is None:
             self._begin_turn()
         elif self._loop.time() > self._turn_ends:
-            place: asyncio.Future[None] = self._loop.create_future()
-            self._line.append(place)
-            await place
+            turn: asyncio.Future[None] = self._loop.create_future()
+            self._line.append(turn)
+            await turn
 
     def _begin_turn(self) -> None:
         self._turn_ends = self._loop.time() + TURN_SECONDS
         self._loop.call_soon(self._end_turn)
 
     def _end_turn(self) -> None:
-        """What follows runs in the next turn of the loop: timers and signals have been seen to."""
+        """Begin the next turn of the loop; timers and signals have been handled."""
         self._turn_ends = None
         while self._line:
-            place = self._line.popleft()
-            if not place.done():  # else whoever waited was cancelled
+            turn = self._line.popleft()
+            if not turn.done():  # else whoever waited was cancelled
                 self._begin_turn()
-                place.set_result(None)
+                turn.set_result(None)
                 return

@@ -11,19 +11,19 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-_SHORTEST_PATIENCE = 0.05
-_LONGEST_PATIENCE = 1.0
+_MIN_PATIENCE_SECONDS = 0.05
+_MAX_PATIENCE_SECONDS = 1.0
 
 
 Leave = Callable[[], None]
 """Tells a loaded model's worker, from any thread, that another model waits for a slot.
 
-Its holder is known by it.
+It also identifies the slot's holder.
 """
 
 
 class ModelSlots:
-    """Hands out the slots, first come first served. All methods may be called from any thread."""
+    """Hands out the slots, first come, first served. All methods may be called from any thread."""
 
     def __init__(self, slots: int) -> None:
         self._free = max(1, slots)
@@ -46,8 +46,8 @@ class ModelSlots:
             turn = threading.Event()
             self._waiting.append((holder, turn))
             holding = list(self._holding)
-        for other in holding:
-            other()
+        for ask_to_leave in holding:
+            ask_to_leave()
         turn.wait()
 
     def release(self, holder: Leave) -> None:
@@ -67,7 +67,5 @@ class ModelSlots:
 
 
 def patience_of(load_seconds: float) -> float:
-    """For how many seconds a queue must stay empty before a model with this loading time is given
-    up.
-    """
-    return min(max(0.1 * load_seconds, _SHORTEST_PATIENCE), _LONGEST_PATIENCE)
+    """Seconds that a queue must stay empty before a model with this loading time is unloaded."""
+    return min(max(0.1 * load_seconds, _MIN_PATIENCE_SECONDS), _MAX_PATIENCE_SECONDS)

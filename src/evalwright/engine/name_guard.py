@@ -1,18 +1,18 @@
-"""Keeps the replies of another model out of those of the one that was asked, by the name that each
-reply gives.
+"""Keeps the replies of other models out, by the model name that each reply gives.
 
-| the reply names | a server that a person named | a provider's own hosts, or a server that tells
-what it has loaded |
+| the reply names | a server that a person named | a provider's own hosts, or a server that lists
+its models |
 |---|---|---|
 | nothing, the model, or an alias of its name | accepted | accepted |
-| another name, from the first reply on | refused | accepted, and said |
+| another name, from the first reply on | refused | accepted, and reported |
 | another name than before | refused | refused |
-| another alias than before (the provider moved it) | accepted, and said | accepted, and said |
+| another alias than before (the provider moved it) | accepted, and reported | accepted, and
+reported |
 | another name or alias than the other replicas | refused | refused |
 | in one stream another model's name and a second name | refused | refused |
 
-What is refused is a failure of that endpoint (`WrongModel`): its reply is neither stored nor
-scored. Stored responses are held to the same rule, because earlier versions stored whatever came.
+A refused reply is a failure of that endpoint (`WrongModel`): it is neither stored nor scored.
+Stored responses are held to the same rule, because earlier versions stored every reply.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ from evalwright.core.responses import Response
 from evalwright.models.remote.http_faults import clean
 from evalwright.models.reply_names import NameRule, Relation, identity_of
 
-_LONGEST_NAME = 80
+_MAX_NAME_CHARS = 80
 _MAX_REMEMBERED = 1000
-"""Names of one model that are told apart; a server that makes up a name for each reply must not
-fill the memory.
+"""Names of one model to tell apart; a server that invents a name for each reply must not fill
+memory.
 """
 
 
 class NameGuard:
-    """What the replies to one model are named, over all its endpoints.
+    """The model names in replies to one model, over all its endpoints.
 
-    model: the model's name, for messages. rules: of each endpoint, by its name. apart: each
-    endpoint is a model of its own, that need not be named as the others. say: told of what a person
-    should know, in a sentence.
+    Args:
+        model: the model's name, for messages.
+        rules: the rule of each endpoint, by its name.
+        apart: whether each endpoint is a model of its own, so that names may differ between them.
+        say: called with a sentence for people.
     """
 
     def __init__(
@@ -69,9 +71,10 @@ class NameGuard:
         """Replies that were refused, by (endpoint, name)."""
 
     def accept(self, endpoint: str, response: Response) -> None:
-        """Take note of a reply.
+        """Check the names in a reply and remember them.
 
-        Raises WrongModel where it is another model's, with what it says it used.
+        Raises:
+            WrongModel: the reply is another model's; the error has its usage.
         """
         if response.also_named:
             self._refuse_mixed(endpoint, response)
@@ -80,9 +83,7 @@ class NameGuard:
         self._accept_name(endpoint, response.model, response)
 
     def _refuse_mixed(self, endpoint: str, response: Response) -> None:
-        """Raise WrongModel where the pieces of one stream name several models, of which one is none
-        that was asked.
-        """
+        """Raise WrongModel if one stream names several models and one of them was not requested."""
         rule = self.rules[endpoint]
         if rule.check == "nothing":
             return
@@ -94,7 +95,9 @@ class NameGuard:
         foreign = next((name for name in names if rule.relation(name) == "other"), None)
         if foreign is None:
             return
-        second = next((name for name in names if not _is_one(name, foreign)), None)
+        second = next(
+            (name for name in names if not _is_same_name(name, foreign)), None
+        )
         if second is None:
             return
         self._refuse(
@@ -118,24 +121,24 @@ class NameGuard:
     def _refuse(
         self, endpoint: str, name: str, why: str, response: Response
     ) -> NoReturn:
-        """Count a reply that is refused, and raise WrongModel."""
-        known = len(self.refused) < _MAX_REMEMBERED
-        self.refused[(endpoint, name if known else "")] += 1
+        """Count a refused reply, and raise WrongModel."""
+        has_room = len(self.refused) < _MAX_REMEMBERED
+        self.refused[(endpoint, name if has_room else "")] += 1
         raise self._error(self.rules[endpoint], name, why, response)
 
     def is_foreign(self, response: Response) -> bool:
-        """Whether a stored response was given by another model, so that its request is to be sent
+        """Whether a stored response came from another model, so that its request must be sent
         again.
         """
         name = response.model
         if not name:
             return False
-        known = self._stored_relations.get(name)
-        if known is None:
-            known = self._is_foreign_name(name)
+        is_foreign = self._stored_relations.get(name)
+        if is_foreign is None:
+            is_foreign = self._is_foreign_name(name)
             if len(self._stored_relations) < _MAX_REMEMBERED:
-                self._stored_relations[name] = known
-        return known
+                self._stored_relations[name] = is_foreign
+        return is_foreign
 
     def _is_foreign_name(self, name: str) -> bool:
         relations = {rule.relation(name) for rule in self.rules.values()}
@@ -147,13 +150,13 @@ class NameGuard:
         ):
             self._say(
                 f"{self._model}: stored responses under this name were given by a model"
-                f" that called itself {_quoted(name)}, not {_quoted(rule.asked)}. They"
+                f" that called itself {_quoted(name)}, not {_quoted(rule.requested)}. They"
                 " are not used, and their requests are sent again. If it is the model"
-                f" that you mean, accept the name: {_accepting(name)}."
+                f" that you mean, accept the name: {_accept_option(name)}."
             )
             return True
         if rule.check != "nothing" and not any(
-            _is_one(name, before) for before in self._stored
+            _is_same_name(name, before) for before in self._stored
         ):
             if self._stored:
                 self._say_changed(self._stored[0], name, "in the stored responses")
@@ -162,14 +165,14 @@ class NameGuard:
 
     def _seen(self, endpoint: str) -> list[tuple[str, str]]:
         """Endpoint and name of the first reply under each name, of all endpoints that must agree
-        with this one.
+        with it.
         """
         return self._first.setdefault(endpoint if self._apart else "", [])
 
     def _why_not(
         self, endpoint: str, rule: NameRule, name: str, relation: Relation
     ) -> str:
-        """Why a name is refused; "" where it is not."""
+        """Why a name is refused; "" if it is not."""
         seen = self._seen(endpoint)
         if rule.check == "asked" and relation == "other":
             return "that is another model's name"
@@ -179,7 +182,7 @@ class NameGuard:
                 f"the replicas answer as {_quoted(first)} and as {_quoted(second)}, and"
                 " neither is the name that was asked"
             )
-        if any(_is_one(name, before) for _, before in seen):
+        if any(_is_same_name(name, before) for _, before in seen):
             return ""
         if relation == "alias":
             began = any(source == endpoint for source, _ in seen)
@@ -205,7 +208,9 @@ class NameGuard:
                 f"{'it' if source == endpoint else source} answered as"
                 f" {_quoted(before)} before"
             )
-        if self._stored and not any(_is_one(name, before) for before in self._stored):
+        if self._stored and not any(
+            _is_same_name(name, before) for before in self._stored
+        ):
             return (
                 "the stored responses of this model were given by"
                 f" {_quoted(self._stored[0])}"
@@ -215,12 +220,12 @@ class NameGuard:
     def _note(
         self, endpoint: str, rule: NameRule, name: str, relation: Relation
     ) -> None:
-        """Remember a name that is accepted, and say what a person should know of it."""
+        """Remember an accepted name, and report it if people should know."""
         seen = self._seen(endpoint)
-        if any(_is_one(name, before) for _, before in seen):
+        if any(_is_same_name(name, before) for _, before in seen):
             return
         others = [before for _, before in seen if not _is_itself(rule, before)]
-        others += [before for before in self._stored if not _is_one(name, before)]
+        others += [before for before in self._stored if not _is_same_name(name, before)]
         if relation in _ITSELF:
             others = [before for before in others if rule.relation(before) == "other"]
             if len(self.rules) > 1 and rule.check != "nothing" and not self._apart:
@@ -233,18 +238,18 @@ class NameGuard:
             self._say_changed(others[0], name, "in mid-run")
         elif relation == "alias":
             self._say(
-                f"{self._model}: {_quoted(rule.asked)} stands for {_quoted(name)} at"
+                f"{self._model}: {_quoted(rule.requested)} stands for {_quoted(name)} at"
                 f" {rule.where}."
             )
-        elif relation == "other" and rule.asked:
+        elif relation == "other" and rule.requested:
             self._say(
-                f"{self._model}: {rule.where} was asked for {_quoted(rule.asked)} and"
+                f"{self._model}: {rule.where} was asked for {_quoted(rule.requested)} and"
                 f" answers as {_quoted(name)}. The answers are recorded under the name"
                 " that was asked, and the record says which name they gave."
             )
 
     def _forget_others(self, rule: NameRule) -> None:
-        """Accept no longer what is neither the name that was asked nor an alias of it."""
+        """Stop accepting names that are neither the requested one nor an alias of it."""
         for seen in self._first.values():
             seen[:] = [pair for pair in seen if rule.relation(pair[1]) != "other"]
         self._accepted = {
@@ -261,10 +266,10 @@ class NameGuard:
     def _error(
         self, rule: NameRule, name: str, why: str, response: Response
     ) -> WrongModel:
-        provider, _, rest = self._model.partition("/")
+        provider, _, model_id = self._model.partition("/")
         address = (
-            f"{rest.partition('#')[0]}#"
-            if rest.startswith(("http://", "https://"))
+            f"{model_id.partition('#')[0]}#"
+            if model_id.startswith(("http://", "https://"))
             else ""
         )
         replicas = len(self.rules) > 1 and not self._apart
@@ -274,12 +279,12 @@ class NameGuard:
             else ""
         )
         error = WrongModel(
-            f"{rule.where} was asked for {_quoted(rule.asked)} and answered as"
+            f"{rule.where} was asked for {_quoted(rule.requested)} and answered as"
             f" {_quoted(name)}: {why}, so the answer is not used. Correct the server or"
             " its address, or name the model that it serves:"
             f" {shlex.quote(f'{provider}/{address}{_short(name)}')}. If it is the model"
             " that you mean, under another name, accept it:"
-            f" {_accepting(name)}.{differ}"
+            f" {_accept_option(name)}.{differ}"
         )
         if response.counted:
             error.usage = response.usage
@@ -294,9 +299,9 @@ def _is_itself(rule: NameRule, name: str) -> bool:
     return rule.relation(name) in _ITSELF
 
 
-def _is_one(name: str, other: str) -> bool:
-    """Whether two names are one but for how they are written."""
-    return identity_of(name) == identity_of(other)
+def _is_same_name(first: str, second: str) -> bool:
+    """Whether two names are the same except for spelling."""
+    return identity_of(first) == identity_of(second)
 
 
 def name_rows(
@@ -304,19 +309,20 @@ def name_rows(
     refused: Mapping[tuple[str, str], int],
     rules: Mapping[str, NameRule],
 ) -> list[dict[str, object]]:
-    """For the record: a row for each name that replies gave, and what it is to the name that was
-    asked.
+    """For the record: a row for each name in replies, with its relation to the requested name.
 
-    responses, refused: how many, by (replica, name), that were used and that were not. rules: as of
-    the guard.
+    Args:
+        responses: numbers of replies that were used, by (replica, name).
+        refused: numbers of those that were not.
+        rules: the guard's rules.
     """
-    several = len(rules) > 1
+    is_pool = len(rules) > 1
     fallback = next(iter(rules.values()))
     rows: dict[tuple[str, str], dict[str, object]] = {}
-    for counts, what in ((responses, "responses"), (refused, "refused")):
+    for counts, column in ((responses, "responses"), (refused, "refused")):
         for (replica, name), number in counts.items():
             # Of a lone endpoint, responses that its pool gave in an earlier run are its own.
-            key = (replica if several else "", name)
+            key = (replica if is_pool else "", name)
             row = rows.setdefault(
                 key,
                 {
@@ -325,19 +331,19 @@ def name_rows(
                     **({"replica": key[0]} if key[0] else {}),
                 },
             )
-            row[what] = int(str(row.get(what, 0))) + number
+            row[column] = int(str(row.get(column, 0))) + number
     return sorted(
         rows.values(), key=lambda row: (str(row.get("replica", "")), str(row["name"]))
     )
 
 
 def _short(name: str) -> str:
-    return clean(name, _LONGEST_NAME)
+    return clean(name, _MAX_NAME_CHARS)
 
 
 def _quoted(name: str) -> str:
     return f"'{_short(name)}'"
 
 
-def _accepting(name: str) -> str:
+def _accept_option(name: str) -> str:
     return f"-M {shlex.quote(f'answers_as={_short(name)}')}"

@@ -1,4 +1,4 @@
-"""Which store is opened: the server that $EVALWRIGHT_STORE names, else the file in the home folder."""
+"""Opens the store: the server that $EVALWRIGHT_STORE names, else the file in the home folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError, StoreError
 from evalwright.core.local_paths import scheme_of
-from evalwright.core.postgres import is_url, shown, store_url
+from evalwright.core.postgres import display_url, is_url, store_url
 from evalwright.core.secrets import mask, without_login
 from evalwright.engine.database import Database
 from evalwright.engine.schema import store_error
@@ -18,7 +18,9 @@ from evalwright.engine.store import Store
 def open_store(home: Path) -> Store:
     """Open the store of a home folder.
 
-    Raises ConfigurationError or StoreError with a plain sentence.
+    Raises:
+        ConfigurationError: the server's address cannot be used.
+        StoreError: the store cannot be used.
     """
     if url := store_url():
         from evalwright.engine.postgres import PostgresStore
@@ -28,15 +30,20 @@ def open_store(home: Path) -> Store:
 
 
 def existing_store(home: Path) -> Store | None:
-    """As `open_store`, but a file that is not there is not made: None."""
+    """Like `open_store`, but a missing file is not created: None."""
     return open_store(home) if store_url() or (home / FILE).is_file() else None
 
 
 def open_database(place: str | Path, *, new: bool = False) -> Database:
-    """A connection for work on a store as a whole. place: a URL, a store's file, or a home folder.
-    new: it may be made.
+    """Open a database for work on a store as a whole.
 
-    Raises ConfigurationError or StoreError with a plain sentence.
+    Args:
+        place: a URL, a store's file, or a home folder.
+        new: whether it may be created.
+
+    Raises:
+        ConfigurationError: there is no store.
+        StoreError: the store cannot be used.
     """
     if isinstance(place, str) and is_url(place):
         from evalwright.engine.postgres import open_server
@@ -58,11 +65,13 @@ def open_database(place: str | Path, *, new: bool = False) -> Database:
         raise store_error(path, error) from error
 
 
-def where(home: Path) -> str | Path:
+def store_location(home: Path) -> str | Path:
     """What `open_database` opens for the store of a home folder."""
     return store_url() or home
 
 
-def name_of(place: str | Path) -> str:
+def store_name(place: str | Path) -> str:
     """A place for people, without a password."""
-    return shown(place) if isinstance(place, str) and is_url(place) else str(place)
+    return (
+        display_url(place) if isinstance(place, str) and is_url(place) else str(place)
+    )

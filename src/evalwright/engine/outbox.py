@@ -1,8 +1,7 @@
-"""One event loop's side of the store: gathers what a round of the loop wants, and wakes those who
-wait.
+"""One event loop's side of the store: collects the wishes of a round, and wakes those who wait.
 
-`claim` also waits for others: the requests that other processes are asking are looked for again
-every few tenths of a second, all of them in one look.
+`claim` also waits for others: requests that other processes are sending are looked up again every
+few tenths of a second, all of them in one query.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from evalwright.core.errors import StoreError
 from evalwright.core.responses import Usage
 from evalwright.engine.rows import MINE, Batch, BillKey, Row
 
-_GAP_EACH = 0.005
-_LONGEST_GAP = 0.02
-"""Seconds between two batches: so many for each wish of the last one, up to the longest.
+_GAP_SECONDS_PER_WISH = 0.005
+_MAX_GAP_SECONDS = 0.02
+"""Longest time between two batches, which grows with the number of wishes in the last one.
 
-A lone request waits for next to nothing. Where hundreds a second come, gathering them for a moment
-makes a tenth of the transactions, wake-ups and fights for the interpreter's lock; nothing is held
-up by it, because others are in flight.
+A lone request hardly waits. With hundreds a second, collecting them for a moment needs a tenth of
+the transactions, wake-ups and contention for the interpreter's lock; nothing is delayed by it,
+because others are in flight.
 """
 
 
 class Outbox:
-    """Must be used from its loop's thread only, as everything in asyncio."""
+    """Must be used from its loop's thread only, like everything in asyncio."""
 
     def __init__(
         self,
@@ -49,8 +48,8 @@ class Outbox:
         """Of models by their fingerprint, for people; written with the next answers."""
 
     def claim(self, key: bytes) -> asyncio.Future[str]:
-        """Resolves to MINE (ask it, then `put` or `release`), STORED (it is answered), or another
-        owner's id.
+        """Resolves to MINE (send the request, then `put` or `release`), STORED, or another owner's
+        id.
         """
         future: asyncio.Future[str] = self._loop.create_future()
         self._claiming[key] = future
@@ -59,7 +58,7 @@ class Outbox:
         return future
 
     def claim_after(self, key: bytes) -> asyncio.Future[str]:
-        """Wait until the owner who holds the claim has answered, given up or died; then as `claim`."""
+        """Wait until the owner of a claim has answered, given up or died; then like `claim`."""
         future: asyncio.Future[str] = self._loop.create_future()
         self._foreign[key] = future
         if not self._polling:
@@ -68,7 +67,7 @@ class Outbox:
         return future
 
     def drop_foreign(self, error: Callable[[], Exception]) -> None:
-        """End all waiting for others."""
+        """End all waiting for other owners."""
         waiting = self._foreign
         self._foreign = {}
         for future in waiting.values():
@@ -76,13 +75,14 @@ class Outbox:
                 future.set_exception(error())
 
     def release(self, key: bytes) -> None:
-        """End a claim without an answer. Harmless where there is none."""
+        """End a claim without an answer. Harmless if there is none."""
         self._batch.releases.append(key)
         self._schedule()
 
     def give_up(self, key: bytes, claim: asyncio.Future[str]) -> None:
-        """Whoever claimed a key has ended without an answer, perhaps cancelled before it heard that
-        the claim was granted.
+        """Release a claim whose request ended without an answer.
+
+        The request may have been cancelled before it learned that the claim was granted.
         """
         if (
             claim.done()
@@ -101,7 +101,7 @@ class Outbox:
         return future
 
     def bill(self, key: BillKey, usage: Usage, dollars: float | None) -> None:
-        """Add a sending to the ledger, with what else is written next."""
+        """Add a sending to the ledger; it is written with the next batch."""
         sums = self._batch.bills.setdefault(key, [0, 0, 0, None])
         sums[0] += 1
         sums[1] += usage.input_tokens
@@ -116,7 +116,7 @@ class Outbox:
         self._schedule()
 
     def damaged(self, key: bytes, content: bytes) -> None:
-        """Remove a row that cannot be read, unless somebody has replaced it meanwhile."""
+        """Delete a row that cannot be read, unless somebody has replaced it meanwhile."""
         self._batch.damaged.append((key, content))
         self._schedule()
 
@@ -126,8 +126,9 @@ class Outbox:
             self._loop.call_at(self._next, self._flush)
 
     def flush(self) -> None:
-        """Hand over what is waiting: nothing awaits the failures and bills of a run's last moment,
-        and they are paid for.
+        """Submit what is waiting.
+
+        Nothing awaits the failures and bills of a run's last moment, and they are paid for.
         """
         if self._scheduled:
             self._flush()
@@ -137,7 +138,9 @@ class Outbox:
         batch = self._batch
         self._batch = Batch(self._from_writer)
         wishes = len(batch.claims) + len(batch.puts) + len(batch.releases)
-        self._next = self._loop.time() + min(_GAP_EACH * wishes, _LONGEST_GAP)
+        self._next = self._loop.time() + min(
+            _GAP_SECONDS_PER_WISH * wishes, _MAX_GAP_SECONDS
+        )
         if batch.puts:
             batch.names = self.names
             self.names = {}

@@ -1,15 +1,15 @@
-"""How many requests a remote model may have at once, and when the next may go: one pacer for each
-place that requests go to.
+"""How many requests a remote model may have at once, and when the next may go.
 
-The number in flight starts where `Pacing.start_concurrency` says and grows by one with every answer
-until the provider first objects. Then nothing is sent for a moment: what is still in flight when
-the refusals are in is what the provider takes at once. Later objections cut the number, a little
-after a long quiet and deeply in a row; it climbs quickly to just below where it was cut, and feels
-its way further so seldom that hardly anything is refused. A few refusals among many answers, which
-no pace would avoid, do not slow it down. A Retry-After holds everybody back; announced rate limits
-of requests and tokens are kept before they are exhausted. A Retry-After of more than `_BELIEVED`
-seconds holds nobody else for so long: one request at a time finds out, at growing gaps, and any
-answer ends it. Who waits for a permit is no matter of a pacer's (`sending.py`).
+There is one pacer for each endpoint. The number in flight starts at `Pacing.start_concurrency` and
+grows by one with every answer until the provider first objects. Then nothing is sent for a moment:
+what is still in flight when the refusals are in is what the provider takes at once. Later
+objections cut the number, a little after a long quiet and deeply in a row; it climbs quickly to
+just below where it was cut, and probes further so seldom that hardly anything is refused. A few
+refusals among many answers, which no pace would avoid, do not slow it down. A Retry-After holds
+everybody back; announced rate limits of requests and tokens are kept before they are exhausted. A
+Retry-After of more than `_BELIEVED` seconds holds nobody else for so long: one request at a time
+finds out, at growing gaps, and any answer ends it. Who waits for a permit is the business of
+`sending.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.responses import RateLimits, Response
 from evalwright.engine.rate_limit import Moment, RateLimit
-from evalwright.engine.retry import BASE_SECONDS, LONGEST_SECONDS
+from evalwright.engine.retry import BASE_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS
 from evalwright.models.base import Pacing
 
 _GENTLE_CUT = 0.97
@@ -71,8 +71,12 @@ _LONGEST_GAP = 0.05
 
 @dataclass(slots=True)
 class Permit:
-    """The right to send one request. number: how many were sent before it. tokens: what it is
-    expected to use.
+    """The right to send one request.
+
+    Attributes:
+        number: its position among all requests sent.
+        sent_at: when it was sent.
+        tokens: what it is expected to use.
     """
 
     number: int
@@ -81,7 +85,7 @@ class Permit:
 
 
 class Pacer:
-    """Says when a request may be sent, and learns from what came of it.
+    """Decides when a request may be sent, and learns from its outcome.
 
     Belongs to one event loop; costs a few microseconds per request.
     """
@@ -94,7 +98,7 @@ class Pacer:
         self.requests = RateLimit()
         self.tokens = RateLimit()
         self._own = (
-            RateLimit.kept(pacing.requests_per_minute)
+            RateLimit.fixed(pacing.requests_per_minute)
             if pacing.requests_per_minute
             else RateLimit()
         )
@@ -125,12 +129,12 @@ class Pacer:
 
     @property
     def load(self) -> float:
-        """Share of what may be in flight that is."""
+        """Requests in flight, as a share of the allowed number."""
         return self.in_flight / self._width()
 
     @property
     def hopeless(self) -> RateLimited | None:
-        """The error of all that wait, where nothing was let through for longer than any request may
+        """The error for all waiting requests, if nothing was let through for longer than any may
         wait.
         """
         if not self._hopeless_why:
@@ -143,9 +147,9 @@ class Pacer:
         )
 
     def wait(self, size: float, now: float) -> float:
-        """Seconds until a request may be sent, 0 for now; inf where one has to end first.
+        """Seconds until a request may be sent; 0 for now, inf if one has to end first.
 
-        size: a first guess of its tokens, until answers have shown how many they use.
+        `size` is a first guess of its tokens, until answers have shown how many they use.
         """
         return (
             math.inf
@@ -194,14 +198,14 @@ class Pacer:
         self._leave(permit, response.rate_limits, now)
 
     def failed(self, permit: Permit, error: RequestError) -> None:
-        """The request failed. Slows down and pauses as the error demands."""
+        """The request failed. Slow down and pause as the error demands."""
         now = self._loop.time()
         self._heard = True
         if isinstance(error, RateLimited):
             self._refused += (1 - self._refused) * self._weight()
             limited = self._refused > _TOLERATED or error.retry_after is not None
             # An announced rate limit that is used up is no matter of how many are in flight.
-            if limited and not _exhausted(error.rate_limits):
+            if limited and not _is_exhausted(error.rate_limits):
                 self._cut(permit, now, pause=True, cost=error.retry_after or 0.0)
         elif isinstance(error, (Overloaded, ConnectionFailed, TimedOut)):
             self._trouble = 0.95 * self._trouble + 0.05
@@ -221,7 +225,7 @@ class Pacer:
         self._leave(permit, error.rate_limits, now)
 
     def abandon(self, permit: Permit) -> None:
-        """The permit ends without a reply that would tell anything."""
+        """The permit ends without a reply to learn from."""
         self._leave(permit, None, self._loop.time())
 
     def _tokens(self, size: float) -> float:
@@ -237,34 +241,40 @@ class Pacer:
             # Requests are counted when they come in, so what was sent later is not yet in the
             # reply. Tokens may be counted only when the answer is complete, so all that is in
             # flight may be missing from it too.
-            told = (
+            announced = (
                 limits.limit_requests,
                 limits.remaining_requests,
                 limits.reset_requests,
             )
-            self.requests.observe(*told, when, unseen=later, counted_at=permit.sent_at)
-            told = (limits.limit_tokens, limits.remaining_tokens, limits.reset_tokens)
+            self.requests.observe(
+                *announced, when, unseen=later, counted_at=permit.sent_at
+            )
+            announced = (
+                limits.limit_tokens,
+                limits.remaining_tokens,
+                limits.reset_tokens,
+            )
             unseen = max(self.in_flight, later) * (self._tokens_each or permit.tokens)
-            self.tokens.observe(*told, when, unseen=unseen, counted_at=now)
+            self.tokens.observe(*announced, when, unseen=unseen, counted_at=now)
 
     def _delay(self, tokens: float, now: float) -> float:
-        held = max(self._paused_until, self._next_send, self._settling_until) - now
+        pause = max(self._paused_until, self._next_send, self._settling_until) - now
         if not self._heard and self._sent >= _OPENING:
-            held = max(
-                held,
+            pause = max(
+                pause,
                 self._opened_at
                 + _DOUBLING * math.log2((self._sent + 1) / _OPENING)
                 - now,
             )
         return max(
-            held,
+            pause,
             self._own.wait(1, now, self._round_trip),
             self.requests.wait(1, now, self._round_trip),
             self.tokens.wait(tokens, now, self._round_trip),
         )
 
     def _weight(self) -> float:
-        """Of one reply in the share of recent refusals."""
+        """Weight of one reply in the share of recent refusals."""
         return 1 / max(_LEAST_LOOKED_BACK, 2 * self.limit)
 
     def _grow(self, now: float) -> None:
@@ -304,8 +314,10 @@ class Pacer:
             self.limit = (
                 1.0 if self._answerless_cuts > 1 else max(1.0, used * _DEEP_CUT)
             )
-            seconds = BASE_SECONDS * 2.0 ** (self._answerless_cuts - 1)
-            self._pause(min(seconds, LONGEST_SECONDS) * random.uniform(0.5, 1.0), now)
+            seconds = BASE_BACKOFF_SECONDS * 2.0 ** (self._answerless_cuts - 1)
+            self._pause(
+                min(seconds, MAX_BACKOFF_SECONDS) * random.uniform(0.5, 1.0), now
+            )
         self._slow_start = False
         self._cut_at = now
         self._answers_since_cut = 0
@@ -313,20 +325,23 @@ class Pacer:
         self._probe_from = now + _PATIENCE * max(cost, self._round_trip)
 
     def _depth(self, used: float) -> float:
-        """What a cut leaves: the less, the sooner it follows the one before."""
+        """The share that a cut leaves: less if it follows the last one soon."""
         if self._slow_start or self._answers_since_cut < 2 * used:
             return _DEEP_CUT
         return _CUT if self._answers_since_cut < 4 * used else _GENTLE_CUT
 
     def _settle(self, now: float) -> None:
-        """An answer after the first objection: what is in flight, and what was answered since, was
-        let through.
+        """Note an answer after the first objection: what is in flight or was answered since was let
+        through.
         """
         if now < self._cut_at + _SETTLED * self._round_trip:
             return
-        taken = self.in_flight + self._answers_since_cut - 1
-        if now < self._settling_until and taken >= _LET_THROUGH * self._used_at_cut:
-            self.limit = self._ceiling = float(max(1, taken))
+        let_through = self.in_flight + self._answers_since_cut - 1
+        if (
+            now < self._settling_until
+            and let_through >= _LET_THROUGH * self._used_at_cut
+        ):
+            self.limit = self._ceiling = float(max(1, let_through))
         self._settling_until = 0.0
 
     def _pause(self, seconds: float, now: float) -> None:
@@ -337,8 +352,10 @@ class Pacer:
             self._ramp = int(self.limit)
 
     def _note_refusal(self, error: RequestError, now: float) -> None:
-        """Where nothing but refusals came for the time that one request may take, those that wait
-        will fare no better.
+        """Note a refusal.
+
+        If nothing but refusals came for as long as one request may take, waiting ones fare no
+        better.
         """
         if (
             not self._refused_since
@@ -352,7 +369,7 @@ class Pacer:
     def _hold_back(self, seconds: float, permit: Permit, now: float) -> None:
         """A reply says to wait.
 
-        What it says to one request, when it is too long, is not taken for what all have to wait.
+        What it says to one request, if it is too long, does not hold back all others.
         """
         if seconds <= min(_BELIEVED, self._pacing.deadline):
             self._pause(seconds, now)
@@ -360,15 +377,18 @@ class Pacer:
             self._probes += 1
             self._probed_at = now
             self._pause(
-                min(BASE_SECONDS * 2.0 ** (self._probes - 1), _LONGEST_PROBE_GAP), now
+                min(
+                    BASE_BACKOFF_SECONDS * 2.0 ** (self._probes - 1), _LONGEST_PROBE_GAP
+                ),
+                now,
             )
 
     def _width(self) -> int:
-        """How many may be in flight now."""
+        """The number of requests that may be in flight now."""
         return 1 if self._probes else int(self.limit)
 
 
-def _exhausted(limits: RateLimits | None) -> bool:
+def _is_exhausted(limits: RateLimits | None) -> bool:
     return limits is not None and (
         limits.remaining_requests == 0 or limits.remaining_tokens == 0
     )

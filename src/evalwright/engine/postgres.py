@@ -2,8 +2,8 @@
 
 A server that goes away is waited for, with growing gaps and up to a stated time; what is under way
 is carried out when it is back. A transaction whose end was not heard of is repeated, and nothing in
-it counts twice. If the server stays away, answers that were paid for are kept in a file of the home
-folder and stored when the store is opened there again.
+it counts twice. If the server stays away, answers that were paid for are saved in a file of the
+home folder and stored when the store is opened there again.
 """
 
 from __future__ import annotations
@@ -18,12 +18,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from evalwright.core.errors import Failure, StoreError, UsageError
-from evalwright.core.postgres import LOCK, SCHEMA, Link, marked, server_error, shown
+from evalwright.core.postgres import (
+    LOCK,
+    SCHEMA,
+    Link,
+    display_url,
+    server_error,
+    use_percent_placeholders,
+)
 from evalwright.core.responses import Response
 from evalwright.engine import schema
 from evalwright.engine.claims import Owner
-from evalwright.engine.database import Database, Found, check_version
-from evalwright.engine.exchange import take_back
+from evalwright.engine.database import Database, StoredRow, check_version
+from evalwright.engine.exchange import restore_unwritten
 from evalwright.engine.rows import MINE, STORED, Group, Row
 from evalwright.engine.store import Store
 from evalwright.models.remote.batch.journal import in_postgres
@@ -34,10 +41,8 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.25
 _ENCODINGS = ("UTF8", "SQL_ASCII")
 
-_FIRST_TABLES = 3
-"""Versions of the tables in SQLite that a server's first version has together; each later one is a
-version there, too.
-"""
+_FIRST_VERSIONS = 3
+"""Versions of SQLite's tables that a server's first version combines; each later one is its own."""
 
 _TABLES = (
     f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
@@ -56,7 +61,7 @@ _TABLES = (
     ),
     *(
         in_postgres(table)
-        for version in schema.MIGRATIONS[:_FIRST_TABLES]
+        for version in schema.MIGRATIONS[:_FIRST_VERSIONS]
         for table in version
         if table.startswith("CREATE TABLE") and " responses " not in table
     ),
@@ -66,23 +71,21 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _TABLES,
     *(
         tuple(map(in_postgres, version))
-        for version in schema.MIGRATIONS[_FIRST_TABLES:]
+        for version in schema.MIGRATIONS[_FIRST_VERSIONS:]
     ),
 )
 """`MIGRATIONS[n]` takes a schema of version n to version n + 1."""
-_PUT = """INSERT INTO responses (key, model, request, response, created, checksum)
-    SELECT * FROM unnest(%b::bytea[], %b::text[], %b::bytea[], %b::bytea[], %b::float8[], %b::int8[])
-    ON CONFLICT (key) DO UPDATE SET model = excluded.model, request = excluded.request, response = excluded.response,
-    created = excluded.created, checksum = excluded.checksum"""
+_WRITE_RESPONSES = """INSERT INTO responses (key, model, request, response, created, checksum)
+    SELECT * FROM unnest(%b::bytea[], %b::text[], %b::bytea[], %b::bytea[],
+    %b::float8[], %b::int8[])
+    ON CONFLICT (key) DO UPDATE SET model = excluded.model, request = excluded.request,
+    response = excluded.response, created = excluded.created, checksum = excluded.checksum"""
 
 T = TypeVar("T")
 
 
 class PostgresDatabase(Database):
-    """A connection to the server, and another one when that is lost.
-
-    Where `say` is set, it is told of a wait.
-    """
+    """A connection to the server, replaced when it is lost."""
 
     kind = "PostgreSQL"
     order = ("key", b"")
@@ -93,15 +96,17 @@ class PostgresDatabase(Database):
         closing: threading.Event | None = None,
         patience: float | None = None,
     ) -> None:
-        super().__init__(shown(url))
+        super().__init__(display_url(url))
         self.closing = closing or self.closing
         self._url = url
         self._link = Link(url, self.closing, patience)
 
     def open(self) -> None:
-        """Connect, and bring the tables to this version.
+        """Connect, and migrate the tables to this version.
 
-        Raises psycopg.Error, StoreError where they are newer than it knows.
+        Raises:
+            psycopg.Error: the server cannot be reached.
+            StoreError: the tables are newer than this version supports.
         """
         self._link.open()
         if (
@@ -116,13 +121,13 @@ class PostgresDatabase(Database):
             self._link.again(self._migrate, transaction=True)
 
     def watch(self, say: Callable[[str, bool], None]) -> None:
-        """Have told, in a sentence each, that the server is away or silent, and that it is back."""
+        """Have `say` called with a sentence when the server is away, silent, or back."""
         self._link.say = say
         self._link.watch()
 
-    def read(self, keys: Sequence[bytes]) -> list[Found]:
+    def read(self, keys: Sequence[bytes]) -> list[StoredRow]:
         return self._link.again(
-            lambda made: made.execute(
+            lambda connection: connection.execute(
                 "SELECT key, model, request, response, checksum FROM responses WHERE"
                 " key = ANY(%b)",
                 (list(keys),),
@@ -137,7 +142,7 @@ class PostgresDatabase(Database):
         outcomes: dict[bytes, str] = {}
         if group.claims or group.renew:
             outcomes = self._link.again(
-                lambda made: self._claim(group, owner), transaction=True
+                lambda _: self._claim(group, owner), transaction=True
             )
         return outcomes, changed
 
@@ -147,8 +152,10 @@ class PostgresDatabase(Database):
         )
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        def step(made: psycopg.Connection[Any]) -> list[Any]:
-            cursor = made.execute(marked(statement), values, binary=True)
+        def step(connection: psycopg.Connection[Any]) -> list[Any]:
+            cursor = connection.execute(
+                use_percent_placeholders(statement), values, binary=True
+            )
             return cursor.fetchall() if cursor.description else []
 
         return (
@@ -161,16 +168,16 @@ class PostgresDatabase(Database):
         if not values:
             return 0
 
-        def step(made: psycopg.Connection[Any]) -> int:
-            with made.cursor() as cursor:
-                cursor.executemany(marked(statement), values)
+        def step(connection: psycopg.Connection[Any]) -> int:
+            with connection.cursor() as cursor:
+                cursor.executemany(use_percent_placeholders(statement), values)
                 return cursor.rowcount
 
         return self._link.again(step, transaction=True)
 
     def exclusively(self, step: Callable[[], T]) -> T:
-        def locked(made: psycopg.Connection[Any]) -> T:
-            made.execute(b"SELECT pg_advisory_xact_lock(%d)" % LOCK)
+        def locked(connection: psycopg.Connection[Any]) -> T:
+            connection.execute(b"SELECT pg_advisory_xact_lock(%d)" % LOCK)
             return step()
 
         return self._link.again(locked, transaction=True)
@@ -203,8 +210,8 @@ class PostgresDatabase(Database):
     def size(self) -> int:
         tables = ("responses", "claims", "empty", "ledger", "owners")
         return sum(
-            int(self.rows("SELECT pg_total_relation_size(?::regclass)", (one,))[0][0])
-            for one in tables
+            int(self.rows("SELECT pg_total_relation_size(?::regclass)", (table,))[0][0])
+            for table in tables
         )
 
     def shrink(self) -> None:
@@ -219,17 +226,20 @@ class PostgresDatabase(Database):
     # -- one transaction
 
     def _write(self, group: Group, owner: Owner) -> None:
-        """Everything but claims. These locks are never held while claims of others are waited for."""
+        """Write everything but claims; these locks are never held while waiting for claims."""
         self.owe(group, owner)
 
-        def step(made: psycopg.Connection[Any]) -> None:
+        def step(connection: psycopg.Connection[Any]) -> None:
             self.write_small(group)
             if group.puts:
                 # In one order everywhere, so that no two wait for each other; one row for each key.
                 rows: list[Row] = sorted({row[0]: row for row in group.puts}.values())
-                made.execute(_PUT, [list(column) for column in zip(*rows, strict=True)])
+                connection.execute(
+                    _WRITE_RESPONSES,
+                    [list(column) for column in zip(*rows, strict=True)],
+                )
             if group.releases:
-                made.execute(
+                connection.execute(
                     "DELETE FROM claims WHERE key = ANY(%b) AND owner = %s",
                     (group.releases, owner.id),
                 )
@@ -238,7 +248,7 @@ class PostgresDatabase(Database):
         self.settled()
 
     def _claim(self, group: Group, owner: Owner) -> dict[bytes, str]:
-        made = self._link.connection()
+        connection = self._link.connection()
         if group.renew:
             self.register(owner)
             if group.first:
@@ -246,58 +256,58 @@ class PostgresDatabase(Database):
         outcomes: dict[bytes, str] = {}
         left = sorted(set(group.claims))
         while left:
-            found = made.execute(
+            claimed = connection.execute(
                 "INSERT INTO claims (key, owner) SELECT key, %s FROM"
                 " unnest(%b::bytea[]) AS key ORDER BY key ON CONFLICT (key) DO NOTHING"
                 " RETURNING key",
                 (owner.id, left),
                 binary=True,
             )
-            outcomes.update((key, MINE) for (key,) in found)
+            outcomes.update((key, MINE) for (key,) in claimed)
             left = [key for key in left if key not in outcomes]
             if not left:
                 break
-            held = self.holders(left)
-            alive = self.living(sorted(set(held.values())))
+            owner_by_key = self.holders(left)
+            alive = self.living(sorted(set(owner_by_key.values())))
             outcomes.update(
-                (key, MINE if other == owner.id else other)
-                for key, other in held.items()
-                if other in alive
+                (key, MINE if holder == owner.id else holder)
+                for key, holder in owner_by_key.items()
+                if holder in alive
             )
-            dead = sorted(set(held.values()) - alive)
+            dead = sorted(set(owner_by_key.values()) - alive)
             if dead:
-                taken = made.execute(
+                taken_over = connection.execute(
                     "UPDATE claims SET owner = %s WHERE key = ANY(%b) AND owner ="
                     " ANY(%b) RETURNING key",
-                    (owner.id, sorted(held), dead),
+                    (owner.id, sorted(owner_by_key), dead),
                     binary=True,
                 )
-                outcomes.update((key, MINE) for (key,) in taken)
+                outcomes.update((key, MINE) for (key,) in taken_over)
             # given up meanwhile, or taken by another
             left = [key for key in left if key not in outcomes]
         # Read after the claims are there: whoever claimed them before has stored the answer or
         # given up.
-        stored = made.execute(
+        stored = connection.execute(
             "SELECT key FROM responses WHERE key = ANY(%b)",
             (list(outcomes),),
             binary=True,
         ).fetchall()
         if stored:
             outcomes.update((key, STORED) for (key,) in stored)
-            made.execute(
+            connection.execute(
                 "DELETE FROM claims WHERE key = ANY(%b) AND owner = %s",
                 ([key for (key,) in stored], owner.id),
             )
         return outcomes
 
-    def _migrate(self, made: psycopg.Connection[Any]) -> None:
-        made.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+    def _migrate(self, connection: psycopg.Connection[Any]) -> None:
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         # Read again: another process may have migrated while this one waited for the lock.
         for number in range(self._version(), len(MIGRATIONS)):
             for statement in MIGRATIONS[number]:
-                made.execute(statement.encode())
-            made.execute("DELETE FROM version")
-            made.execute("INSERT INTO version VALUES (%s)", (number + 1,))
+                connection.execute(statement.encode())
+            connection.execute("DELETE FROM version")
+            connection.execute("INSERT INTO version VALUES (%s)", (number + 1,))
 
     def _version(self) -> int:
         # Read as rows: names that were not there a moment ago are remembered by the connection as
@@ -308,17 +318,19 @@ class PostgresDatabase(Database):
         ):
             return 0
         # With the schema's name: a user who may not use it is told so.
-        (found,) = next(iter(self.rows(f"SELECT schema FROM {SCHEMA}.version")), (-1,))
-        check_version(
-            f"The store {self.place}", found, len(MIGRATIONS), "another database"
+        (version,) = next(
+            iter(self.rows(f"SELECT schema FROM {SCHEMA}.version")), (-1,)
         )
-        return int(found)
+        check_version(
+            f"The store {self.place}", version, len(MIGRATIONS), "another database"
+        )
+        return int(version)
 
 
 class PostgresStore(Store):
-    """A store on a server.
+    """A store on a server. Use `PostgresStore.open`.
 
-    Use `PostgresStore.open`. home: where answers are kept that the server did not take.
+    `home` is the folder for answers that the server did not take.
     """
 
     poll_seconds = _POLL_SECONDS
@@ -328,23 +340,24 @@ class PostgresStore(Store):
     ) -> None:
         super().__init__(reading, writing, home)
         self._reader = ThreadPoolExecutor(1, "evalwright-store-reader")
-        self._wanted: list[tuple[bytes, asyncio.Future[Response | None]]] = []
+        self._lookups: list[tuple[bytes, asyncio.Future[Response | None]]] = []
         self._away: set[int] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @classmethod
     def open(cls, url: str, home: Path) -> Self:
-        """Open the store on that server, and make its tables where it has none.
+        """Open the store on that server, and create its tables if it has none.
 
-        Raises StoreError, with a plain sentence without password, where the server cannot be
-        reached, lets nobody in or has the tables of a newer version.
+        Raises:
+            StoreError: the server cannot be reached, denies access or has the tables of a newer
+                version. The message has no password.
         """
         closing = threading.Event()
         reading, writing = (PostgresDatabase(url, closing) for _ in range(2))
         try:
-            for one in (reading, writing):
-                one.open()
-            taken = take_back(home, reading)
+            for database in (reading, writing):
+                database.open()
+            restored = restore_unwritten(home, reading)
             store = cls(reading, writing, home)
         except Exception as error:
             reading.close()
@@ -352,31 +365,32 @@ class PostgresStore(Store):
             if isinstance(error, UsageError):
                 raise
             raise reading.error(error) from None
-        for number, one in enumerate((reading, writing)):
-            one.watch(partial(store._tell, number))
-        if taken:
-            store.notices.append(taken)
+        for number, database in enumerate((reading, writing)):
+            database.watch(partial(store._tell, number))
+        if restored:
+            store.notices.append(restored)
         return store
 
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
-            self._wanted = []
+            self._lookups = []
         futures = []
         for key in keys:
             future: asyncio.Future[Response | None] = loop.create_future()
-            if not self._wanted:
+            if not self._lookups:
                 loop.call_soon(self._fetch)
-            self._wanted.append((key, future))
+            self._lookups.append((key, future))
             futures.append(future)
         return (
             [await futures[0]] if len(futures) == 1 else await asyncio.gather(*futures)
         )
 
     def _tell(self, link: int, sentence: str, away: bool) -> None:
-        """Each connection notices by itself that the server goes away and comes back: the first and
-        the last one tell.
+        """Report once that the server is away or back.
+
+        Each connection notices by itself: the first to lose it and the last to regain it report.
         """
         before = len(self._away)
         (self._away.add if away else self._away.discard)(link)
@@ -386,10 +400,10 @@ class PostgresStore(Store):
     async def empty(self, key: bytes, *, lately: bool = False) -> Failure | None:
         if not lately and key not in self._empty:
             return None
-        found: Failure | None = await asyncio.get_running_loop().run_in_executor(
+        failure: Failure | None = await asyncio.get_running_loop().run_in_executor(
             self._reader, super()._look, "empty", key
         )
-        return found
+        return failure
 
     def close(self) -> None:
         self._reading.closing.set()
@@ -407,17 +421,17 @@ class PostgresStore(Store):
         return self._reader.submit(super()._look, name, *arguments).result()
 
     def _fetch(self) -> None:
-        """Look up at once what all coroutines of this round want."""
-        wanted = self._wanted
-        self._wanted = []
+        """Look up in one query what all coroutines of this round want."""
+        lookups = self._lookups
+        self._lookups = []
         look = super()._look
-        keys = [key for key, _ in wanted]
+        keys = [key for key, _ in lookups]
 
         def deliver(done: asyncio.Future[Any]) -> None:
             try:
-                found = self._read_out(keys, done.result())
+                responses = self._read_out(keys, done.result())
             except (StoreError, asyncio.CancelledError) as error:
-                for _, future in wanted:
+                for _, future in lookups:
                     if not future.done():
                         future.set_exception(
                             StoreError(
@@ -425,7 +439,7 @@ class PostgresStore(Store):
                             )
                         )
                 return
-            for (_, future), response in zip(wanted, found, strict=True):
+            for (_, future), response in zip(lookups, responses, strict=True):
                 if not future.done():
                     future.set_result(response)
 
@@ -435,7 +449,7 @@ class PostgresStore(Store):
 
 
 def open_server(url: str) -> PostgresDatabase:
-    """A connection for work on the store as a whole. Raises as `PostgresStore.open` does."""
+    """Open a database for work on the store as a whole. Raises like `PostgresStore.open`."""
     database = PostgresDatabase(url, patience=0.0)
     try:
         database.open()

@@ -1,10 +1,9 @@
-"""What a provider still allows, as its headers say: so many requests (or tokens) now, the rest at
-some time.
+"""What a provider still allows, as its headers say: some requests (or tokens) now, more later.
 
-A header states `limit`, `remaining` and `reset`. Two kinds of limits hide behind it: a bucket that
-is refilled steadily (`reset` is when it would be full) and a window that starts anew (`reset` is
-when). They are told apart by watching: while `remaining` falls, a bucket's time of reset moves away
-and a window's stands still.
+A header states `limit`, `remaining` and `reset`. It may describe a bucket that is refilled steadily
+(`reset` is when it would be full) or a window that starts anew (`reset` is when). They are told
+apart by watching: while `remaining` falls, a bucket's reset time moves away and a window's stands
+still.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Moment(NamedTuple):
 
 
 class RateLimit:
-    """One kind of unit: requests, or tokens. Times in seconds of one monotonic clock."""
+    """The limit of one kind of unit, requests or tokens. Seconds of one monotonic clock."""
 
     def __init__(self) -> None:
         self.limit = 0.0
@@ -48,24 +47,25 @@ class RateLimit:
         self._last_remaining = 0.0
 
     @classmethod
-    def kept(cls, per_minute: float) -> RateLimit:
-        """One that a person sets, and no reply changes: refilled evenly, with a second's worth at
-        the most.
+    def fixed(cls, per_minute: float) -> RateLimit:
+        """A limit that the user sets and no reply changes: refilled evenly, with at most one
+        second's worth.
         """
-        made = cls()
-        made.kind = "bucket"
-        made.rate = per_minute / 60
-        made._known = True
-        made.limit = made._level = max(made.rate, 1.0)
-        return made
+        limit = cls()
+        limit.kind = "bucket"
+        limit.rate = per_minute / 60
+        limit._known = True
+        limit.limit = limit._level = max(limit.rate, 1.0)
+        return limit
 
     def spend(self, units: float) -> None:
-        """Units were sent."""
+        """Subtract units that were sent."""
         self._level -= units
 
     def wait(self, units: float, now: float, round_trip: float) -> float:
-        """Seconds until these units may be sent; 0 for now. round_trip: the usual time until a
-        reply.
+        """Seconds until these units may be sent; 0 for now.
+
+        `round_trip` is the usual time until a reply.
         """
         if not self._known:
             return 0.0
@@ -101,8 +101,15 @@ class RateLimit:
         unseen: float,
         counted_at: float,
     ) -> None:
-        """A reply's header. unseen: units sent that it cannot have counted. counted_at: when
-        `remaining` was true at the latest.
+        """Learn from a reply's header.
+
+        Args:
+            limit: units in a full bucket or window.
+            remaining: units left.
+            reset: seconds until the bucket is full or the window starts anew.
+            when: times of the reply.
+            unseen: units sent that it cannot have counted.
+            counted_at: when `remaining` was true at the latest.
         """
         sent_at, now, round_trip = when
         if remaining is None:

@@ -1,5 +1,6 @@
-"""Sends requests to one remote model: paced, timed, and sent again where that may help, to another
-replica first.
+"""Sends requests to one remote model: paced, timed, and retried where that may help.
+
+A retry goes to another replica first.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from evalwright.core.responses import Response
 from evalwright.engine.ledger import Account
 from evalwright.engine.name_guard import NameGuard
 from evalwright.engine.pacing import Permit
-from evalwright.engine.retry import Attempts, seconds_shown
+from evalwright.engine.retry import Attempts, format_seconds
 from evalwright.engine.sending import Endpoint, SendingQueue
 from evalwright.models.base import RemoteModel
 from evalwright.models.replicas import Replica
@@ -33,17 +34,18 @@ from evalwright.models.reply_names import NameRule
 from evalwright.models.timeouts import Timeouts
 
 CLIENT_GRACE_SECONDS = 0.25
-"""How much longer the engine waits than a model's own client, which can tell a reply that is still
-being written from silence.
+"""How much longer the engine waits than a model's own client.
+
+The client can tell a reply that is still being written from silence.
 """
 # From how many seconds on a Retry-After is worth telling a person; later ones if they are twice as
 # long.
 _log = logging.getLogger("evalwright.engine")
-_LONG_WAIT = 20.0
+_LONG_WAIT_SECONDS = 20.0
 
 
 class RemoteSender:
-    """One remote model with its endpoints and those who wait for them.
+    """One remote model with its endpoints and the requests waiting for them.
 
     Runs in its callers' coroutines; has no task of its own.
     """
@@ -70,7 +72,7 @@ class RemoteSender:
         self._sleeping: set[asyncio.Future[None]] = set()
         self._timeouts = Timeouts(loop)
         self._stopped: Failure | None = None
-        self._told_wait = _LONG_WAIT / 2
+        self._told_wait = _LONG_WAIT_SECONDS / 2
         self.names = NameGuard(
             model.name,
             {endpoint.name: self._name_rule(endpoint) for endpoint in self.endpoints},
@@ -79,8 +81,9 @@ class RemoteSender:
         )
 
     def _name_rule(self, endpoint: Endpoint) -> NameRule:
-        """The endpoint's own; replicas must agree whatever is known of their kind, but where they
-        may differ.
+        """The endpoint's own rule.
+
+        Replicas must agree, even where nothing is known about their kind, unless they may differ.
         """
         rule = endpoint.model.name_rule()
         if not isinstance(self._model, ReplicaPool):
@@ -91,9 +94,9 @@ class RemoteSender:
         )
 
     async def send(self, account: Account) -> Response:
-        """The answer, or RequestFailed once it is clear that there will be none.
+        """The response, or RequestFailed once it is clear that there will be none.
 
-        Every sending is in the account.
+        Every sending is billed to the account.
         """
         attempts: Attempts | None = None
         tried: dict[Endpoint, RequestError] = {}
@@ -123,12 +126,12 @@ class RemoteSender:
                 await self._sleep(delay)
 
     def drop_waiting(self, failure: Failure) -> None:
-        """Fail what is not being sent at this moment, and everything that comes later."""
+        """Fail every request that is not being sent at this moment, and all later ones."""
         self._stopped = failure
         self._wake_all(failure)
 
     def drop_running(self) -> None:
-        """End the sendings that are under way. Only after `drop_waiting`."""
+        """End the sendings under way. Only after `drop_waiting`."""
         self._timeouts.end_all()
 
     async def close(self) -> None:
@@ -160,8 +163,8 @@ class RemoteSender:
     ) -> Response:
         """Send once.
 
-        Every end gives the permit back and settles the account; what is not a RequestError ends the
-        request.
+        Every outcome returns the permit and settles the account; only a RequestError allows a
+        retry.
         """
         error: Exception
         cause: BaseException
@@ -196,9 +199,11 @@ class RemoteSender:
             if limit.expired and self._stopped is not None:
                 error = RequestFailed(self._stopped)
                 cause = failed
-        except EvalwrightError as other:
-            error = RequestFailed(Failure("request failed", other.party, str(other)))
-            cause = other
+        except EvalwrightError as unforeseen:
+            error = RequestFailed(
+                Failure("request failed", unforeseen.party, str(unforeseen))
+            )
+            cause = unforeseen
         except Exception as defect:
             # A defect of the backend, or an error that was not foreseen: this request fails, not
             # the run.
@@ -231,8 +236,10 @@ class RemoteSender:
         endpoint: Endpoint,
         tried: dict[Endpoint, RequestError],
     ) -> float:
-        """Seconds until it is sent again. tried: where it failed since it last waited, or with no
-        answer; there it does not go at once.
+        """Seconds until the request is sent again.
+
+        `tried` has the endpoints where it failed since it last waited, or that gave no answer; it
+        does not go there at once.
         """
         now = self._loop.time()
         if endpoint.breaker.failed(error, now) and (over := self._over()) is not None:
@@ -255,19 +262,23 @@ class RemoteSender:
                 self._refuse_if_over()
                 return 0.0
             # The most hopeful of what the endpoints said.
-            others = (
-                one
-                for one in tried.values()
-                if not isinstance(one, BadReply | EmptyReply)
+            hopeful = (
+                tried_error
+                for tried_error in tried.values()
+                if not isinstance(tried_error, BadReply | EmptyReply)
             )
             error = min(
-                others, key=lambda one: (not one.retryable, one.retry_after or 0.0)
+                hopeful,
+                key=lambda tried_error: (
+                    not tried_error.retryable,
+                    tried_error.retry_after or 0.0,
+                ),
             )
             tried.clear()
         if error.retryable and (error.retry_after or 0) >= 2 * self._told_wait:
             self._told_wait = error.retry_after or 0
             self._on_event(
-                f"{endpoint.name} says to wait {seconds_shown(error.retry_after or 0)}"
+                f"{endpoint.name} says to wait {format_seconds(error.retry_after or 0)}"
                 f" s: {error}"
             )
         following = attempts.after(error, now)
@@ -312,7 +323,7 @@ def _wake(future: asyncio.Future[None]) -> None:
 
 
 def cancelled() -> Failure:
-    """What a stopped run says of a request that was not answered."""
+    """The failure of a request that was not answered before the run was stopped."""
     return Cancelled(
         "The run was stopped before this was answered; run again to go on"
     ).as_failure(attempts=0)

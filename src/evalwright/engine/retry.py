@@ -31,28 +31,32 @@ from evalwright.core.errors import (
 )
 from evalwright.models.base import Pacing
 
-BASE_SECONDS = 0.5
-LONGEST_SECONDS = 30.0
-RETRY_AFTER_JITTER = 0.25
-"""Added to a Retry-After, as a random share of up to this many seconds: who waited together should
-not come together.
+BASE_BACKOFF_SECONDS = 0.5
+MAX_BACKOFF_SECONDS = 30.0
+RETRY_AFTER_JITTER_SECONDS = 0.25
+"""Most random seconds added to a Retry-After, so that those who wait together do not return
+together.
 """
 
-BAD_REPLIES = 3
-"""How often a request may be answered with something that is no answer."""
-EMPTY_REPLIES = 2
-"""How often it may be answered with nothing."""
+MAX_BAD_REPLIES = 3
+"""Replies without a usable answer after which a request fails."""
+MAX_EMPTY_REPLIES = 2
+"""Empty replies after which a request fails."""
 
 
 @dataclass(slots=True)
 class Attempts:
-    """The sendings of one request.
+    """The sendings of one request, with times in seconds of one monotonic clock.
 
-    Times in seconds of one monotonic clock; `started` is that of the first sending.
-
-    moved: how many failed at one endpoint of a pool and went to another at once; they count for no
-    attempt. bad_replies: how many were answered with what is no answer; empty_replies: how many of
-    these with nothing.
+    Attributes:
+        pacing: the model's limits.
+        started: when the request was first sent.
+        sent: number of sendings.
+        moved: how many failed at one endpoint of a pool and went to another at once; they do not
+            count as attempts.
+        bad_replies: how many were answered without a usable answer.
+        empty_replies: how many of these were empty.
+        last: the latest error.
     """
 
     pacing: Pacing
@@ -64,7 +68,7 @@ class Attempts:
     last: RequestError | None = None
 
     def time_left(self, now: float) -> float:
-        """Until the deadline."""
+        """Seconds until the deadline."""
         return self.started + self.pacing.deadline - now
 
     def timeout(self, now: float) -> float:
@@ -72,9 +76,7 @@ class Attempts:
         return min(self.pacing.timeout, self.time_left(now))
 
     def after(self, error: RequestError, now: float) -> float | Failure:
-        """What follows from an error of the latest sending: seconds to wait before the next, or the
-        final failure.
-        """
+        """Decide after an error: seconds to wait before the next sending, or the final failure."""
         self.last = error
         if isinstance(error, BadReply | EmptyReply | WrongModel):
             self.bad_replies += 1
@@ -85,17 +87,17 @@ class Attempts:
         out_of_attempts = self.sent - self.moved >= self.pacing.max_attempts
         if (
             out_of_attempts
-            or self.bad_replies >= BAD_REPLIES
-            or self.empty_replies >= EMPTY_REPLIES
+            or self.bad_replies >= MAX_BAD_REPLIES
+            or self.empty_replies >= MAX_EMPTY_REPLIES
         ):
             return self.failure(error, "given up")
         left = self.time_left(now)
         if error.retry_after is not None and error.retry_after > left:
-            asks = f"the server says to wait {seconds_shown(error.retry_after)} s"
+            asks = f"the server says to wait {format_seconds(error.retry_after)} s"
             return self.failure(
                 error, f"{asks}, but the deadline leaves {max(left, 0):.0f} s"
             )
-        delay = delay_before(self.sent - self.moved + 1, error.retry_after)
+        delay = backoff_seconds(self.sent - self.moved + 1, error.retry_after)
         if delay >= left:
             return self.failure(
                 error, f"the deadline of {self.pacing.deadline:g} s has passed"
@@ -103,7 +105,7 @@ class Attempts:
         return delay
 
     def failure(self, error: RequestError, why: str = "") -> Failure:
-        """The error as the final failure of the request, saying how often it was sent."""
+        """The error as the request's final failure, with the number of sendings."""
         failure = error.as_failure(attempts=self.sent)
         if not why and self.sent <= 1:
             return failure
@@ -112,27 +114,28 @@ class Attempts:
         return replace(failure, message=f"{failure.message} (sent {times}{reason})")
 
 
-def seconds_shown(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """A server's number of seconds, which may be absurd."""
     return f"{seconds:.0f}" if seconds < 1e9 else f"{seconds:.0e}"
 
 
-def delay_before(attempt: int, retry_after: float | None = None) -> float:
-    """Seconds to wait before sending for the `attempt`-th time (2 is the first repetition)."""
+def backoff_seconds(attempt: int, retry_after: float | None = None) -> float:
+    """Seconds to wait before the `attempt`-th sending (2 is the first retry)."""
     if retry_after is not None:
-        return max(retry_after, 0.0) + random.uniform(0, RETRY_AFTER_JITTER)
-    return random.uniform(0, min(LONGEST_SECONDS, BASE_SECONDS * 2.0 ** (attempt - 2)))
+        return max(retry_after, 0.0) + random.uniform(0, RETRY_AFTER_JITTER_SECONDS)
+    return random.uniform(
+        0, min(MAX_BACKOFF_SECONDS, BASE_BACKOFF_SECONDS * 2.0 ** (attempt - 2))
+    )
 
 
 class Breaker:
-    """What the failures in a row of one endpoint mean: that nothing more is sent, or that others of
-    its pool take its requests.
+    """Decides from one endpoint's failures in a row whether to stop sending, or to prefer its pool.
 
-    It opens for an endpoint that has never once answered and never will: after `REFUSED` failures
-    for the key's sake, `UNREACHED` in which nothing listened, `SILENT` in which a server took the
-    request and said nothing, or `FOREIGN` replies of another model. One that has answered once is
-    never cut off; it can be ill: `SURE` failures say so that let no request in, `SICK` others. Each
-    is a number of failures, and the seconds over which they must have come.
+    It opens for an endpoint that has never answered and never will: after `REFUSED` failures
+    because of the key, `UNREACHED` in which nothing listened, `SILENT` in which a server took the
+    request and did not answer, or `FOREIGN` replies of another model. One that has answered once is
+    never cut off, but it can be ill: after `SURE` failures that let no request in, or `SICK`
+    others. Each is a number of failures, and the seconds over which they must have come.
     """
 
     REFUSED = (10, 0.0)
@@ -161,7 +164,7 @@ class Breaker:
         self._rows.pop("ill", None)
 
     def failed(self, error: RequestError, now: float) -> bool:
-        """A sending failed; true if this opened the breaker."""
+        """Note a failed sending; true if it opened the breaker."""
         if self.proven or self.failure is not None:
             return False
         rows = {
@@ -194,32 +197,33 @@ class Breaker:
         return True
 
     def is_first_unreached(self, error: RequestError) -> bool:
-        """Whether this is the first sign that nothing may listen there."""
+        """Whether this is the first sign that nothing may be listening there."""
         return (
             not self.proven and is_unreached(error) and self._rows["unreached"][0] == 1
         )
 
     def is_ill(self, error: RequestError, now: float, *, at_fault: bool) -> bool:
-        """Whether the endpoint is ill by now. at_fault: it may be, and not the request, which else
-        it took.
+        """Whether the endpoint is ill by now.
+
+        `at_fault` says that the endpoint may be at fault, not the request.
         """
         return self._row(
-            "ill", at_fault, self.SURE if lets_nothing_in(error) else self.SICK, now
+            "ill", at_fault, self.SURE if is_closed_endpoint(error) else self.SICK, now
         )
 
     def _row(
-        self, what: str, goes_on: bool, limit: tuple[int, float], now: float
+        self, cause: str, goes_on: bool, limit: tuple[int, float], now: float
     ) -> bool:
         if not goes_on:
-            self._rows.pop(what, None)
+            self._rows.pop(cause, None)
             return False
-        count, since = self._rows.get(what, (0, now))
-        self._rows[what] = (count + 1, since)
+        count, since = self._rows.get(cause, (0, now))
+        self._rows[cause] = (count + 1, since)
         return count + 1 >= limit[0] and now - since >= limit[1]
 
 
 def is_unreached(error: RequestError) -> bool:
-    """Whether no connection was made, and one may be made later."""
+    """Whether no connection was made, but one may be made later."""
     return (
         isinstance(error, ConnectionFailed | TimedOut)
         and error.retryable
@@ -227,10 +231,8 @@ def is_unreached(error: RequestError) -> bool:
     )
 
 
-def lets_nothing_in(error: RequestError) -> bool:
-    """Whether no connection is made, the key is refused, or the model is not there (another one may
-    be).
-    """
+def is_closed_endpoint(error: RequestError) -> bool:
+    """Whether an endpoint accepts no request: no connection, a refused key, or a missing model."""
     return (
         isinstance(error, AuthenticationFailed | ConnectionFailed | WrongModel)
         or error.status == 404

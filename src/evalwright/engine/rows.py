@@ -1,6 +1,4 @@
-"""What goes into a store and comes out of it: rows, their checksums, and batches of what one event
-loop wants.
-"""
+"""The rows of a store, their checksums, and batches of what one event loop wants."""
 
 from __future__ import annotations
 
@@ -16,19 +14,17 @@ from evalwright.core.responses import Response
 from evalwright.core.secrets import mask_json
 
 Row = tuple[bytes, str, bytes, bytes, float, int | None]
-"""key, model fingerprint, request, response, seconds since 1970, checksum (None before there were
-any).
-"""
+"""key, model fingerprint, request, response, seconds since 1970, checksum (None in old rows)."""
 
 BillKey = tuple[str, str, bool]
-"""model, what became of a sending, whether its bill is an estimate."""
+"""model, outcome of a sending, whether its bill is an estimate."""
 
 MINE: Final = "mine"
 STORED: Final = "stored"
 
-_COMPRESS_FROM = 1024
-LONGEST = 1 << 28
-"""Bytes of a request or response, at most: a row of someone else's may unfold to any length."""
+_COMPRESS_FROM_BYTES = 1024
+MAX_CONTENT_BYTES = 1 << 28
+"""Most bytes of a request or response; a stranger's row may decompress to any length."""
 
 dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -37,13 +33,18 @@ dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 class Batch:
     """What one event loop wants of the store.
 
-    claims: keys to be claimed. puts: answers to be stored, which ends their claims. releases: keys
-    whose claims end without an answer. damaged: key and content of rows to be removed because they
-    cannot be read. empty: keys with the failure to be remembered, as JSON, and its checksum. names:
-    of models, by their fingerprint. bills: sendings, tokens read and written, and dollars to be
-    added to the ledger. polls: keys that somebody else claimed. done: called once in the writer's
-    thread, with a StoreError if it failed. After it, `outcomes` has for each claim MINE, STORED or
-    the other owner's id, and `changed` the polled keys that are worth claiming again.
+    Attributes:
+        done: called once in the writer's thread, with a StoreError if it failed.
+        claims: keys to claim.
+        puts: answers to store, which ends their claims.
+        releases: keys whose claims end without an answer.
+        damaged: key and content of unreadable rows to delete.
+        empty: keys with the failure to remember, as JSON, and its checksum.
+        bills: sendings, input and output tokens, and dollars to add to the ledger.
+        names: of models, by their fingerprint.
+        polls: keys that another owner claims.
+        outcomes: afterwards, for each claim MINE, STORED or the other owner's id.
+        changed: afterwards, the polled keys that are worth claiming again.
     """
 
     done: Callable[[Batch, StoreError | None], None]
@@ -60,8 +61,9 @@ class Batch:
 
 
 class Group:
-    """Batches that a database works off together. renew: the owner's lease is due; first: for the
-    first time.
+    """Batches that a database processes together.
+
+    `renew` says that the owner's lease is due, `first` that it is the first one.
     """
 
     def __init__(self, batches: Sequence[Batch]) -> None:
@@ -80,21 +82,19 @@ class Group:
         self.names = [pair for batch in batches for pair in batch.names.items()]
 
     def billed(self) -> None:
-        """The bills have been added up elsewhere: neither these batches nor this group have any
-        now.
-        """
+        """Remove the bills from this group and its batches: they have been added up elsewhere."""
         self.bills = []
         for batch in self._batches:
             batch.bills.clear()
 
     @property
     def writes(self) -> bool:
-        """Whether it changes anything but claims and leases."""
+        """Whether it changes anything other than claims and leases."""
         return bool(self.releases or self.damaged or self.bills or self.empty)
 
 
 def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> Row:
-    """The row as it is written: request and response as JSON, compressed where that pays."""
+    """The row to write: request and response as JSON, compressed where that pays."""
     answer = dump(response.as_dict()).encode("utf-8", "surrogatepass")
     request = pack(mask_json(payload))
     packed = pack(answer)
@@ -111,7 +111,7 @@ def row_of(key: bytes, fingerprint: str, payload: bytes, response: Response) -> 
 def response_of(
     key: bytes, model: str, request: bytes, response: bytes, checksum: int | None
 ) -> Response:
-    """The response of a row. Raises ValueError where the row is damaged."""
+    """The response in a row. Raises ValueError if the row is damaged."""
     try:
         if checksum is not None and checksum != checksum_of(
             key, model, request, response
@@ -122,18 +122,18 @@ def response_of(
         raise ValueError(str(error)) from error
 
 
-def is_whole(row: Row) -> bool:
-    """Whether a row can be read: its columns are what they should be, which no SQLite file
-    promises, and the checksum holds.
+def is_readable(row: Row) -> bool:
+    """Whether a row's columns have the right types, which SQLite does not promise, and its checksum
+    holds.
     """
     key, model, request, response, created, checksum = row
     try:
         response_of(key, model, request, response, checksum)
-        whole = isinstance(json.loads(unpack(request)), dict)
+        is_object = isinstance(json.loads(unpack(request)), dict)
     except (ValueError, TypeError, RecursionError):
         return False
     return (
-        whole
+        is_object
         and isinstance(key, bytes)
         and isinstance(model, str)
         and type(created) is float
@@ -141,16 +141,16 @@ def is_whole(row: Row) -> bool:
     )
 
 
-def checksum_of(key: bytes, text: str, *more: bytes) -> int:
+def checksum_of(key: bytes, text: str, *columns: bytes) -> int:
     """CRC-32 of a row's columns: against damage, not against forgery."""
-    found = zlib.crc32(key + text.encode("utf-8", "surrogatepass"))
-    for part in more:
-        found = zlib.crc32(part, found)
-    return found
+    checksum = zlib.crc32(key + text.encode("utf-8", "surrogatepass"))
+    for column in columns:
+        checksum = zlib.crc32(column, checksum)
+    return checksum
 
 
-def plain(text: str) -> str:
-    """The text without what no database takes as text: lone surrogates and the character 0."""
+def storable_text(text: str) -> str:
+    """The text without what no database accepts: lone surrogates and the character 0."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
@@ -159,22 +159,24 @@ def pack(text: bytes) -> bytes:
 
     A small window costs a third of zlib's default time at this size.
     """
-    if len(text) < _COMPRESS_FROM:
+    if len(text) < _COMPRESS_FROM_BYTES:
         return text
     squeezer = zlib.compressobj(1, zlib.DEFLATED, 13, 6)
     return squeezer.compress(text) + squeezer.flush()
 
 
-def unpack(data: bytes) -> str:
+def unpack(packed: bytes) -> str:
     """The inverse of `pack`.
 
-    Raises ValueError for what `pack` cannot have made, and TypeError for what is not bytes.
+    Raises:
+        ValueError: `pack` cannot have made it.
+        TypeError: it is not bytes.
     """
-    text = data
-    if data[:1] != b"{":
+    text = packed
+    if packed[:1] != b"{":
         opened = zlib.decompressobj()
         try:
-            text = opened.decompress(data, LONGEST)
+            text = opened.decompress(packed, MAX_CONTENT_BYTES)
         except zlib.error as error:
             raise ValueError(str(error)) from error
         if not opened.eof:

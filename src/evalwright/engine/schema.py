@@ -1,6 +1,4 @@
-"""The tables of a store in SQLite, how an older file becomes a newer one, and what SQLite's errors
-mean in plain words.
-"""
+"""The tables of a store in SQLite, their migrations, and SQLite's errors in plain words."""
 
 from __future__ import annotations
 
@@ -83,34 +81,38 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 VERSION = len(MIGRATIONS)
 
-LOCK_PATIENCE = 60.0
+LOCK_PATIENCE_SECONDS = 60.0
 
-_STRANGE = (
+_FIND_FOREIGN_OBJECTS = (
     "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE"
     " VIRTUAL%' LIMIT 1"
 )
-"""What this package never makes, and what in a stranger's file may run without end: a view under
-the name of a table.
+"""Finds what this package never creates, such as a view that runs without end under a table's name.
 """
 
 T = TypeVar("T")
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode, to a file with this version's tables, that any one thread at
-    a time may use.
+    """Open a connection in autocommit mode to a file with this version's tables.
 
-    Raises sqlite3.Error, also where the file has more than tables and indexes, or StoreError where
-    it is newer than this version knows.
+    Any one thread at a time may use it.
+
+    Raises:
+        sqlite3.Error: also if the file has more than tables and indexes.
+        StoreError: the file is newer than this version supports.
     """
     connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=LOCK_PATIENCE
+        path,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=LOCK_PATIENCE_SECONDS,
     )
     try:
         # SQLite does not wait for the lock that the change to WAL needs, so two processes that open
         # a new file at the same moment would get in each other's way.
-        patiently(lambda: connection.execute("PRAGMA journal_mode=WAL"))
-        if connection.execute(_STRANGE).fetchone() is not None:
+        retry_while_locked(lambda: connection.execute("PRAGMA journal_mode=WAL"))
+        if connection.execute(_FIND_FOREIGN_OBJECTS).fetchone() is not None:
             raise sqlite3.DatabaseError("it has a view, a trigger or a virtual table")
         connection.execute("PRAGMA journal_size_limit=67108864")
         connection.execute("PRAGMA cache_size=-16384")
@@ -122,11 +124,11 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def patiently(step: Callable[[], T]) -> T:
-    """Do this, again and again while another process holds the lock, for up to `LOCK_PATIENCE`
-    seconds.
+def retry_while_locked(step: Callable[[], T]) -> T:
+    """Run a step, and again while another process holds the lock, for up to
+    `LOCK_PATIENCE_SECONDS`.
     """
-    until = time.monotonic() + LOCK_PATIENCE
+    until = time.monotonic() + LOCK_PATIENCE_SECONDS
     while True:
         try:
             return step()
@@ -139,13 +141,14 @@ def patiently(step: Callable[[], T]) -> T:
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the file to this version's tables.
+    """Migrate the file to this version's tables.
 
-    Raises StoreError where it is newer than this version knows.
+    Raises:
+        StoreError: the file is newer than this version supports.
     """
     if _version(connection, path) == VERSION:
         return
-    patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+    retry_while_locked(lambda: connection.execute("BEGIN IMMEDIATE"))
     try:
         # Read again: another process may have migrated while this one waited for the lock.
         for number in range(_version(connection, path), VERSION):
@@ -160,67 +163,67 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
-    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     check_version(
-        f"The store {path}", found, VERSION, "another folder with EVALWRIGHT_HOME"
+        f"The store {path}", version, VERSION, "another folder with EVALWRIGHT_HOME"
     )
-    return found
+    return version
 
 
 def store_error(path: Path, error: Exception) -> StoreError:
-    """What an error of SQLite or of the file system means to a person."""
+    """The StoreError for an error of SQLite or the file system, with advice for the user."""
     if isinstance(error, StoreError):
         return error
     if isinstance(error, UsageError):
         return StoreError(str(error))
-    said = str(error)
-    reason = said.lower()
+    message = str(error)
+    reason = message.lower()
     if "full" in reason:
-        what = (
+        problem = (
             "could not be written because the disk is full: free some space and run"
             " again"
         )
     elif "not a database" in reason and path.suffix != ".sqlite":
-        what = "is no store: check the path"
+        problem = "is no store: check the path"
     elif (
         "not a database" in reason
         or "malformed" in reason
         or "corrupt" in reason
         or "encrypted" in reason
     ):
-        what = (
+        problem = (
             "is damaged: move the file away (its requests are then sent again) or"
             " restore a copy"
         )
     elif "locked" in reason or "busy" in reason:
-        what = "stayed locked by another process: end that process and run again"
+        problem = "stayed locked by another process: end that process and run again"
     elif (
         "readonly" in reason
         or "unable to open" in reason
         or isinstance(error, PermissionError)
     ):
-        what = (
+        problem = (
             "cannot be written: check the permissions of its folder, or name another"
             " with EVALWRIGHT_HOME"
         )
     elif isinstance(error, FileExistsError | NotADirectoryError):
-        file = next((one for one in path.parents if one.is_file()), path)
+        file = next((parent for parent in path.parents if parent.is_file()), path)
         return StoreError(
             f"'{file}' is a file, not a folder. Choose another folder with --home or"
             " EVALWRIGHT_HOME."
         )
     elif isinstance(error, OSError):
-        what = (
+        problem = (
             "cannot be used as a folder for the store: name another with"
             " EVALWRIGHT_HOME"
         )
     elif not isinstance(error, sqlite3.Error) or re.search(
         "no such|already exists|duplicate|view|constraint", reason
     ):
-        what = (
+        problem = (
             "holds what evalwright did not write: move the file away (its requests are"
             " then sent again) or restore a copy"
         )
     else:
-        what = "failed to write or read: check the disk and run again"
-    return StoreError(f"The store {path} {what}. ({said})")
+        problem = "failed to write or read: check the disk and run again"
+    return StoreError(f"The store {path} {problem}. ({message})")

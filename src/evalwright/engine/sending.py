@@ -1,14 +1,13 @@
-"""Where a remote model's requests go: one queue, and behind it an endpoint, or several that answer
-alike (a pool of replicas).
+"""Where a remote model's requests go: one queue, and one endpoint or a pool of replicas behind it.
 
-A request goes to the endpoint that can take it soonest; of several that can, to the one that is
-used least. Who came first goes first; what is sent again goes before it, and not to where it has
+A request goes to the endpoint that can take it soonest; of several that can, to the one with the
+least load. First come, first served; but retries go before new requests, and not to where they have
 just failed while another endpoint is there.
 
-An endpoint of a pool that fails in a row is set aside: at once where no connection is made, the key
-is refused or the model is not there, after a while of server errors and the like. One request at a
-time finds out, at growing gaps, whether it answers again. Where all are set aside, none is: then
-they fare as a single endpoint does.
+An endpoint of a pool that fails in a row is set aside: at once if no connection is made, the key is
+refused or the model is not there, after a while of server errors and the like. One request at a
+time finds out, at growing gaps, whether it answers again. If all are set aside, none is: then they
+are treated like a single endpoint.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from dataclasses import dataclass
 from evalwright.core.errors import BadReply, Rejected, RequestError
 from evalwright.core.responses import Response
 from evalwright.engine.pacing import Pacer, Permit
-from evalwright.engine.retry import Breaker, lets_nothing_in
+from evalwright.engine.retry import Breaker, is_closed_endpoint
 from evalwright.models.base import RemoteModel
 from evalwright.models.replicas import Replica
 
-_FIRST_GAP = 1.0
-_LONGEST_GAP = 60.0
-"""Seconds until an endpoint that was set aside is tried again."""
+_FIRST_GAP_SECONDS = 1.0
+_MAX_GAP_SECONDS = 60.0
+"""Longest time until an endpoint that was set aside is tried again."""
 
 
 class Endpoint:
-    """One place that answers for a model: its pace, its faults, its record."""
+    """One endpoint of a model: its pace, its faults, its record."""
 
     def __init__(
         self, model: RemoteModel, record: Replica, loop: asyncio.AbstractEventLoop
@@ -47,12 +46,15 @@ class Endpoint:
         self.alone = True
         self._loop = loop
         self._aside_since = -1.0
-        self._gap = _FIRST_GAP
+        self._gap = _FIRST_GAP_SECONDS
         self._probe: Permit | None = None
         self._probe_at = 0.0
 
     def wait(self, size: float, now: float, *, probing: bool) -> float:
-        """As the pacer's. probing: whether what is set aside is only tried."""
+        """Seconds until a request may be sent, as the pacer says.
+
+        `probing` says that endpoints set aside are only probed.
+        """
         wait = self.pacer.wait(size, now)
         if probing and self.record.aside:
             wait = (
@@ -69,7 +71,7 @@ class Endpoint:
         return permit
 
     def answered(self, permit: Permit, response: Response) -> bool:
-        """The request was answered. True where the endpoint had been set aside."""
+        """The request was answered. True if the endpoint had been set aside."""
         self.breaker.succeeded()
         again = False
         if (
@@ -77,23 +79,22 @@ class Endpoint:
         ):  # what was sent before says nothing of now
             again = self.record.aside != ""
             self.breaker.well()
-            self.record.aside, self._gap, self._probe = "", _FIRST_GAP, None
+            self.record.aside, self._gap, self._probe = "", _FIRST_GAP_SECONDS, None
         self.pacer.answered(permit, response)
         self.record.end()
         self.changed()
         return again
 
     def failed(self, permit: Permit, error: RequestError) -> bool:
-        """The request failed.
-
-        True where the endpoint is set aside for it; one that is alone never is.
+        """The request failed. True if the endpoint is set aside for it, which a single one never
+        is.
         """
         now = self._loop.time()
         self.pacer.failed(permit, error)
         self.record.end(failed=True)
         newly = False
         if permit is self._probe:
-            self._gap = min(2 * self._gap, _LONGEST_GAP)
+            self._gap = min(2 * self._gap, _MAX_GAP_SECONDS)
             self._end_probe(now)
         elif not self.alone and not self.record.aside and self._is_ill(error, now):
             newly = True
@@ -103,7 +104,7 @@ class Endpoint:
         return newly
 
     def abandon(self, permit: Permit) -> None:
-        """The request ended without a reply that would tell anything."""
+        """The request ended without a reply to learn from."""
         if permit is self._probe:
             self._end_probe(self._loop.time())
         self.pacer.abandon(permit)
@@ -117,9 +118,9 @@ class Endpoint:
     def may_be_at_fault(self, error: RequestError) -> bool:
         """Whether another endpoint may answer what this one did not.
 
-        One that never answered may reject what is no fault of the request.
+        One that has never answered may reject a request that is right.
         """
-        if lets_nothing_in(error):
+        if is_closed_endpoint(error):
             return True
         if isinstance(error, Rejected):
             return not self.breaker.proven
@@ -141,22 +142,22 @@ class Endpoint:
 
 
 @dataclass(slots=True, eq=False)
-class _Waiting:
+class _Waiter:
     size: float
     avoid: frozenset[Endpoint]
     future: asyncio.Future[tuple[Endpoint, Permit]]
 
 
 class SendingQueue:
-    """Those who wait to send a request. Belongs to one event loop; has no task of its own."""
+    """The requests waiting to be sent. Belongs to one event loop; has no task of its own."""
 
     def __init__(
         self, endpoints: Sequence[Endpoint], loop: asyncio.AbstractEventLoop
     ) -> None:
         self._endpoints = endpoints
         self._loop = loop
-        self._fresh: deque[_Waiting] = deque()
-        self._again: deque[_Waiting] = deque()
+        self._fresh: deque[_Waiter] = deque()
+        self._again: deque[_Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
         for endpoint in endpoints:
             endpoint.changed = self._pump
@@ -168,12 +169,17 @@ class SendingQueue:
         time_left: float | None = None,
         avoid: Collection[Endpoint] = (),
     ) -> tuple[Endpoint, Permit]:
-        """Wait until a request may be sent, and where.
+        """Wait until a request may be sent, and choose its endpoint.
 
-        size: a first guess of its tokens. time_left: for a request that was sent before; it goes
-        ahead of those that were not. avoid: where it shall not go while others are there. Raises
-        TimeoutError when the time is over, RateLimited where nothing was let through for longer
-        than any request may wait.
+        Args:
+            size: a first guess of its tokens.
+            time_left: seconds until the deadline of a request that was sent before; it goes ahead
+                of new ones.
+            avoid: endpoints to avoid while there are others.
+
+        Raises:
+            TimeoutError: the time is over.
+            RateLimited: nothing was let through for longer than any request may wait.
         """
         if (hopeless := self._hopeless()) is not None:
             raise hopeless
@@ -182,26 +188,28 @@ class SendingQueue:
             endpoint, _ = self._choose(size, avoid, now)
             if endpoint is not None:
                 return endpoint, endpoint.admit(size, now)
-        entry = _Waiting(size, frozenset(avoid), self._loop.create_future())
+        waiter = _Waiter(size, frozenset(avoid), self._loop.create_future())
         deadline = None
         if time_left is None:
-            self._fresh.append(entry)
+            self._fresh.append(waiter)
         else:
-            self._again.appendleft(entry)
-            deadline = self._loop.call_later(max(time_left, 0.0), _expire, entry.future)
+            self._again.appendleft(waiter)
+            deadline = self._loop.call_later(
+                max(time_left, 0.0), _expire, waiter.future
+            )
         if (
             time_left is not None or len(self._fresh) == 1
         ):  # else it is behind others that wait
             self._pump()
         try:
-            return await entry.future
+            return await waiter.future
         except asyncio.CancelledError:
             if (
-                entry.future.done()
-                and not entry.future.cancelled()
-                and entry.future.exception() is None
+                waiter.future.done()
+                and not waiter.future.cancelled()
+                and waiter.future.exception() is None
             ):
-                endpoint, permit = entry.future.result()
+                endpoint, permit = waiter.future.result()
                 endpoint.abandon(permit)
             raise
         finally:
@@ -209,17 +217,17 @@ class SendingQueue:
                 deadline.cancel()
 
     def untried(self, tried: Collection[Endpoint]) -> bool:
-        """Whether there is an endpoint besides those, and it is not set aside while others are not."""
+        """Whether there is another endpoint worth trying, not set aside unless all are."""
         return any(endpoint not in tried for endpoint in self._standing())
 
     def drop_waiting(self, error: Callable[[], Exception]) -> None:
-        """Whoever waits gets an error of their own."""
+        """Fail all waiting requests, each with an error of its own."""
         waiting = [*self._again, *self._fresh]
         self._again.clear()
         self._fresh.clear()
-        for entry in waiting:
-            if not entry.future.done():
-                entry.future.set_exception(error())
+        for waiter in waiting:
+            if not waiter.future.done():
+                waiter.future.set_exception(error())
 
     def _hopeless(self) -> RequestError | None:
         for endpoint in self._endpoints:
@@ -229,7 +237,7 @@ class SendingQueue:
 
     def _standing(self) -> Sequence[Endpoint]:
         return [
-            one for one in self._endpoints if not one.record.aside
+            endpoint for endpoint in self._endpoints if not endpoint.record.aside
         ] or self._endpoints
 
     def _choose(
@@ -243,20 +251,20 @@ class SendingQueue:
         best = None
         load = math.inf
         endpoints: Sequence[Endpoint] = self._endpoints
-        probing = any(not one.record.aside for one in endpoints)
+        probing = any(not endpoint.record.aside for endpoint in endpoints)
         if avoid and self.untried(avoid):
-            endpoints = [one for one in endpoints if one not in avoid]
+            endpoints = [endpoint for endpoint in endpoints if endpoint not in avoid]
         for endpoint in endpoints:
             wait = endpoint.wait(size, now, probing=probing)
             if wait > 0:
                 soonest = min(soonest, wait)
-            elif (its := endpoint.pacer.load) < load:
+            elif (endpoint_load := endpoint.pacer.load) < load:
                 best = endpoint
-                load = its
+                load = endpoint_load
         return best, soonest
 
     def _pump(self) -> None:
-        """Give permits to those who wait, as far as is allowed now; else come back when it will be."""
+        """Give permits to waiting requests as far as allowed, and schedule the next round."""
         if not self._fresh and not self._again:
             return
         if (hopeless := self._hopeless()) is not None:
@@ -272,27 +280,29 @@ class SendingQueue:
                 self._timer.cancel()
             self._timer = self._loop.call_later(soonest, self._pump)
 
-    def _hand_out(self, queue: deque[_Waiting], now: float) -> float:
-        """Send from a queue what can be sent now; gives the seconds until more may be."""
+    def _hand_out(self, queue: deque[_Waiter], now: float) -> float:
+        """Send from a queue what can be sent now; return the seconds until more may be."""
         soonest = math.inf
-        place = 0
+        index = 0
         blocked: tuple[frozenset[Endpoint], ...] = ()
-        while place < len(queue):
-            entry = queue[place]
-            if entry.future.done():
-                del queue[place]
-            elif entry.avoid in blocked:
-                place += 1
+        while index < len(queue):
+            waiter = queue[index]
+            if waiter.future.done():
+                del queue[index]
+            elif waiter.avoid in blocked:
+                index += 1
             else:
-                endpoint, wait = self._choose(entry.size, entry.avoid, now)
+                endpoint, wait = self._choose(waiter.size, waiter.avoid, now)
                 if endpoint is not None:
-                    del queue[place]
-                    entry.future.set_result((endpoint, endpoint.admit(entry.size, now)))
+                    del queue[index]
+                    waiter.future.set_result(
+                        (endpoint, endpoint.admit(waiter.size, now))
+                    )
                     continue
                 soonest = min(soonest, wait)
-                if not entry.avoid:
+                if not waiter.avoid:
                     break  # nothing is free for those behind it either
-                blocked += (entry.avoid,)
+                blocked += (waiter.avoid,)
         return soonest
 
 

@@ -1,13 +1,12 @@
-"""A budget that several processes spend together: the shards of a run, through the store that they
-share.
+"""A budget that several processes (the shards of a run) spend together, through their common store.
 
-Each process takes an allotment from the store before it spends, durably, and a further one when
-that is used up; when it ends it gives back what it has not spent. So the sum never passes the
-limit, whoever is killed when: what a killed process had taken counts as spent. Allotments become
-smaller as less is left, so that all end at about the same time.
+Each process durably takes an allotment from the store before it spends, and a further one when that
+is used up; when it ends, it gives back what it has not spent. So the sum never exceeds the limit,
+whoever is killed when: what a killed process had taken counts as spent. Allotments shrink as less
+is left, so that all processes end at about the same time.
 
-What was taken stays in the store under the budget's name. A run that is begun again goes on with
-what is left of its limit, and where nothing is left it needs a higher one.
+Allotments stay in the store under the budget's name. A run that is begun again goes on with what is
+left of its limit, and if nothing is left it needs a higher one.
 """
 
 from __future__ import annotations
@@ -19,23 +18,22 @@ from typing import Protocol
 
 from evalwright.engine.budget import Amount, Budget, Limits
 
-PARTS_OF_A_SHARE = 4
-"""An allotment is this part of what one process's share of the rest would be."""
+ALLOTMENTS_PER_SHARE = 4
+"""An allotment is one process's share of the rest, divided by this."""
 
-LEAST_PART = 0.001
-"""An allotment is at least this part of the limit, so that the last crumbs are not dealt out one by
-one.
+MIN_ALLOTMENT_SHARE = 0.001
+"""Least share of the limit in an allotment, so that the last crumbs are not dealt out one by one.
 """
 
-SENDINGS_AT_LEAST = 2.0
-"""As many sendings of the present one's estimate fit into an allotment at the least."""
+MIN_SENDINGS_PER_ALLOTMENT = 2.0
+"""An allotment pays for at least this many sendings of the current one's estimate."""
 
 
 class Allotments(Protocol):
-    """Where allotments are kept: a store."""
+    """A store that keeps allotments."""
 
     async def allot(
-        self, budget: str, wanted: Mapping[str, float], limits: Mapping[str, float]
+        self, budget: str, amounts: Mapping[str, float], limits: Mapping[str, float]
     ) -> tuple[dict[str, float], dict[str, float]]: ...
 
     async def settle_allotment(
@@ -44,9 +42,13 @@ class Allotments(Protocol):
 
 
 class SharedBudget(Budget):
-    """A part of a budget, as large as it has to be. Use `close` when nothing is sent any more.
+    """This process's part of a budget, which grows as needed. Use `close` when nothing is sent any
+    more.
 
-    name: of the budget, the same in all processes. processes: how many share it.
+    Args:
+        limits: of the whole budget.
+        name: of the budget, the same in all processes.
+        processes: how many share it.
     """
 
     def __init__(self, limits: Limits, name: str, processes: int) -> None:
@@ -62,7 +64,7 @@ class SharedBudget(Budget):
         self._lock = asyncio.Lock()
 
     def open(self, allotments: Allotments) -> None:
-        """Take allotments from here."""
+        """Take allotments from this store."""
         self._allotments = allotments
 
     async def close(self) -> None:
@@ -75,14 +77,15 @@ class SharedBudget(Budget):
             await self._allotments.settle_allotment(self._name, spent)
 
     def as_dict(self) -> dict[str, object]:
-        """A plain mapping for JSON; spent: by this process; spent_by_all: by those that share the
-        budget, as far as this one knows.
+        """A plain mapping for JSON.
+
+        `spent` is by this process; `spent_by_all` by all that share the budget, as far as is known.
         """
         others = {
             name: round(
-                max(0.0, taken - self._allowed[name]) + getattr(self.spent, name), 6
+                max(0.0, allotted - self._allowed[name]) + getattr(self.spent, name), 6
             )
-            for name, taken in self._taken_by_all.items()
+            for name, allotted in self._taken_by_all.items()
         }
         return {
             **super().as_dict(),
@@ -91,7 +94,7 @@ class SharedBudget(Budget):
         }
 
     async def may_begin(self, estimate: Amount) -> str:
-        """As of a budget of one's own, after further allotments where they are needed."""
+        """Like `Budget.may_begin`, after further allotments if they are needed."""
         version = self._version
         while missing := self.missing():
             if self.reached or not await self._extend([missing], estimate, version):
@@ -100,7 +103,7 @@ class SharedBudget(Budget):
         return ""
 
     async def hold(self, estimate: Amount) -> str:
-        """As of a budget of one's own, after further allotments where they are needed."""
+        """Like `Budget.hold`, after further allotments if they are needed."""
         version = self._version
         while not self._waiting and (lacking := self._lacking(estimate)):
             if not await self._extend(lacking, estimate, version):
@@ -129,8 +132,10 @@ class SharedBudget(Budget):
     async def _extend(
         self, lacking: Sequence[str], estimate: Amount, version: int
     ) -> bool:
-        """Take a further allotment of what is lacking, unless somebody has since `version`; False
-        where nothing is left to take.
+        """Take a further allotment of what is lacking, unless another task has since `version`.
+
+        Returns:
+            False if nothing is left to take.
         """
         async with self._lock:
             if self._version != version:
@@ -138,26 +143,26 @@ class SharedBudget(Budget):
             if self._nothing_left or self._allotments is None:
                 return False
             limits = self.limits.as_dict()
-            wanted = dict.fromkeys(limits, 0.0)
+            amounts = dict.fromkeys(limits, 0.0)
             for name in lacking:
                 share = max(0.0, limits[name] - self._taken_by_all[name]) / (
-                    PARTS_OF_A_SHARE * self._processes
+                    ALLOTMENTS_PER_SHARE * self._processes
                 )
                 least = max(
-                    SENDINGS_AT_LEAST * getattr(estimate, name),
-                    LEAST_PART * limits[name],
+                    MIN_SENDINGS_PER_ALLOTMENT * getattr(estimate, name),
+                    MIN_ALLOTMENT_SHARE * limits[name],
                 )
-                wanted[name] = (
+                amounts[name] = (
                     float(math.ceil(max(share, least)))
                     if name == "requests"
                     else max(share, least)
                 )
             granted, taken_by_all = await self._allotments.allot(
-                self._name, wanted, limits
+                self._name, amounts, limits
             )
             self._taken_by_all = {name: taken_by_all[name] for name in limits}
             for name, amount in granted.items():
                 self._allowed[name] += amount
             self._version += 1
-            self._nothing_left = any(granted[name] < wanted[name] for name in lacking)
+            self._nothing_left = any(granted[name] < amounts[name] for name in lacking)
             return all(granted[name] > 0 for name in lacking)

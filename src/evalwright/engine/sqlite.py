@@ -1,7 +1,7 @@
 """The embedded store: one SQLite file, for any number of processes on one host.
 
-Statements carry many rows each, because every step of SQLite gives Python's interpreter lock away
-and has to wait to get it back.
+Statements carry many rows each, because every step of SQLite releases Python's interpreter lock and
+has to wait to get it back.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from evalwright.core.errors import StoreError, UsageError
 from evalwright.core.private import open_private, own_database, private_folder
 from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
-from evalwright.engine.database import Database, Found
-from evalwright.engine.exchange import take_back
+from evalwright.engine.database import Database, StoredRow
+from evalwright.engine.exchange import restore_unwritten
 from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
-from evalwright.engine.schema import connect, patiently, store_error
+from evalwright.engine.schema import connect, retry_while_locked, store_error
 from evalwright.engine.store import Store
 
 FILE = "store.sqlite"
-RESERVE = 8 * 2**20
-"""Bytes that a full disk has left for the answers which are in flight then: some kilobytes each,
-for a thousand of them.
+RESERVE_BYTES = 8 * 2**20
+"""Space that is freed when the disk is full, for the answers in flight: some KB each, for a
+thousand.
 """
-_GET = "SELECT key, model, request, response, checksum FROM responses WHERE key=?"
-_SIZES = (128, 16, 4, 1)
-_NETWORK = frozenset({
-    "afs", "beegfs", "ceph", "cifs", "fhgfs", "fuse.beegfs", "fuse.ceph-fuse", "fuse.glusterfs", "fuse.sshfs", "glusterfs", "gpfs", "lustre",
-    "ncpfs", "nfs", "nfs4", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "wekafs",
+_GET_ROW = "SELECT key, model, request, response, checksum FROM responses WHERE key=?"
+_CHUNK_SIZES = (128, 16, 4, 1)
+_NETWORK_FILE_SYSTEMS = frozenset({
+    "afs", "beegfs", "ceph", "cifs", "fhgfs", "fuse.beegfs", "fuse.ceph-fuse",
+    "fuse.glusterfs", "fuse.sshfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs",
+    "nfs4", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "wekafs",
 })  # fmt: skip
 
 T = TypeVar("T")
@@ -56,14 +57,20 @@ class SqliteDatabase(Database):
                 "PRAGMA busy_timeout=0"
             )  # `patiently` waits instead
 
-    def read(self, keys: Sequence[bytes]) -> list[Found]:
+    def read(self, keys: Sequence[bytes]) -> list[StoredRow]:
         execute = self._connection.execute
         return [
-            row for key in keys if (row := execute(_GET, (key,)).fetchone()) is not None
+            row
+            for key in keys
+            if (row := execute(_GET_ROW, (key,)).fetchone()) is not None
         ]
 
     def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
-        changed = patiently(lambda: self.freed(group.polls)) if group.polls else set()
+        changed = (
+            retry_while_locked(lambda: self.freed(group.polls))
+            if group.polls
+            else set()
+        )
         if not (group.claims or group.renew or group.writes):
             return {}, changed
         self.owe(group, owner)
@@ -74,11 +81,11 @@ class SqliteDatabase(Database):
                 self.sweep()
         self.write_small(group)
         self._put(group.puts)
-        for part in _parts(group.releases):
-            marks = _marks(len(part))
+        for chunk in _chunks(group.releases):
+            marks = _marks(len(chunk))
             self._connection.execute(
                 f"DELETE FROM claims WHERE key IN ({marks}) AND owner=?",
-                (*part, owner.id),
+                (*chunk, owner.id),
             )
         outcomes = self._claim(group.claims, owner) if group.claims else {}
         self._connection.execute("COMMIT")
@@ -86,15 +93,15 @@ class SqliteDatabase(Database):
         return outcomes, changed
 
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
-        held: dict[bytes, str] = {}
-        for part in _parts(keys):
-            held.update(
+        owner_by_key: dict[bytes, str] = {}
+        for chunk in _chunks(keys):
+            owner_by_key.update(
                 self.rows(
-                    f"SELECT key, owner FROM claims WHERE key IN ({_marks(len(part))})",
-                    part,
+                    f"SELECT key, owner FROM claims WHERE key IN ({_marks(len(chunk))})",
+                    chunk,
                 )
             )
-        return held
+        return owner_by_key
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._connection.execute(statement, values).fetchall()
@@ -136,11 +143,15 @@ class SqliteDatabase(Database):
         return sum(file.stat().st_size for file in files if file.exists())
 
     def shrink(self) -> None:
-        patiently(lambda: self._connection.execute("VACUUM"))
+        retry_while_locked(lambda: self._connection.execute("VACUUM"))
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def check(self) -> list[str]:
-        return [said for (said,) in self.rows("PRAGMA quick_check(10)") if said != "ok"]
+        return [
+            problem
+            for (problem,) in self.rows("PRAGMA quick_check(10)")
+            if problem != "ok"
+        ]
 
     def close(self) -> None:
         self._connection.close()
@@ -152,33 +163,35 @@ class SqliteDatabase(Database):
                 f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}"
             )
             self._durable = durable
-        patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"))
+        retry_while_locked(lambda: self._connection.execute("BEGIN IMMEDIATE"))
 
     def _put(self, rows: list[Row]) -> None:
-        for part in _parts(rows):
-            values = ",".join(["(?,?,?,?,?,?)"] * len(part))
+        for chunk in _chunks(rows):
+            values = ",".join(["(?,?,?,?,?,?)"] * len(chunk))
             self._connection.execute(
                 "INSERT OR REPLACE INTO responses (key, model, request, response,"
                 f" created, checksum) VALUES {values}",
-                [value for row in part for value in row],
+                [column for row in chunk for column in row],
             )
 
     def _claim(self, keys: list[bytes], owner: Owner) -> dict[bytes, str]:
         outcomes: dict[bytes, str] = dict.fromkeys(keys, MINE)
-        held = self.holders(keys)
-        alive = self.living(sorted(set(held.values()) - {owner.id}))
-        outcomes.update((key, other) for key, other in held.items() if other in alive)
-        for part in _parts(keys):
-            found = self.rows(
-                f"SELECT key FROM responses WHERE key IN ({_marks(len(part))})", part
+        owner_by_key = self.holders(keys)
+        alive = self.living(sorted(set(owner_by_key.values()) - {owner.id}))
+        outcomes.update(
+            (key, holder) for key, holder in owner_by_key.items() if holder in alive
+        )
+        for chunk in _chunks(keys):
+            stored_keys = self.rows(
+                f"SELECT key FROM responses WHERE key IN ({_marks(len(chunk))})", chunk
             )
-            outcomes.update((key, STORED) for (key,) in found)
+            outcomes.update((key, STORED) for (key,) in stored_keys)
         mine = [key for key, outcome in outcomes.items() if outcome is MINE]
-        for part in _parts(mine):
-            values = ",".join(["(?,?)"] * len(part))
+        for chunk in _chunks(mine):
+            values = ",".join(["(?,?)"] * len(chunk))
             self._connection.execute(
                 f"INSERT OR REPLACE INTO claims (key, owner) VALUES {values}",
-                [value for key in part for value in (key, owner.id)],
+                [parameter for key in chunk for parameter in (key, owner.id)],
             )
         return outcomes
 
@@ -189,7 +202,7 @@ class SqliteStore(Store):
     def __init__(
         self, path: Path, reading: SqliteDatabase, writing: SqliteDatabase
     ) -> None:
-        self._reserve = reserved(path.parent)
+        self._reserve = reserve_space(path.parent)
         super().__init__(reading, writing, path.parent)
         self.path = path
 
@@ -197,21 +210,24 @@ class SqliteStore(Store):
     def open(cls, home: Path) -> Self:
         """Open or create `<home>/store.sqlite`.
 
-        Raises StoreError, with a plain sentence, where the folder cannot be written, the disk is
-        full, the file is damaged, or a newer version wrote it.
+        Raises:
+            StoreError: the folder cannot be written, the disk is full, the file is damaged, or a
+                newer version wrote it.
         """
         path = home / FILE
         reading: SqliteDatabase | None = None
         try:
             reading = open_file(path)
             reading.rows("SELECT count(*) FROM (SELECT key FROM responses LIMIT 1)")
-            taken = take_back(home, reading)
+            restored = restore_unwritten(home, reading)
             store = cls(path, reading, SqliteDatabase(path, waits=False))
         except (OSError, sqlite3.Error, UsageError) as error:
             if reading is not None:
                 reading.close()
             raise store_error(path, error) from error
-        store.notices += [notice for notice in (network_warning(path), taken) if notice]
+        store.notices += [
+            notice for notice in (network_warning(path), restored) if notice
+        ]
         return store
 
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
@@ -227,14 +243,15 @@ class SqliteStore(Store):
         return super()._keep(batches)
 
 
-def reserved(folder: Path) -> IO[bytes]:
-    """Space that is given back when the file is closed, also by the death of the process: no name
-    leads to it. Empty where there is none.
+def reserve_space(folder: Path) -> IO[bytes]:
+    """Reserve disk space that is freed when the file is closed, also by the death of the process.
+
+    The file has no name. It is empty if there is no space.
     """
     file = TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115  # the caller closes it
     try:
         if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, RESERVE)
+            os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
     except OSError:  # too little is left, or the file system reserves nothing
         file.truncate(0)
     return file
@@ -252,10 +269,9 @@ def open_file(path: Path) -> SqliteDatabase:
 
 
 def network_warning(path: Path, mounts: str | None = None) -> str:
-    """What a person should know where the file lies on a network file system; "" where it does not,
-    or where that is unknown.
+    """A warning if the file is on a network file system; "" if it is not, or that is unknown.
 
-    mounts: what /proc/self/mountinfo says.
+    `mounts` is the content of /proc/self/mountinfo.
     """
     if mounts is None:
         try:
@@ -264,15 +280,15 @@ def network_warning(path: Path, mounts: str | None = None) -> str:
             )
         except OSError:
             return ""
-    place = Path(os.path.realpath(path))
+    real_path = Path(os.path.realpath(path))
     best = ("", "")
     for line in mounts.splitlines():
         mount, _, system = line.partition(" - ")
         with contextlib.suppress(IndexError):
             folder = mount.split()[4].encode().decode("unicode_escape")
-            if place.is_relative_to(folder) and len(folder) >= len(best[0]):
+            if real_path.is_relative_to(folder) and len(folder) >= len(best[0]):
                 best = (folder, system.split()[0])
-    if best[1] not in _NETWORK:
+    if best[1] not in _NETWORK_FILE_SYSTEMS:
         return ""
     return (
         f"The store {path} is on a network file system ({best[1]}, mounted at"
@@ -282,12 +298,12 @@ def network_warning(path: Path, mounts: str | None = None) -> str:
     )
 
 
-def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+def _chunks(sequence: Sequence[T]) -> Iterator[Sequence[T]]:
     """Slices of a few fixed lengths, so that the statements for them stay prepared."""
     start = 0
-    for size in _SIZES:
-        while len(items) - start >= size:
-            yield items[start : start + size]
+    for size in _CHUNK_SIZES:
+        while len(sequence) - start >= size:
+            yield sequence[start : start + size]
             start += size
 
 

@@ -1,10 +1,9 @@
-"""What the engine needs of a store: every response that was ever given, by the content of its
-request, and who asks what now.
+"""The store as the engine sees it: every response ever given, by request, and who sends what now.
 
 An answer is acknowledged only after it is durable, so an acknowledged answer outlives `kill -9`.
-Several processes may use one store at a time: what one of them is asking, the others wait for. One
-connection to its database reads, one thread writes through another. `sqlite.py` and `postgres.py`
-are such stores; `opening.py` opens the one that is named.
+Several processes may use one store at a time: a request that one of them is sending, the others
+wait for. One connection to its database reads, one thread writes through another. `sqlite.py` and
+`postgres.py` are such stores; `opening.py` opens the right one.
 """
 
 from __future__ import annotations
@@ -21,16 +20,23 @@ from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database
-from evalwright.engine.exchange import keep
+from evalwright.engine.exchange import save_unwritten
 from evalwright.engine.outbox import Outbox
-from evalwright.engine.rows import Batch, Group, checksum_of, dump, plain, response_of
+from evalwright.engine.rows import (
+    Batch,
+    Group,
+    checksum_of,
+    dump,
+    response_of,
+    storable_text,
+)
 from evalwright.engine.writer import Writer
 
 
 class Store(ABC):
     """An open store. Close it when the work is done. One `Engine` at a time may use it.
 
-    Its kinds say how keys are looked up without holding up the event loop.
+    Its kinds implement how keys are looked up without blocking the event loop.
     """
 
     poll_seconds = 0.1
@@ -63,56 +69,54 @@ class Store(ABC):
 
     @abstractmethod
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
-        """The stored answer to each, or None.
+        """The stored response for each key, or None.
 
-        A row that cannot be read counts as absent and is removed.
+        A row that cannot be read counts as absent and is deleted.
         """
 
     async def allot(
-        self, budget: str, wanted: Mapping[str, float], limits: Mapping[str, float]
+        self, budget: str, amounts: Mapping[str, float], limits: Mapping[str, float]
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """As `Database.allot`, to this opening of the store."""
+        """See `Database.allot`; the command is this opening of the store."""
         allotment: tuple[dict[str, float], dict[str, float]] = await self.look(
-            "allot", budget, self.command, wanted, limits
+            "allot", budget, self.command, amounts, limits
         )
         return allotment
 
     async def settle_allotment(self, budget: str, spent: Mapping[str, float]) -> None:
-        """What was allotted to this opening of the store and not spent is free for others."""
+        """Give back what was allotted to this opening of the store and not spent."""
         await self.look("settle_allotment", budget, self.command, spent)
 
     async def look(self, name: str, *arguments: Any) -> Any:
-        """What a method of the database finds, without holding up the event loop where that would
-        take long.
-        """
+        """Call a method of the database, without blocking the event loop if that takes long."""
         return self._look(name, *arguments)
 
     async def empty(self, key: bytes, *, lately: bool = False) -> Failure | None:
-        """The failure that is remembered of a request to which every reply was empty, or None.
+        """The remembered failure of a request to which every reply was empty, or None.
 
-        lately: another owner may have sent it since this store was opened.
+        `lately` says that another owner may have sent it since this store was opened.
         """
         return self._look("empty", key) if lately or key in self._empty else None
 
     def remember_empty(self, key: bytes, failure: Failure) -> None:
-        """Keep the failure of such a request."""
-        text = plain(mask(dump(failure.as_dict())))
+        """Remember the failure of such a request."""
+        text = storable_text(mask(dump(failure.as_dict())))
         self.outbox().empty(key, text, checksum_of(key, text))
         self._empty.add(key)
 
     def holds(self, key: bytes) -> bool:
-        """Whether there is an answer that can be read, for code outside of an event loop."""
+        """Whether there is a readable answer; for code outside an event loop."""
         return self._read_out((key,), self._look("read", (key,)))[0] is not None
 
     def ledger(self) -> list[dict[str, Any]]:
         """What was sent and paid, by command, model and outcome; docs/records.md describes the
         columns.
         """
-        found: list[dict[str, Any]] = self._look("ledger")
-        return found
+        rows: list[dict[str, Any]] = self._look("ledger")
+        return rows
 
     def __len__(self) -> int:
-        """How many answers are stored."""
+        """The number of stored answers."""
         return int(self._look("count"))
 
     def close(self) -> None:
@@ -126,17 +130,19 @@ class Store(ABC):
         self._reading.close()
 
     def outbox(self) -> Outbox:
-        """The running event loop's way to the store. Raises RuntimeError where no loop is running."""
+        """The running event loop's way to the store. Raises RuntimeError without a running loop."""
         loop = asyncio.get_running_loop()
-        found = self._outboxes.get(loop)
-        if found is None:
+        outbox = self._outboxes.get(loop)
+        if outbox is None:
             self._outboxes = {
-                one: box for one, box in self._outboxes.items() if not one.is_closed()
+                open_loop: box
+                for open_loop, box in self._outboxes.items()
+                if not open_loop.is_closed()
             }
-            found = self._outboxes[loop] = Outbox(
+            outbox = self._outboxes[loop] = Outbox(
                 self._writer.submit, loop, self.poll_seconds
             )
-        return found
+        return outbox
 
     def __enter__(self) -> Self:
         return self
@@ -145,7 +151,7 @@ class Store(ABC):
         self.close()
 
     def _look(self, name: str, *arguments: Any) -> Any:
-        """What a method of the database finds."""
+        """Call a method of the database."""
         try:
             return getattr(self._reading, name)(*arguments)
         except Exception as error:
@@ -154,30 +160,28 @@ class Store(ABC):
     def _read_out(
         self, keys: Sequence[bytes], rows: Sequence[Any]
     ) -> list[Response | None]:
-        """The responses that rows hold, in the order of the keys."""
+        """The responses in these rows, in the order of the keys."""
         if not rows:
             return [None] * len(keys)
-        found: dict[bytes, Response] = {}
+        responses: dict[bytes, Response] = {}
         for row in rows:
             try:
-                found[row[0]] = response_of(*row)
+                responses[row[0]] = response_of(*row)
             except ValueError:
                 self.damaged.add(row[0])
                 with suppress(
                     RuntimeError
                 ):  # outside an event loop it stays until somebody asks
                     self.outbox().damaged(row[0], row[3])
-        return [found.get(key) for key in keys]
+        return [responses.get(key) for key in keys]
 
     def _keep(self, batches: Sequence[Batch]) -> str:
-        """Put what could not be written into a file of the home folder, where the next opening
-        takes it back.
-        """
+        """Save what could not be written in a file of the home folder, for the next opening."""
         group = Group(batches)
         self._writing.owe(group, self._owner)
-        kept = keep(self._home, self.command, group, self._writing.owed())
+        notice = save_unwritten(self._home, self.command, group, self._writing.owed())
         self._writing.settled()
-        return kept
+        return notice
 
 
 def _ignore(event: str) -> None:

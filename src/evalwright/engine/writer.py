@@ -1,9 +1,8 @@
-"""The one thread that writes to the store: everything that waits becomes one transaction (group
-commit).
+"""The one thread that writes to the store: everything that waits becomes one transaction.
 
-A batch is what one event loop has gathered in one of its rounds. While a transaction is on its way
-to the disk, further batches gather; so the more there is to write, the less each write costs.
-Between batches the thread renews the owner's lease.
+A batch is what one event loop has collected in one of its rounds. While a transaction is on its way
+to the disk, further batches collect; so the more there is to write, the less each write costs
+(group commit). Between batches the thread renews the owner's lease.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from evalwright.core.errors import StoreError
-from evalwright.engine.claims import RENEWAL, Owner
+from evalwright.engine.claims import RENEWAL_SECONDS, Owner
 from evalwright.engine.database import Database
 from evalwright.engine.rows import Batch, Group
 
@@ -23,8 +22,7 @@ from evalwright.engine.rows import Batch, Group
 class Writer:
     """Runs the thread. `broken` is set at the first error; from then on every batch fails with it.
 
-    keep: told of the batches that could not be written, and says in a sentence where it put their
-    answers; "" nowhere.
+    `keep` saves batches that could not be written elsewhere, and returns a sentence about it.
     """
 
     def __init__(
@@ -46,7 +44,7 @@ class Writer:
         self._thread.start()
 
     def submit(self, batch: Batch) -> None:
-        """Hand a batch over. Batches are worked off in order."""
+        """Submit a batch. Batches are processed in order."""
         if self._closed:
             batch.done(
                 batch, StoreError(f"The store {self._database.place} is closed.")
@@ -55,7 +53,7 @@ class Writer:
             self._queue.put(batch)
 
     def close(self, patience: float = 10.0) -> None:
-        """Write what was handed over, end this owner's claims, and stop the thread."""
+        """Write what was submitted, end this owner's claims, and stop the thread."""
         self._closed = True
         self._database.closing.set()
         self._queue.put(None)
@@ -67,10 +65,10 @@ class Writer:
         while not closing:
             batches: list[Batch] = []
             with contextlib.suppress(Empty):
-                item = self._queue.get(timeout=self._until_renewal())
-                while item is not None:
-                    batches.append(item)
-                    item = self._queue.get_nowait()
+                batch = self._queue.get(timeout=self._until_renewal())
+                while batch is not None:
+                    batches.append(batch)
+                    batch = self._queue.get_nowait()
                 closing = True
             if batches or not closing:
                 self._work(batches)
@@ -94,12 +92,11 @@ class Writer:
             self.broken = self._database.error(error)
             with contextlib.suppress(Exception):
                 self._database.rollback()
-        if (
-            self.broken is not None
-            and (kept := self._keep(batches))
-            and kept not in str(self.broken)
-        ):
-            self.broken = StoreError(f"{self.broken} {kept}")
+        if self.broken is not None:
+            saved_message = self._keep(batches)
+            if saved_message and saved_message not in str(self.broken):
+                self.broken = StoreError(f"{self.broken} {saved_message}")
+
         for batch in batches:
             batch.done(batch, self.broken)
 
@@ -121,7 +118,7 @@ class Writer:
         group.first = self._renew_at is None
         outcomes, changed = self._database.apply(group, self._owner)
         if group.renew:
-            self._renew_at = time.monotonic() + RENEWAL
+            self._renew_at = time.monotonic() + RENEWAL_SECONDS
         for batch in batches:
             batch.outcomes = [outcomes[key] for key in batch.claims]
             batch.changed = [key for key in batch.polls if key in changed]

@@ -22,7 +22,7 @@ from evalwright.runs.writer import RunWriter
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _TaskAggregation:
     """One task of the run: its record, the metrics wanted, the slices wanted, and its scores as
     they are read.
     """
@@ -70,37 +70,45 @@ def aggregate_run(
         )
     new = Derived(run, name or "{}.aggregated", out, "aggregated_from")
     old = new.old
-    parts = {
-        task["name"]: _part(task, metrics, slices, level) for task in old.data["tasks"]
+    aggregations = {
+        task["name"]: _aggregate_task(task, metrics, slices, level)
+        for task in old.data["tasks"]
     }
     _check_slices(old, slices or ())
     with RunWriter(new.folder) as writer:
         writer.keep_images_of(old)
         for position, record in enumerate(old.samples()):
-            parts[record.task].tally.add(record)
+            aggregations[record.task].tally.add(record)
             writer.add(position, record)
-        for part in parts.values():
-            _check_scores(old, part)
-        tasks = [_task_record(part) for part in parts.values()]
+        for aggregation in aggregations.values():
+            _check_scores(old, aggregation)
+        tasks = [_task_record(aggregation) for aggregation in aggregations.values()]
         rules = [[task["metric_specs"], task["slice_keys"]] for task in tasks]
         identity = {"scores": old.samples_sha256, "rules": rules}
-        tallies = {name: part.tally for name, part in parts.items()}
+        tallies = {
+            name: aggregation.tally for name, aggregation in aggregations.items()
+        }
         # Scores are taken as they stand, so what an earlier version left out is still left out.
         same_schema = {"schema": old.data["schema"]}
-        made = new.finish(
+        new_run = new.finish(
             writer, tasks, tallies, identity, usage=Counts().as_dict(), **same_schema
         )
-    keep_scores(made, {name: part.tally.table() for name, part in parts.items()})
-    return made
+    keep_scores(
+        new_run,
+        {name: aggregation.tally.table() for name, aggregation in aggregations.items()},
+    )
+    return new_run
 
 
-def _check_scores(old: Run, part: _Part) -> None:
+def _check_scores(old: Run, aggregation: _TaskAggregation) -> None:
     """Raise RunError for scores that a metric of theirs cannot have: its number would be none."""
     import numpy as np
 
-    for spec in part.metrics:
+    for spec in aggregation.metrics:
         check_bounded(
-            old, spec, np.frombuffer(part.tally.scores[spec.scorer].values, np.float64)
+            old,
+            spec,
+            np.frombuffer(aggregation.tally.scores[spec.scorer].values, np.float64),
         )
 
 
@@ -119,12 +127,12 @@ def _check_slices(old: Run, slices: Sequence[str]) -> None:
             raise UnknownName("metadata key to slice by", key, seen, hint)
 
 
-def _part(
+def _aggregate_task(
     task: Mapping[str, Any],
     metrics: Sequence[MetricSpec],
     slices: Sequence[str] | None,
     level: float | None,
-) -> _Part:
+) -> _TaskAggregation:
     dialect = task["definition"].get("dialect")
     if dialect:
         raise ConfigurationError(
@@ -134,8 +142,8 @@ def _part(
         )
     scorers = [scorer["name"] for scorer in task["scorers"]]
     specs = metrics or [MetricSpec(**spec) for spec in task["metric_specs"]]
-    wanted = tuple(_spec(spec, task["name"], scorers, level) for spec in specs)
-    labels = [spec.label for spec in wanted]
+    task_metrics = tuple(_spec(spec, task["name"], scorers, level) for spec in specs)
+    labels = [spec.label for spec in task_metrics]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
         raise ConfigurationError(
@@ -143,7 +151,7 @@ def _part(
             " LABEL=METRIC:SCORER."
         )
     keys = tuple(task["slice_keys"] if slices is None else slices)
-    return _Part(task, wanted, keys, TaskTally(scorers, keys))
+    return _TaskAggregation(task, task_metrics, keys, TaskTally(scorers, keys))
 
 
 def _spec(
@@ -161,7 +169,7 @@ def _spec(
     return replace(spec, scorer=scorer, options=options)
 
 
-def _task_record(part: _Part) -> dict[str, Any]:
-    result = derived_task(part.record, part.tally, part.metrics)
-    specs = rules_record((), part.metrics)["metric_specs"]
-    return {**result, "slice_keys": list(part.slices), "metric_specs": specs}
+def _task_record(aggregation: _TaskAggregation) -> dict[str, Any]:
+    record = derived_task(aggregation.record, aggregation.tally, aggregation.metrics)
+    specs = rules_record((), aggregation.metrics)["metric_specs"]
+    return {**record, "slice_keys": list(aggregation.slices), "metric_specs": specs}

@@ -7,13 +7,15 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.core.errors import ConfigurationError, StoreError, UnknownName
 from evalwright.engine.budget import Budget, Limits
-from evalwright.engine.shared_budget import SharedBudget
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.engine.shared_budget import Allotments, SharedBudget
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.models.base import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
 
@@ -21,7 +23,8 @@ _EXAMPLES = (
     "'5 USD', '2M tokens', '1000 requests', or several of them: '5 USD, 2M tokens'"
 )
 _PART = re.compile(
-    r"^(?P<sign>\$)?\s*(?P<number>\d[\d,_]*(?:\.\d*)?|\.\d+)\s*(?P<scale>[kKMGB](?![a-z]))?\s*(?P<unit>[^\W\d]*)$"
+    r"^(?P<sign>\$)?\s*(?P<number>\d[\d,_]*(?:\.\d*)?|\.\d+)"
+    r"\s*(?P<scale>[kKMGB](?![a-z]))?\s*(?P<unit>[^\W\d]*)$"
 )
 _SCALES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
 _UNITS = {
@@ -30,7 +33,8 @@ _UNITS = {
     **dict.fromkeys(("request", "requests"), "requests"),
 }
 _PRICE = re.compile(
-    r"^(?:(?P<name>.*)=)?\s*\$?(?P<into>[\d.]+)\s*/\s*\$?(?P<out>[\d.]+)\s*(?:USD)?\s*(?:per\s+(?:1M|million)(?:\s+tokens)?)?$",
+    r"^(?:(?P<name>.*)=)?\s*\$?(?P<into>[\d.]+)\s*/\s*\$?(?P<out>[\d.]+)\s*(?:USD)?"
+    r"\s*(?:per\s+(?:1M|million)(?:\s+tokens)?)?$",
     re.IGNORECASE,
 )
 
@@ -40,26 +44,26 @@ def parse_budget(texts: Sequence[str]) -> Limits:
 
     Raises ConfigurationError where one cannot be read, or is named twice.
     """
-    found: dict[str, float] = {}
+    amounts: dict[str, float] = {}
     for text in texts:
-        for part in re.split(r"\s*(?:,\s+|;|\band\b|\+)\s*", text.strip()):
-            name, value = _limit(part, text)
-            if name in found:
+        for limit_text in re.split(r"\s*(?:,\s+|;|\band\b|\+)\s*", text.strip()):
+            name, amount = _limit(limit_text, text)
+            if name in amounts:
                 raise ConfigurationError(
                     f"The budget names {name} twice. Give one limit of each kind."
                 )
-            found[name] = value
-    requests = found.get("requests")
-    tokens = found.get("tokens")
+            amounts[name] = amount
+    requests = amounts.get("requests")
+    tokens = amounts.get("tokens")
     return Limits(
         None if requests is None else int(requests),
         None if tokens is None else int(tokens),
-        found.get("dollars"),
+        amounts.get("dollars"),
     )
 
 
-def _limit(part: str, text: str) -> tuple[str, float]:
-    match = _PART.match(part)
+def _limit(limit_text: str, text: str) -> tuple[str, float]:
+    match = _PART.match(limit_text)
     if match is None:
         raise ConfigurationError(
             f"The budget {text!r} cannot be read. It may be {_EXAMPLES}."
@@ -70,23 +74,23 @@ def _limit(part: str, text: str) -> tuple[str, float]:
         else _UNITS.get(match["unit"].lower(), "")
     )
     if not unit:
-        said = f"has the unit {match['unit']!r}" if match["unit"] else "has no unit"
+        problem = f"has the unit {match['unit']!r}" if match["unit"] else "has no unit"
         raise ConfigurationError(
-            f"The budget {text!r} {said}; known are USD, tokens and requests. It may be"
+            f"The budget {text!r} {problem}; known are USD, tokens and requests. It may be"
             f" {_EXAMPLES}."
         )
-    value = float(re.sub("[,_]", "", match["number"])) * _SCALES[match["scale"] or ""]
+    amount = float(re.sub("[,_]", "", match["number"])) * _SCALES[match["scale"] or ""]
     least = 0.0 if unit == "dollars" else 1.0
-    if not math.isfinite(value) or value < least or value == 0:
+    if not math.isfinite(amount) or amount < least or amount == 0:
         raise ConfigurationError(
             f"The budget {text!r} must be above 0. It may be {_EXAMPLES}."
         )
-    return unit, value
+    return unit, amount
 
 
 def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
-    """Prices by model name, "" for every model that has none of its own. Raises ConfigurationError."""
-    out: dict[str, Price] = {}
+    """Prices by model name, "" for every model without one. Raises ConfigurationError."""
+    prices: dict[str, Price] = {}
     for text in texts:
         match = _PRICE.match(text.strip())
         try:
@@ -100,54 +104,79 @@ def parse_prices(texts: Sequence[str]) -> dict[str, Price]:
                 " 'openai/gpt-4o-mini=0.15/0.60'."
             )
         name = (match["name"] or "").strip()
-        if name in out:
+        if name in prices:
             raise ConfigurationError(
                 f"Two prices are given for {name or 'every model'!r}. Give one."
             )
-        out[name] = price
-    return out
+        prices[name] = price
+    return prices
 
 
-def make_budget(
-    configuration: Configuration,
-    models: Sequence[tuple[ModelSpec, Model]],
-    roles: Mapping[str, Model],
-    shards: Sequence[Mapping[str, Any]] = (),
-) -> Budget | None:
-    """The budget of an evaluation, None without one.
-
-    A price given for a model is also what its answers cost in the record.
-
-    shards: which part of its run each model's is (`Plan.shard`), where the budget is for all parts
-    together.
-
-    Raises ConfigurationError where it is in money and a model that costs something has no price,
-    and UnknownName where a price names no model.
+@dataclass(frozen=True, slots=True)
+class BudgetTerms:
+    """What may be spent. shared_name: of a budget that several processes spend together; "" for one
+    of this process alone. n_processes: how many share it.
     """
-    prices = parse_prices(configuration.price)
-    asked = [(spec, model) for spec, model in models]
-    asked += [
-        (configuration.roles.get(role, ModelSpec(role)), model)
-        for role, model in roles.items()
-    ]
-    known = {name for spec, _ in asked for name in _names(spec)}
+
+    limits: Limits
+    shared_name: str = ""
+    n_processes: int = 1
+
+
+@asynccontextmanager
+async def open_budget(
+    terms: BudgetTerms | None, store: Allotments
+) -> AsyncIterator[Budget | None]:
+    """The budget while requests are sent. store: keeps what several processes have taken of it."""
+    if terms is None or not terms.shared_name:
+        yield None if terms is None else Budget(terms.limits)
+        return
+    budget = SharedBudget(terms.limits, terms.shared_name, terms.n_processes)
+    budget.open(store)
+    try:
+        yield budget
+    finally:
+        with suppress(StoreError):  # what was set aside then counts as spent
+            await budget.close()
+
+
+def price_models(
+    texts: Sequence[str],
+    models: Sequence[tuple[ModelSpec, Model]],
+    *,
+    has_budget: bool,
+) -> None:
+    """Give each model the price that a person names, which is also what its answers cost in the
+    record.
+
+    Args:
+        texts: the prices, each with the name of its model or for all that have none.
+        models: all that are asked, in roles too.
+        has_budget: whether a budget is spent, for which the prices of local models count.
+
+    Raises:
+        UnknownName: a price names no model.
+        ConfigurationError: a price cannot be read, or has no effect.
+    """
+    prices = parse_prices(texts)
+    model_names = {name for spec, _ in models for name in _names(spec)}
     for name in prices:
-        if name and name not in known:
+        if name and name not in model_names:
             raise UnknownName(
                 "model in a price",
                 name,
-                known,
+                model_names,
                 "A price may be for one of the models of this command.",
             )
     used: set[str] = set()
-    for spec, model in asked:
-        others = None if isinstance(model, LocalModel) else prices.get("")
-        given = next((prices[name] for name in _names(spec) if name in prices), others)
-        if isinstance(model, RemoteModel) or configuration.budget:
-            named = [name for name in _names(spec) if name in prices]
-            used.update(named[:1] or ([] if others is None else [""]))
-        if given is not None:
-            model.price = given
+    for spec, model in models:
+        general = None if isinstance(model, LocalModel) else prices.get("")
+        named = [name for name in _names(spec) if name in prices]
+        price = prices[named[0]] if named else general
+        if isinstance(model, RemoteModel) or has_budget:
+            used.update(named[:1] or ([] if general is None else [""]))
+        if price is not None:
+            model.price = price
         if model.price is not None:
             warn_if_old(model.price)
     for name in prices.keys() - used:
@@ -155,15 +184,32 @@ def make_budget(
             f"The price for {name or 'every model'!r} has no effect: "
             + (
                 "it has a price under another name"
-                if name and configuration.budget
+                if name and has_budget
                 else "local models cost nothing"
             )
             + ", or every model has a price of its own. Leave it out."
         )
-    if not configuration.budget:
+
+
+def read_budget(
+    texts: Sequence[str],
+    models: Sequence[tuple[ModelSpec, Model]],
+    shards: Sequence[Mapping[str, Any]] = (),
+) -> BudgetTerms | None:
+    """What may be spent; None without a budget.
+
+    Args:
+        texts: the limits.
+        models: all that are asked, with their prices.
+        shards: which part of its run each model's is, where the budget is for all parts together.
+
+    Raises:
+        ConfigurationError: the budget is in money, and a model that costs something has no price.
+    """
+    if not texts:
         return None
-    limits = parse_budget(configuration.budget)
-    for spec, model in asked:
+    limits = parse_budget(texts)
+    for spec, model in models:
         if model.price is not None or (
             isinstance(model, RemoteModel) and model.names_cost
         ):
@@ -176,13 +222,12 @@ def make_budget(
                 " 'IN/OUT'`, as `price: IN/OUT` in the suite file, or in a file of"
                 " providers (docs/providers.md), or limit tokens or requests."
             )
-    if shards:
-        whole = sorted(str(shard["identity"]) for shard in shards)
-        name = hashlib.sha256(
-            "\n".join([str(shards[0]["name"]), *whole]).encode()
-        ).hexdigest()
-        return SharedBudget(limits, name, int(shards[0]["of"]))
-    return Budget(limits)
+    if not shards:
+        return BudgetTerms(limits)
+    identities = sorted(str(shard["identity"]) for shard in shards)
+    text = "\n".join([str(shards[0]["name"]), *identities])
+    name = hashlib.sha256(text.encode()).hexdigest()
+    return BudgetTerms(limits, name, int(shards[0]["of"]))
 
 
 def _names(spec: ModelSpec) -> list[str]:

@@ -47,10 +47,12 @@ def without_refused(
     settled = []
     sentences = []
     for spec, refused in zip(specs, refusals, strict=True):
-        kept = {
-            name: value for name, value in spec.arguments.items() if name not in refused
+        accepted = {
+            name: argument
+            for name, argument in spec.arguments.items()
+            if name not in refused
         }
-        settled.append(replace(spec, arguments=kept) if refused else spec)
+        settled.append(replace(spec, arguments=accepted) if refused else spec)
         sentences += [
             f"'{spec.label or spec.model}' is evaluated without '{name}' of common,"
             " which it does not take."
@@ -64,12 +66,18 @@ def _refusals(spec: ModelSpec, open_model: Opener) -> dict[str, UsageError]:
     shared = [name for name in spec.common if name in spec.arguments]
     if not shared or _fault(spec.model, spec.arguments, open_model) is None:
         return {}
-    own = {name: value for name, value in spec.arguments.items() if name not in shared}
-    fault = _fault(spec.model, own, open_model)
+    own_arguments = {
+        name: argument
+        for name, argument in spec.arguments.items()
+        if name not in shared
+    }
+    fault = _fault(spec.model, own_arguments, open_model)
     if fault is not None:
         return {}  # it cannot be opened at all, which whoever opens it says
     faults = {
-        name: _fault(spec.model, {**own, name: spec.arguments[name]}, open_model)
+        name: _fault(
+            spec.model, {**own_arguments, name: spec.arguments[name]}, open_model
+        )
         for name in shared
     }
     return {name: fault for name, fault in faults.items() if fault is not None}

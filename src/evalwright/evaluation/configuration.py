@@ -1,77 +1,18 @@
-"""A whole evaluation as data: what a command line, a suite file and `run.json` all say in the same
+"""One evaluation by names: what a command line, a suite file and `run.json` all say in the same
 words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal
 
-from evalwright.core.deprecation import warn_old_name
-from evalwright.core.errors import ConfigurationError, UnknownName, known_names
 from evalwright.core.local_paths import check_local
 from evalwright.core.secrets import masked_arguments
-from evalwright.tasks.yaml_files import kind_of
 
 PromptFormat = Literal["auto", "chat", "text"]
-
-KINDS: dict[str, tuple[Any, str]] = {
-    **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
-    "limit": ((int, float), "a whole number, or a share below 1"),
-    **dict.fromkeys(
-        ("format", "hardware", "home", "name", "out", "shard"), (str, "text")
-    ),
-    "accept_failures": (
-        (str, int, float),
-        "a share or a number of samples, such as 2% or 3",
-    ),
-    **dict.fromkeys(
-        ("replace", "resend_empty", "batch", "no_judge", "store_images"),
-        (bool, "true or false"),
-    ),
-    "common": (Mapping, "a mapping of arguments for every model"),
-    "roles": (Mapping, "a mapping of roles to models"),
-    "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
-    "overrides": (Mapping, "a mapping of settings of tasks"),
-    "unsure": (
-        Mapping,
-        (
-            "the scorer that reads again what rules are unsure of, such as {scorer:"
-            " judge-correct}"
-        ),
-    ),
-    "tree": (
-        Mapping,
-        (
-            "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where"
-            " wanted"
-        ),
-    ),
-}
-"""What the value of a key must be, as a type and in words."""
-TEXTS = {
-    "where": "a filter such as domain=science",
-    "until": "a stopping rule",
-    "budget": "a budget",
-    "price": "a price",
-    "plugins": "a TOML file of providers",
-    "give_up": "the id of a sample, or a .txt file of ids",
-}
-
-
-def check_limit(limit: float | None, where: str = "") -> None:
-    """Raise ConfigurationError for what is no number of samples of a task, and no share of them.
-    where: begins the sentence.
-    """
-    if limit is not None and not (
-        0 < limit < 1 or (limit >= 1 and isinstance(limit, int))
-    ):
-        raise ConfigurationError(
-            f"{where}The limit must be a whole number of at least 1, or a share of the"
-            f" samples between 0 and 1, not {limit}."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +37,12 @@ class ModelSpec:
 
     def as_dict(self) -> dict[str, Any]:
         """The form a suite file takes; what is secret is left out of it."""
-        out: dict[str, Any] = {"model": masked_arguments(self.model)}
+        fields: dict[str, Any] = {"model": masked_arguments(self.model)}
         if self.arguments:
-            out["arguments"] = masked_arguments(self.arguments)
+            fields["arguments"] = masked_arguments(self.arguments)
         if self.label:
-            out["label"] = self.label
-        return out
+            fields["label"] = self.label
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,25 +131,27 @@ class Configuration:
         """The form a suite file takes; what is left at its default is left out, but for seed and
         limit.
         """
-        out: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "tasks": list(self.tasks),
             "models": [spec.as_dict() for spec in self.models],
             "limit": self.limit,
             "seed": self.seed,
         }
         if self.roles:
-            out["roles"] = {role: spec.as_dict() for role, spec in self.roles.items()}
+            settings["roles"] = {
+                role: spec.as_dict() for role, spec in self.roles.items()
+            }
         if self.overrides:
-            out["overrides"] = dict(self.overrides)
+            settings["overrides"] = dict(self.overrides)
         if self.dialect:
-            out["dialect"] = dict(self.dialect)
+            settings["dialect"] = dict(self.dialect)
         if self.tree:
-            out["tree"] = dict(self.tree)
+            settings["tree"] = dict(self.tree)
         if self.unsure:
-            out["unsure"] = dict(self.unsure)
+            settings["unsure"] = dict(self.unsure)
         for key in ("where", "until", "budget", "price", "plugins", "give_up"):
             if texts := getattr(self, key):
-                out[key] = list(texts)
+                settings[key] = list(texts)
         names = (
             "name",
             "out",
@@ -220,79 +163,7 @@ class Configuration:
             "shard",
         )
         for key in (*names, "accept_failures", "no_judge", "store_images"):
-            value = getattr(self, key)
-            if value != Configuration.__dataclass_fields__[key].default:
-                out[key] = value
-        return out
-
-
-OLD_NAMES = {"undecided": "unsure"}
-"""Settings that earlier versions called otherwise."""
-
-
-def present_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Settings under the names that they have now, with a warning for each old name. where: what
-    carries them, such as "The setting".
-    """
-    renamed: dict[str, Any] = {}
-    for key, setting in settings.items():
-        present = OLD_NAMES.get(key, key)
-        if present != key:
-            if present in settings:
-                raise ConfigurationError(
-                    f"'{key}' is the old name of '{present}', and both are set. Leave"
-                    f" '{key}' out."
-                )
-            warn_old_name(key, present, where)
-        renamed[present] = setting
-    return renamed
-
-
-def as_list(value: Any) -> list[Any]:
-    """One thing or several, as a list: a generator, a column of a data frame or an array is
-    several.
-    """
-    one = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
-    return [value] if one else list(value)
-
-
-def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a call in Python as fields of a Configuration: numpy's numbers as Python's,
-    paths as text, a text as a list of one.
-
-    None is like a setting that is not given. Raises UnknownName, and ConfigurationError for a value
-    of another kind.
-    """
-    known = [one for one in (*TEXTS, *KINDS) if one != "common"]
-    out: dict[str, Any] = {}
-    for key, value in present_names(given, "The setting").items():
-        if key not in known:
-            raise UnknownName("setting", key, known, known_names(key, known))
-        if value is None:
-            continue
-        value = out[key] = _written(value)
-        if key in TEXTS:
-            out[key] = tuple(as_list(value))
-        kind, words = KINDS.get(key) or (
-            str,
-            f"{TEXTS[key]} in quotes, or a list of them",
-        )
-        for one in out[key] if key in TEXTS else [value]:
-            if not isinstance(one, kind) or (
-                isinstance(one, bool) and kind is not bool
-            ):
-                raise ConfigurationError(
-                    f"'{key}' must be {words}, not {kind_of(one)}."
-                )
-    return out
-
-
-def _written(value: Any) -> Any:
-    """A value as a file of settings would have it."""
-    if isinstance(value, PurePath):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {key: _written(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_written(one) for one in value]
-    return value.tolist() if hasattr(value, "tolist") else value
+            setting = getattr(self, key)
+            if setting != Configuration.__dataclass_fields__[key].default:
+                settings[key] = setting
+        return settings

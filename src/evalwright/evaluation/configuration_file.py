@@ -1,4 +1,5 @@
-"""Reads an evaluation from a suite file (YAML) or from the `run.json` of an earlier run, strictly.
+"""Reads settings from a suite file (YAML) or from the `run.json` of an earlier run, strictly, with
+the flags of a command over them.
 
     tasks: [factual, my_task.yaml]
     common: {temperature: 1.0}          # arguments of every model
@@ -26,78 +27,110 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.private import no_file
-from evalwright.evaluation.configuration import (
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
+from evalwright.evaluation.settings import (
     KINDS,
     TEXTS,
-    Configuration,
-    ModelSpec,
-    check_limit,
+    Origin,
+    Settings,
+    check_kind,
     present_names,
 )
-from evalwright.evaluation.origins import FILES, listed, proposed, require_allowed
 from evalwright.metrics.tree import read_tree
-from evalwright.runs.accepted_failures import is_id_file, read_limit
+from evalwright.models.remote.providers import add_file
+from evalwright.runs.accepted_failures import is_id_file
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.definitions import merged
 from evalwright.tasks.files import is_within, read_json
 from evalwright.tasks.overrides import nested
-from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, read_document
+from evalwright.tasks.yaml_files import Document, KeyPath, read_document
 
 KEYS = ("tasks", "models", *TEXTS, *KINDS)
 FORMATS = ("auto", "chat", "text")
 
 
-def configuration_from(
+def read_settings(
     file: str | None,
     flags: Mapping[str, Any],
     model_arguments: Mapping[str, Any] | None = None,
     suite: str | None = None,
     trust_file: str | None = None,
-) -> Configuration:
-    """The configuration of a file (or none), with flags on top; `model_arguments` are added to
-    every model of the file.
+) -> Settings:
+    """The settings of a file, if there is one, with flags over them.
 
-    suite: which of the file's suites. trust_file: the file again, where the person allows it what
-    only a person decides. Raises ConfigurationError or UnknownName, naming file and line.
+    The providers and prices in files that the settings name are known from then on.
+
+    Args:
+        file: a suite file, a `run.json`, or the folder of a run.
+        flags: fields of a Configuration that were set on the command line.
+        model_arguments: added to the arguments of every model of the file.
+        suite: which of the file's suites.
+        trust_file: the file again, where the person allows it what only a person decides.
+
+    Raises:
+        ConfigurationError: a setting is not what it must be; the message names file and line.
+        UnknownName: there is no such setting or suite; the message has the closest.
     """
-    for option, given in (("--suite", suite), ("--trust-file", trust_file)):
-        if given is not None and not file:
+    for option, argument in (("--suite", suite), ("--trust-file", trust_file)):
+        if argument is not None and not file:
             raise ConfigurationError(
-                f"{option} {given} can only be used with --config FILE."
+                f"{option} {argument} can only be used with --config FILE."
             )
+    settings = Settings()
     if file:
         reader = _opened(Path(file))
-        base = reader.read(suite)
-        rest = reader.values(suite, flags, model_arguments or {})
-        settings = proposed(rest, reader.folder, budget="budget" in flags)
-        require_allowed(reader.path, settings, trust_file, reader.folder, reader.at)
-    else:
-        base = Configuration()
-    flags = dict(flags)
-    if base.overrides and "overrides" in flags:
-        flags["overrides"] = merged(nested(base.overrides), nested(flags["overrides"]))
-    if "dialect" in flags:
-        flags["dialect"] = {**base.dialect, **flags["dialect"]}
-    made = replace(base, **flags)
+        settings = reader.read(suite)
+        remaining = reader.remaining(suite, flags, model_arguments or {})
+        proposals = proposed(remaining, reader.folder, budget="budget" in flags)
+        require_allowed(reader.path, proposals, trust_file, reader.folder, reader.at)
+    settings = _with_flags(settings, flags)
     if model_arguments:
-        if not made.models:
-            raise ConfigurationError(
-                "-M sets an argument of a model, but no model is named. Add --model"
-                " provider/name."
-            )
-        models = tuple(
-            replace(spec, arguments=merged(spec.arguments, model_arguments))
-            for spec in made.models
-        )
-        made = replace(made, models=models)
-    return made
+        settings = _with_arguments(settings, model_arguments)
+    for plugin in settings.configuration.plugins:
+        add_file(Path(plugin))
+    return settings
 
 
 def read_configuration(
     path: Path, suite: str | None = None, trust_file: str | None = None
 ) -> Configuration:
-    """The configuration in a suite file or a `run.json`, as `configuration_from` without flags."""
-    return configuration_from(str(path), {}, None, suite, trust_file)
+    """The configuration in a suite file or a `run.json`, as `read_settings` without flags."""
+    return read_settings(str(path), {}, None, suite, trust_file).configuration
+
+
+def _with_flags(settings: Settings, flags: Mapping[str, Any]) -> Settings:
+    """What a flag sets wins; overrides and the settings of dialects are put over the file's."""
+    configuration = settings.configuration
+    fields = dict(flags)
+    if configuration.overrides and "overrides" in fields:
+        fields["overrides"] = merged(
+            nested(configuration.overrides), nested(fields["overrides"])
+        )
+    if "dialect" in fields:
+        fields["dialect"] = {**configuration.dialect, **fields["dialect"]}
+    options = {key: Origin("command line", f"--{key}") for key in flags}
+    return replace(
+        settings,
+        configuration=replace(configuration, **fields),
+        origins={**settings.origins, **options},
+    )
+
+
+def _with_arguments(settings: Settings, arguments: Mapping[str, Any]) -> Settings:
+    """Every model with these arguments over its own."""
+    models = settings.configuration.models
+    if not models:
+        raise ConfigurationError(
+            "-M sets an argument of a model, but no model is named. Add --model"
+            " provider/name."
+        )
+    return settings.having(
+        models=tuple(
+            replace(spec, arguments=merged(spec.arguments, arguments))
+            for spec in models
+        )
+    )
 
 
 def _opened(path: Path) -> _Reader:
@@ -112,8 +145,12 @@ def _opened(path: Path) -> _Reader:
 
 
 def _from_json(path: Path) -> Any:
-    data = read_json(path, ConfigurationError, f"The configuration '{path}'")
-    return data.get("configuration", data) if isinstance(data, dict) else data
+    document = read_json(path, ConfigurationError, f"The configuration '{path}'")
+    return (
+        document.get("configuration", document)
+        if isinstance(document, dict)
+        else document
+    )
 
 
 def with_present_names(settings: Any) -> Any:
@@ -135,17 +172,17 @@ def with_present_names(settings: Any) -> Any:
 
 
 class _Reader:
-    """Turns plain values into a Configuration; says where what is wrong."""
+    """Turns the plain values of a file into settings; says where one is wrong."""
 
     def __init__(
         self,
-        value: Any,
+        document_value: Any,
         path: Path,
         *,
         relative: bool,
         document: Document | None = None,
     ) -> None:
-        self.value = with_present_names(value)
+        self.value = with_present_names(document_value)
         self.path = path
         self.relative = relative
         self.document = document
@@ -154,50 +191,52 @@ class _Reader:
         self.of_suite: dict[Any, KeyPath] = {}
         """Where the keys stand that came from a suite."""
 
-    def read(self, suite: str | None = None) -> Configuration:
+    def read(self, suite: str | None = None) -> Settings:
+        """All settings of the file, with file and line of each."""
         if not isinstance(self.value, Mapping):
             raise ConfigurationError(
                 f"{self.path} must be a mapping with keys such as 'tasks' and 'models'."
             )
-        self._known(self.value, (*KEYS, "suites"), ())
+        self._check_keys(self.value, (*KEYS, "suites"), ())
         fields: dict[str, Any] = {}
-        for key, value in self._of_suite(suite).items():
-            fields[key] = self._field(key, value)
-        if "num_fewshot" in fields.get(
-            "dialect", {}
-        ):  # where it was before it held for every task
-            fields.setdefault("num_fewshot", fields["dialect"].pop("num_fewshot"))
+        origins: dict[str, Origin] = {}
+        for key, setting in self._of_suite(suite).items():
+            fields[key] = self._field(key, setting)
+            origins[key] = Origin("file", self.at((key,)))
+        dialect = fields.get("dialect", {})
+        if "num_fewshot" in dialect:  # where it was before it held for every task
+            fields.setdefault("num_fewshot", dialect.pop("num_fewshot"))
         common = fields.pop("common", {})
         if common:
             fields["models"] = tuple(
                 _with_common(spec, common) for spec in fields.get("models", ())
             )
-        return Configuration(**fields)
+        return Settings(Configuration(**fields), origins)
 
-    def values(
+    def remaining(
         self, suite: str | None, flags: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The file's values that no flag and no argument of the command line replaces."""
-        out = {
-            key: value
-            for key, value in self._of_suite(suite).items()
-            if key not in flags
+        settings = self._of_suite(suite)
+        remaining = {
+            key: setting for key, setting in settings.items() if key not in flags
         }
         if "models" in flags:
-            out.pop("common", None)
-        whole = self._of_suite(suite)
-        if "dialect" in flags and "dialect" in whole:
-            out["dialect"] = _without(whole["dialect"], dict.fromkeys(flags["dialect"]))
-        if "overrides" in flags and "overrides" in whole:
-            out["overrides"] = _without(
-                nested(whole["overrides"]), nested(flags["overrides"])
+            remaining.pop("common", None)
+        if "dialect" in flags and "dialect" in settings:
+            remaining["dialect"] = _without(
+                settings["dialect"], dict.fromkeys(flags["dialect"])
             )
-        own = out.get("models")
-        if own is not None:
-            out["models"] = [
-                _without(spec, {"arguments": arguments}) for spec in listed(own)
+        if "overrides" in flags and "overrides" in settings:
+            remaining["overrides"] = _without(
+                nested(settings["overrides"]), nested(flags["overrides"])
+            )
+        if remaining.get("models") is not None:
+            remaining["models"] = [
+                _without(spec, {"arguments": arguments})
+                for spec in listed(remaining["models"])
             ]
-        return {**out, "common": _without(out.get("common", {}), arguments)}
+        return {**remaining, "common": _without(remaining.get("common", {}), arguments)}
 
     def _of_suite(self, suite: str | None) -> Mapping[str, Any]:
         """The file's values, those of the suite over them.
@@ -211,9 +250,9 @@ class _Reader:
                     f"{self.path} has no suites: leave out the name '{suite}', or write"
                     " them under 'suites:'."
                 )
-            whole: Mapping[str, Any] = self.value
-            return whole
-        self._is(suites, Mapping, "a mapping of names to suites", ("suites",))
+            without_suites: Mapping[str, Any] = self.value
+            return without_suites
+        self._check_kind(suites, Mapping, "a mapping of names to suites", ("suites",))
         if suite is None:
             raise ConfigurationError(
                 f"{self.path} has several suites: name one with --suite. It has:"
@@ -223,88 +262,93 @@ class _Reader:
             raise UnknownName(
                 "suite", suite, suites, f"{self.path} has: {', '.join(suites)}."
             )
-        own = suites[suite]
-        self._is(
-            own,
+        suite_settings = suites[suite]
+        self._check_kind(
+            suite_settings,
             Mapping,
             "a mapping with keys such as 'tasks' and 'models'",
             ("suites", suite),
         )
-        self._known(own, KEYS, ("suites", suite))
-        self.of_suite = dict.fromkeys(own, ("suites", suite))
-        shared = {key: value for key, value in self.value.items() if key != "suites"}
+        self._check_keys(suite_settings, KEYS, ("suites", suite))
+        self.of_suite = dict.fromkeys(suite_settings, ("suites", suite))
+        shared = {
+            key: setting for key, setting in self.value.items() if key != "suites"
+        }
         for key in ("common", "overrides"):
             if isinstance(shared.get(key), Mapping) and isinstance(
-                own.get(key), Mapping
+                suite_settings.get(key), Mapping
             ):
-                own = {**own, key: merged(nested(shared[key]), nested(own[key]))}
-        return {**shared, **own}
+                suite_settings = {
+                    **suite_settings,
+                    key: merged(nested(shared[key]), nested(suite_settings[key])),
+                }
+        return {**shared, **suite_settings}
 
-    def _field(self, key: str, value: Any) -> Any:
-        if key in KINDS and not (key == "limit" and value is None):
-            self._is(value, *KINDS[key], (key,))
-            if key == "limit":
-                check_limit(value, f"{self.at((key,))}: ")
+    def _field(self, key: str, setting: Any) -> Any:
+        if key in KINDS and not (key == "limit" and setting is None):
+            self._check_kind(setting, *KINDS[key], (key,))
             if key == "accept_failures":
-                read_limit(str(value), f"{self.at((key,))}: ")
-                return str(value)
+                return str(setting)
         if key in TEXTS:
             if key == "give_up":
-                value = [
-                    str(entry) if type(entry) is int else entry
-                    for entry in listed(value)
+                setting = [
+                    str(text) if type(text) is int else text for text in listed(setting)
                 ]
-            for i, entry in enumerate(listed(value)):
-                self._is(
-                    entry, str, f"{TEXTS[key]} in quotes, or a list of them", (key, i)
+            for i, text in enumerate(listed(setting)):
+                self._check_kind(
+                    text, str, f"{TEXTS[key]} in quotes, or a list of them", (key, i)
                 )
             if key == "give_up":
-                return tuple(map(self._given_up, value))
+                return tuple(map(self._given_up, setting))
             return tuple(
-                map(self._plugin, listed(value)) if key == "plugins" else listed(value)
+                map(self._plugin, listed(setting))
+                if key == "plugins"
+                else listed(setting)
             )
         if key == "tasks":
             return tuple(
-                self._task(entry, ("tasks", i)) for i, entry in enumerate(listed(value))
+                self._task(task, ("tasks", i)) for i, task in enumerate(listed(setting))
             )
         if key == "models":
             return tuple(
-                self._model(entry, ("models", i))
-                for i, entry in enumerate(listed(value))
+                self._model(model, ("models", i))
+                for i, model in enumerate(listed(setting))
             )
         if key == "roles":
             return {
-                role: self._model(entry, ("roles", role))
-                for role, entry in value.items()
+                role: self._model(model, ("roles", role))
+                for role, model in setting.items()
             }
         if key == "tree":
-            return read_tree(value, f"{self.at((key,))}: tree").as_dict()
+            return read_tree(setting, f"{self.at((key,))}: tree").as_dict()
         if key == "overrides" and self.relative:
-            return self._beside(value)
-        if key == "format" and value not in FORMATS:
+            return self._beside(setting)
+        if key == "format" and setting not in FORMATS:
             raise UnknownName(
                 "format",
-                value,
+                setting,
                 FORMATS,
                 f"Known: {', '.join(FORMATS)}. ({self.at((key,))})",
             )
-        return dict(value) if isinstance(value, Mapping) else value
+        return dict(setting) if isinstance(setting, Mapping) else setting
 
-    def _task(self, entry: Any, where: KeyPath) -> str:
-        self._is(entry, str, "the name or file of a task", where)
-        beside = self.path.parent / entry
+    def _task(self, name: Any, where: KeyPath) -> str:
+        self._check_kind(name, str, "the name or file of a task", where)
+        beside = self.path.parent / name
         # The file may be followed by one of its tasks: "exams.yaml:exams-law".
         file = beside
         if beside.name and not beside.is_file():
             file = beside.with_name(beside.name.rpartition(":")[0] or beside.name)
-        data = file if self.relative and file.is_file() else Path(entry)
-        if as_data_file(str(data)) and not is_within(data, self.folder, Path.cwd()):
+        task_file = file if self.relative and file.is_file() else Path(name)
+        if as_data_file(str(task_file)) and not is_within(
+            task_file, self.folder, Path.cwd()
+        ):
             raise ConfigurationError(
-                f"{self.at(where)}: the data file '{entry}' is outside of this file's"
+                f"{self.at(where)}: the data file '{name}' is outside of this file's"
                 " folder and the working folder, or hidden there. Name it on the"
                 " command line instead."
             )
-        return str(beside) if self.relative and file.is_file() else str(entry)
+        return str(beside) if self.relative and file.is_file() else str(name)
 
     def _beside(
         self, overrides: Mapping[str, Any], path: tuple[str, ...] = ()
@@ -312,87 +356,88 @@ class _Reader:
         """Settings of tasks, their file names made relative to the suite file as those of tasks
         are.
         """
-        out: dict[str, Any] = {}
-        for key, value in overrides.items():
+        relocated: dict[str, Any] = {}
+        for key, override in overrides.items():
             here = (*path, *str(key).split("."))
-            if isinstance(value, Mapping):
-                out[key] = self._beside(value, here)
+            if isinstance(override, Mapping):
+                relocated[key] = self._beside(override, here)
             elif here in FILES:
-                several = [
-                    str(self.path.parent / one) if isinstance(one, str) else one
-                    for one in listed(value)
+                paths = [
+                    str(self.path.parent / file) if isinstance(file, str) else file
+                    for file in listed(override)
                 ]
-                out[key] = several if isinstance(value, (list, tuple)) else several[0]
+                relocated[key] = (
+                    paths if isinstance(override, (list, tuple)) else paths[0]
+                )
             else:
-                out[key] = value
-        return out
+                relocated[key] = override
+        return relocated
 
-    def _plugin(self, entry: str) -> str:
+    def _plugin(self, file: str) -> str:
         """A file of providers. Python runs only where a person names it, on the command line."""
-        if not entry.endswith(".toml"):
+        if not file.endswith(".toml"):
             raise ConfigurationError(
-                f"{self.at(('plugins',))}: '{entry}' is not a TOML file of providers."
+                f"{self.at(('plugins',))}: '{file}' is not a TOML file of providers."
                 " Name Python files on the command line, with --plugin, because they"
                 " are executed."
             )
-        return str(self.path.parent / entry) if self.relative else entry
+        return str(self.path.parent / file) if self.relative else file
 
-    def _given_up(self, entry: str) -> str:
+    def _given_up(self, id_or_file: str) -> str:
         """The id of a sample, or a file of ids, which the record would show: so it stays where the
         person works.
         """
-        if not is_id_file(entry) or not self.relative:
-            return entry
-        file = self.path.parent / entry
+        if not is_id_file(id_or_file) or not self.relative:
+            return id_or_file
+        file = self.path.parent / id_or_file
         if not is_within(file, self.folder, Path.cwd()):
             raise ConfigurationError(
-                f"{self.at(('give_up',))}: the file '{entry}' is outside of this file's"
+                f"{self.at(('give_up',))}: the file '{id_or_file}' is outside of this file's"
                 " folder and the working folder, or hidden there. Name it on the"
                 " command line instead, with --give-up."
             )
         return str(file)
 
-    def _model(self, entry: Any, where: KeyPath) -> ModelSpec:
-        if isinstance(entry, str):
-            return ModelSpec(entry)
-        self._is(entry, Mapping, "a model's name or a mapping with 'model'", where)
-        self._known(entry, ("model", "arguments", "label"), where)
-        if "model" not in entry:
+    def _model(self, model: Any, where: KeyPath) -> ModelSpec:
+        if isinstance(model, str):
+            return ModelSpec(model)
+        self._check_kind(
+            model, Mapping, "a model's name or a mapping with 'model'", where
+        )
+        self._check_keys(model, ("model", "arguments", "label"), where)
+        if "model" not in model:
             raise ConfigurationError(
                 f"{self.at(where)}: the key 'model' is missing, for example 'model:"
                 " demo/small'."
             )
-        self._is(entry["model"], str, "a model's name", (*where, "model"))
-        self._is(
-            entry.get("arguments", {}), Mapping, "a mapping", (*where, "arguments")
+        self._check_kind(model["model"], str, "a model's name", (*where, "model"))
+        self._check_kind(
+            model.get("arguments", {}), Mapping, "a mapping", (*where, "arguments")
         )
         return ModelSpec(
-            entry["model"],
-            dict(entry.get("arguments", {})),
-            str(entry.get("label", "")),
+            model["model"],
+            dict(model.get("arguments", {})),
+            str(model.get("label", "")),
         )
 
-    def _known(
-        self, given: Mapping[str, Any], known: tuple[str, ...], where: KeyPath
+    def _check_keys(
+        self, settings: Mapping[str, Any], known_keys: tuple[str, ...], where: KeyPath
     ) -> None:
-        for key in given:
-            if key not in known:
-                hint = f"Known: {', '.join(known)}. ({self.at((*where, key))})"
-                raise UnknownName("key", str(key), known, hint)
+        for key in settings:
+            if key not in known_keys:
+                hint = f"Known: {', '.join(known_keys)}. ({self.at((*where, key))})"
+                raise UnknownName("key", str(key), known_keys, hint)
 
-    def _is(self, value: Any, kind: Any, words: str, where: KeyPath) -> None:
-        if not isinstance(value, kind) or (
-            isinstance(value, bool) and kind is not bool
-        ):
-            name = ".".join(str(part) for part in where)
-            raise ConfigurationError(
-                f"{self.at(where)}: '{name}' must be {words}, not {kind_of(value)}."
-            )
+    def _check_kind(
+        self, setting: Any, expected_type: Any, words: str, where: KeyPath
+    ) -> None:
+        name = ".".join(map(str, where))
+        check_kind(setting, expected_type, words, name, f"{self.at(where)}: ")
 
     def at(self, where: KeyPath) -> str:
         """File and line of a setting; of JSON the file and the name of the setting in it."""
-        whole = (*self.of_suite.get(where[0], ()), *where) if where else where
-        return self.document.at(whole) if self.document else str(self.path)
+        full_path = (*self.of_suite.get(where[0], ()), *where) if where else where
+        return self.document.at(full_path) if self.document else str(self.path)
 
 
 def _with_common(spec: ModelSpec, common: Mapping[str, Any]) -> ModelSpec:
@@ -401,28 +446,36 @@ def _with_common(spec: ModelSpec, common: Mapping[str, Any]) -> ModelSpec:
     """
     unwanted = {
         name
-        for name, value in spec.arguments.items()
-        if value is None and name in common
+        for name, argument in spec.arguments.items()
+        if argument is None and name in common
     }
-    own = {
-        name: value for name, value in spec.arguments.items() if name not in unwanted
+    own_arguments = {
+        name: argument
+        for name, argument in spec.arguments.items()
+        if name not in unwanted
     }
-    shared = {name: value for name, value in common.items() if name not in unwanted}
-    names = tuple(name for name in shared if name not in own)
-    return replace(spec, arguments=merged(shared, own), common=names)
+    shared = {
+        name: argument for name, argument in common.items() if name not in unwanted
+    }
+    names = tuple(name for name in shared if name not in own_arguments)
+    return replace(spec, arguments=merged(shared, own_arguments), common=names)
 
 
-def _without(value: Any, over: Mapping[str, Any]) -> Any:
+def _without(setting: Any, over: Mapping[str, Any]) -> Any:
     """A mapping without the leaves that `over` replaces, however deep they are; anything else as it
     is.
     """
-    if not isinstance(value, Mapping):
-        return value
-    out = {}
-    for key, item in value.items():
+    if not isinstance(setting, Mapping):
+        return setting
+    remaining = {}
+    for key, inner_setting in setting.items():
         inner = over.get(key)
         if key not in over or (
-            isinstance(item, Mapping) and isinstance(inner, Mapping)
+            isinstance(inner_setting, Mapping) and isinstance(inner, Mapping)
         ):
-            out[key] = _without(item, inner) if isinstance(inner, Mapping) else item
-    return out
+            remaining[key] = (
+                _without(inner_setting, inner)
+                if isinstance(inner, Mapping)
+                else inner_setting
+            )
+    return remaining

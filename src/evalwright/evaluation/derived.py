@@ -71,7 +71,7 @@ class Derived:
         tasks: Sequence[Mapping[str, Any]],
         tallies: Mapping[str, TaskTally],
         identity: Mapping[str, Any],
-        **own: Any,
+        **fields: Any,
     ) -> Run:
         """Write `run.json`: the old one's, with these tasks and what is the new run's own. tallies:
         their scores, by task.
@@ -87,7 +87,7 @@ class Derived:
         )
         writer.finish(
             {
-                **{key: value for key, value in old.data.items() if key != "groups"},
+                **{key: field for key, field in old.data.items() if key != "groups"},
                 "schema": SCHEMA_VERSION,
                 "evalwright": __version__,
                 "id": self.folder.name,
@@ -95,7 +95,7 @@ class Derived:
                 self.made_from: {"run": old.id, "samples_sha256": digest},
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(time.monotonic() - self._began, 3),
-                **own,
+                **fields,
                 "tasks": noted,
                 **({"groups": noted_groups(groups, stopping)} if groups else {}),
             }

@@ -190,22 +190,24 @@ def measure_drift(
         if "top_logprobs" in a.carries & b.carries and all(
             "generate" in task.strategy.needs for task in loaded
         ):
-            more = load_tasks(name, chat=chat, overrides={"answer.top_logprobs": 0})
+            with_tokens = load_tasks(
+                name, chat=chat, overrides={"answer.top_logprobs": 0}
+            )
             first = [
-                run_blocking(partial(_ask, _chosen(more, limit)[:1], model, say))
+                run_blocking(partial(_ask, _chosen(with_tokens, limit)[:1], model, say))
                 for model in (a, b)
             ]
             # Some servers take the option and give nothing, or refuse it.
             if not any(_why(record) for records in first for record in records):
-                loaded = more
+                loaded = with_tokens
         chosen = _chosen(loaded, limit)
         answers = []
         for model in (a, b):
             say(f"{model.name} is sent {len(chosen)} samples of {name}.")
             answers.append(run_blocking(partial(_ask, chosen, model, say)))
-        one, other = answers
+        answers_a, answers_b = answers
         units = _units(chosen)
-        measured.append(_compared(name, one, other, units, margin=margin))
+        measured.append(_compared(name, answers_a, answers_b, units, margin=margin))
     if not measured:
         raise AbilityError(f"Nothing can be compared. {'; '.join(left_out)}.")
     verdict = _overall([task.verdict for task in measured])
@@ -225,14 +227,14 @@ Chosen = list[tuple[Task, int]]
 
 
 def _chosen(tasks: Sequence[Task], limit: int) -> Chosen:
-    every = [(task, place) for task in tasks for place in range(len(task.samples))]
+    every = [(task, index) for task in tasks for index in range(len(task.samples))]
     return random.Random(0).sample(every, min(limit, len(every)))
 
 
 def _units(chosen: Chosen) -> list[int]:
     """The cluster of each, numbered."""
     names = [
-        (task.name, task.samples[place].cluster or place) for task, place in chosen
+        (task.name, task.samples[index].cluster or index) for task, index in chosen
     ]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return [numbers[name] for name in names]
@@ -248,14 +250,14 @@ async def _ask(
         async with Engine(store, on_event=say) as engine:
             door = engine.door({"target": model})
             work = [
-                evaluate_sample(task, place, task.samples[place], 0, door)
-                for task, place in chosen
+                evaluate_sample(task, index, task.samples[index], 0, door)
+                for task, index in chosen
             ]
             records = await asyncio.gather(*work)
     failures = [record.failure for record in records if record.failure is not None]
     if (
         len(failures) == len(records)
-        and {one.kind for one in failures} <= _NOBODY_ANSWERS
+        and {failure.kind for failure in failures} <= _NOBODY_ANSWERS
     ):
         raise RequestFailed(failures[-1])
     return records
@@ -269,34 +271,37 @@ def _compared(
     *,
     margin: float,
 ) -> TaskDrift:
-    reasons = [_why(one) or _why(other) for one, other in zip(a, b, strict=True)]
+    reasons = [
+        _why(record_a) or _why(record_b)
+        for record_a, record_b in zip(a, b, strict=True)
+    ]
     samples = [
-        [] if why else list(_responses(one, other))
-        for one, other, why in zip(a, b, reasons, strict=True)
+        [] if why else list(_responses(record_a, record_b))
+        for record_a, record_b, why in zip(a, b, reasons, strict=True)
     ]
     written = [
-        (one.text, other.text)
-        for one, other in chain(*samples)
-        if one.log_likelihood is None
+        (response_a.text, response_b.text)
+        for response_a, response_b in chain(*samples)
+        if response_a.log_likelihood is None
     ]
     values = np.array([[_score(record) for record in records] for records in (a, b)])
-    known = values[~np.isnan(values)]
+    finite = values[~np.isnan(values)]
     scores = None
     differ = False
     if (
         (~np.isnan(values)).all(axis=0).any()
-        and (known >= 0).all()
-        and (known <= 1).all()
+        and (finite >= 0).all()
+        and (finite <= 1).all()
     ):
         # What rules leave undecided in both answers is no item of the comparison; in one of them it
         # is.
         missing = np.isnan(values) & ~np.isnan(values).all(axis=0)
-        missing |= np.array([[_why(one) != "" for one in row] for row in (a, b)])
-        given = partial(
+        missing |= np.array([[_why(record) != "" for record in row] for row in (a, b)])
+        test_equivalence = partial(
             equivalence_paired, *values, margin=margin, missing=missing, clusters=units
         )
-        scores = given()
-        wide = given(alpha=0.025)
+        scores = test_equivalence()
+        wide = test_equivalence(alpha=0.025)
         differ = wide.low > 0 or wide.high < 0
     return TaskDrift(
         name,
@@ -304,19 +309,19 @@ def _compared(
         sum(why != "" for why in reasons),
         next(filter(None, reasons), ""),
         len(written),
-        sum(one == other for one, other in written),
+        sum(text_a == text_b for text_a, text_b in written),
         _tokens(samples, units),
         scores,
-        len(set(known)) > 1,
+        len(set(finite)) > 1,
         differ,
     )
 
 
 def _responses(
-    one: SampleRecord, other: SampleRecord
+    record_a: SampleRecord, record_b: SampleRecord
 ) -> Iterator[tuple[Response, Response]]:
-    assert one.answer is not None and other.answer is not None
-    yield from zip(one.answer.responses, other.answer.responses, strict=False)
+    assert record_a.answer is not None and record_b.answer is not None
+    yield from zip(record_a.answer.responses, record_b.answer.responses, strict=False)
 
 
 def _why(record: SampleRecord) -> str:
@@ -342,27 +347,38 @@ def _tokens(
     n = 0
     for pairs, unit in zip(samples, units, strict=True):
         texts: list[tuple[float, float]] = []
-        for one, other in pairs:
+        for response_a, response_b in pairs:
             if (
-                one.log_likelihood is not None
-                and one.tokens_scored != other.tokens_scored
+                response_a.log_likelihood is not None
+                and response_a.tokens_scored != response_b.tokens_scored
             ):
                 split += 1
-            elif each := _log_probs(one, other):
-                largest = max(largest, *(abs(x - y) for x, y in each))
-                texts.append(_mean(each))
+            elif token_pairs := _log_probs(response_a, response_b):
+                largest = max(
+                    largest,
+                    *(
+                        abs(log_prob_a - log_prob_b)
+                        for log_prob_a, log_prob_b in token_pairs
+                    ),
+                )
+                texts.append(_mean(token_pairs))
         n += len(texts)
         if texts:
             means.append((*_mean(texts), unit))
     if len(means) < 2:
         return None
-    ones, others, kept = zip(*means, strict=True)
-    found = equivalence_paired(
-        ones, others, margin=TOKEN_MARGIN, clusters=kept, value_range=None, binary=False
+    ones, others, unit_numbers = zip(*means, strict=True)
+    test = equivalence_paired(
+        ones,
+        others,
+        margin=TOKEN_MARGIN,
+        clusters=unit_numbers,
+        value_range=None,
+        binary=False,
     )
-    mean = found.difference
-    low = found.low
-    high = found.high
+    mean = test.difference
+    low = test.low
+    high = test.high
     if math.isnan(low):  # the same difference in every sample
         low = high = mean
     return TokenDrift(
@@ -370,14 +386,16 @@ def _tokens(
     )
 
 
-def _log_probs(one: Response, other: Response) -> list[tuple[float, float]]:
-    if one.log_likelihood is not None and other.log_likelihood is not None:
-        count = one.tokens_scored or 1
-        return [(one.log_likelihood / count, other.log_likelihood / count)]
-    pairs = zip(one.tokens, other.tokens, strict=False)
+def _log_probs(response_a: Response, response_b: Response) -> list[tuple[float, float]]:
+    if response_a.log_likelihood is not None and response_b.log_likelihood is not None:
+        count = response_a.tokens_scored or 1
+        return [(response_a.log_likelihood / count, response_b.log_likelihood / count)]
+    pairs = zip(response_a.tokens, response_b.tokens, strict=False)
     return [
-        (x.log_prob, y.log_prob)
-        for x, y in takewhile(lambda pair: pair[0].text == pair[1].text, pairs)
+        (token_a.log_prob, token_b.log_prob)
+        for token_a, token_b in takewhile(
+            lambda pair: pair[0].text == pair[1].text, pairs
+        )
     ]
 
 
@@ -386,9 +404,9 @@ def _mean(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return math.fsum(ones) / len(pairs), math.fsum(others) / len(pairs)
 
 
-def _overall(found: Sequence[Verdict]) -> Verdict:
+def _overall(verdicts: Sequence[Verdict]) -> Verdict:
     order: tuple[Verdict, ...] = ("different", "not shown", "equivalent", "same")
-    return next(verdict for verdict in order if verdict in found)
+    return next(verdict for verdict in order if verdict in verdicts)
 
 
 def _sentence(
@@ -402,11 +420,11 @@ def _sentence(
     names = f"{a} and {b}"
     points = f"{100 * margin:g} points"
     unsure = [task for task in measured if task.verdict == "not shown"]
-    wanted = [f"scores are equivalent within {points}"] * any(
+    conditions = [f"scores are equivalent within {points}"] * any(
         not task.scores_shown for task in unsure
     )
     if any(task.tokens is not None and not task.tokens.equivalent for task in unsure):
-        wanted.append(f"mean log-probabilities are within {TOKEN_MARGIN:g}")
+        conditions.append(f"mean log-probabilities are within {TOKEN_MARGIN:g}")
     texts = {
         "same": (
             f"{names} may be mixed in one comparison: nothing differs by more than"
@@ -423,20 +441,20 @@ def _sentence(
         ),
         "not shown": (
             f"Do not mix {names} in one comparison: it was not shown that"
-            f" {' and that '.join(wanted)}."
+            f" {' and that '.join(conditions)}."
         ),
     }
     failed = sum(task.n_missing for task in measured)
     reason = next((task.failure for task in measured if task.failure), "")
     if failed == sum(task.n for task in measured):
-        parts = [
+        sentences = [
             f"Nothing is known about mixing {names}: no sample was answered by both"
             f" ({reason})."
         ]
     else:
-        parts = [texts[verdict]]
+        sentences = [texts[verdict]]
         if failed:
-            parts.append(
+            sentences.append(
                 f"On {failed} sample{'s' * (failed > 1)} one of the two or both failed"
                 f" ({reason})."
             )
@@ -446,7 +464,7 @@ def _sentence(
                 for task in unsure
                 if not task.informative and task.n_missing < task.n
             ]
-            parts.append(
+            sentences.append(
                 f"Every sample of {', '.join(blind)} got the same score, so it cannot"
                 " show a difference: name another --task."
                 if blind
@@ -457,10 +475,10 @@ def _sentence(
             for task in measured
             if task.tokens is None and task.n_missing < task.n
         ]:
-            parts.append(
+            sentences.append(
                 f"No log-probabilities were compared on {', '.join(silent)}: fewer than"
                 " two samples have them from both."
             )
     if left_out:
-        parts.append(f"Not compared: {'; '.join(left_out)}.")
-    return " ".join(parts)
+        sentences.append(f"Not compared: {'; '.join(left_out)}.")
+    return " ".join(sentences)

@@ -1,4 +1,4 @@
-"""A setting that would do nothing is an error: what was set, why it has no effect here, what to do."""
+"""A setting that would do nothing is an error, which says why it has no effect and what to do."""
 
 from __future__ import annotations
 
@@ -7,46 +7,45 @@ from collections.abc import Collection, Mapping, Sequence
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.tasks import Scorer, Task
-from evalwright.evaluation.configuration import Configuration
 from evalwright.models.base import LocalModel, Model
 from evalwright.scorers.registry import BUNDLED, RUN_PROGRAMS, registry
 from evalwright.tasks.images import BY_FLAG, VARIABLE
 
 
 def check_effects(
-    configuration: Configuration,
     models: Sequence[Model],
     roles: Mapping[str, Model],
     tasks: Sequence[Task],
+    *,
+    max_resident: int,
+    prompt_format: str,
     objects: Collection[str] = (),
 ) -> None:
-    """Raise ConfigurationError for a setting that no model or task of an evaluation uses. objects:
-    names of Task objects.
+    """Raise ConfigurationError for a setting that no model or task of an evaluation uses.
+
+    Args:
+        models: those under test.
+        roles: the models beside them, by role.
+        tasks: of all models.
+        max_resident: heavy local models in memory at a time.
+        prompt_format: how prompts are rendered.
+        objects: names of Task objects, which are rendered as they are.
     """
     check_roles_used(roles, tasks)
     check_image_urls(tasks)
-    if configuration.seed < 0:
-        raise ConfigurationError(
-            f"The seed must be 0 or more, not {configuration.seed}."
-        )
     heavy = [
         model
         for model in (*models, *roles.values())
         if isinstance(model, LocalModel) and model.heavy
     ]
-    most = configuration.max_resident
-    if most < 1:
+    if max_resident > 1 and len(heavy) < 2:
         raise ConfigurationError(
-            f"--max-resident must be at least 1, not {most}: nothing could be loaded."
-        )
-    if most > 1 and len(heavy) < 2:
-        raise ConfigurationError(
-            f"--max-resident {most} has no effect: it is for several heavy local"
+            f"--max-resident {max_resident} has no effect: it is for several heavy local"
             f" models, and there {'is one' if heavy else 'is none'}. Leave it out."
         )
-    if configuration.format != "auto" and all(task.name in objects for task in tasks):
+    if prompt_format != "auto" and all(task.name in objects for task in tasks):
         raise ConfigurationError(
-            f"format={configuration.format!r} has no effect on tasks that are given as"
+            f"format={prompt_format!r} has no effect on tasks that are given as"
             " objects: leave it out."
         )
 
@@ -67,7 +66,7 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
     used = {role for task in tasks for role in task.roles}
     for role in roles:
         if role not in used:
-            known = (
+            usable = (
                 f"their roles are: {', '.join(sorted(used))}"
                 if used
                 else "they use none"
@@ -75,7 +74,7 @@ def check_roles_used(roles: Collection[str], tasks: Sequence[Task]) -> None:
             raise ConfigurationError(
                 "No scorer or strategy of"
                 f" {', '.join(repr(task.name) for task in tasks[:6])} uses a model in"
-                f" the role '{role}'; {known}. Leave out --role {role}=... (`roles` in"
+                f" the role '{role}'; {usable}. Leave out --role {role}=... (`roles` in"
                 " a file), or add a scorer that uses it."
             )
 

@@ -18,7 +18,7 @@ _ended_in: list[int] = []
 
 
 class EndedByCancel(BaseException):
-    """Work that awaits nothing for long was ended where it was, and what cancels all is on its way."""
+    """Work that awaits nothing for long was ended where it was; everything will be cancelled."""
 
 
 @contextmanager
@@ -28,12 +28,12 @@ def cancellable() -> Iterator[None]:
 
     task = asyncio.current_task()
     assert task is not None
-    entry = asyncio.get_running_loop(), task
-    _running.append(entry)
+    loop_and_task = asyncio.get_running_loop(), task
+    _running.append(loop_and_task)
     try:
         yield
     finally:
-        _running.remove(entry)
+        _running.remove(loop_and_task)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What scorers ask models: the door as they have it, which keeps what was asked and what came back."""
+"""How scorers send requests to models: their requests and the responses are kept for the record."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Judges(Ask):
         return refusal_of(self._ask, role, request)
 
     async def __call__(self, role: str, request: Request) -> Response:
-        place = len(self.exchanges)
+        position = len(self.exchanges)
         payload = request.payload()
         self.exchanges.append(Exchange(role, payload))
         try:
@@ -49,7 +49,7 @@ class Judges(Ask):
                 "judge" if failure.party in ("provider", "model") else failure.party
             )
             raise RequestFailed(replace(failure, party=party)) from None
-        self.exchanges[place] = Exchange(role, payload, response)
+        self.exchanges[position] = Exchange(role, payload, response)
         outcome = outcome_of(response)
         if outcome not in (
             ANSWERED,

@@ -40,7 +40,9 @@ def _keys_of(spec: ModelSpec) -> Iterator[str]:
     row = find(provider)
     arguments = [spec.arguments, *_replicas(spec.arguments)]
     named_keys = [
-        str(given["api_key_env"]) for given in arguments if given.get("api_key_env")
+        str(mapping["api_key_env"])
+        for mapping in arguments
+        if mapping.get("api_key_env")
     ]
     yield from named_keys
     if row is None:
@@ -49,8 +51,8 @@ def _keys_of(spec: ModelSpec) -> Iterator[str]:
         return
     if row.key and not named_keys:
         yield row.key[0]
-    given = spec.arguments.get("variables")
-    placed = given if isinstance(given, Mapping) else {}
+    placed_variables = spec.arguments.get("variables")
+    placed = placed_variables if isinstance(placed_variables, Mapping) else {}
     for name, variables in row.variables.items():
         if name not in placed and not spec.arguments.get("base_url"):
             yield variables.partition("|")[0]
@@ -91,16 +93,18 @@ def files_of(configuration: Configuration) -> list[str]:
     comes with this package is left out. Patterns of names stay patterns.
     """
     files = [Path(file) for file in configuration.plugins]
-    files += [Path(entry) for entry in configuration.give_up if is_id_file(entry)]
+    files += [Path(id_file) for id_file in configuration.give_up if is_id_file(id_file)]
     files += [Path(name) for name in _named_in(nested(configuration.overrides))]
     for definition in _definitions(configuration):
         files += _files_of_task(definition)
-    own = (file for file in files if not file.resolve().is_relative_to(_PACKAGE))
-    return list(dict.fromkeys(Path(os.path.relpath(file)).as_posix() for file in own))
+    own_files = (file for file in files if not file.resolve().is_relative_to(_PACKAGE))
+    return list(
+        dict.fromkeys(Path(os.path.relpath(file)).as_posix() for file in own_files)
+    )
 
 
 def _definitions(configuration: Configuration) -> list[Any]:
-    """The definitions of the tasks; none for those of other frameworks, whose files are their own."""
+    """The definitions of the tasks but those of other frameworks, which have their own files."""
     definitions: list[Any] = []
     for name in configuration.tasks:
         if named(name) is None:
@@ -117,20 +121,20 @@ def _files_of_task(definition: Any) -> list[Path]:
     if not isinstance(definition, Definition):
         return []
     document = definition.document
-    data = [
+    data_files = [
         document.folder(path) / name
         for path in FILES
         for name in _names_at(document.value, path)
     ]
-    return [*document.files, *data]
+    return [*document.files, *data_files]
 
 
 def _named_in(settings: Mapping[str, Any]) -> list[str]:
     return [name for path in FILES for name in _names_at(settings, path)]
 
 
-def _names_at(value: Any, path: Sequence[str]) -> list[str]:
+def _names_at(node: Any, path: Sequence[str]) -> list[str]:
     """The names of files at a place of a definition, "" and other kinds of values left out."""
     for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return [name for name in listed(value) if isinstance(name, str) and name]
+        node = node.get(key) if isinstance(node, Mapping) else None
+    return [name for name in listed(node) if isinstance(name, str) and name]

@@ -1,4 +1,6 @@
-"""Tasks, models and functions that are given in Python, which a Configuration can only name."""
+"""Settings of a call in Python: its tasks, models and functions get the names that a Configuration
+has for them.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import (
-    Configuration,
-    ModelSpec,
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.settings import (
+    Origin,
+    Settings,
     as_list,
-    settings_of,
+    fields_from_python,
 )
-from evalwright.models.base import LocalModel, Model
+from evalwright.models.base import Model
 from evalwright.models.functions import FunctionModel, function_model
-from evalwright.models.local.cluster import Cluster
-from evalwright.models.remote.batch.opening import open_batched
+from evalwright.models.local.cluster import Placement
 from evalwright.models.remote.providers import add_file
-from evalwright.scorers.registry import RUN_PROGRAMS
-from evalwright.tasks.index import TaskIndex
-from evalwright.tasks.names import is_name
 from evalwright.tasks.yaml_files import kind_of
 
 TaskLike = str | Path | Task
@@ -34,40 +32,27 @@ UNDER_TEST = 0
 """The occurrence of a model under test; those that only play a role count from 1."""
 
 
-def are_models(value: Any) -> bool:
+def are_models(argument: Any) -> bool:
     """Whether a first argument is what is evaluated, and no task."""
-    several = as_list(value)
-    return bool(several) and all(
-        isinstance(one, Mapping | Model) or callable(one) for one in several
+    arguments = as_list(argument)
+    return bool(arguments) and all(
+        isinstance(model, Mapping | Model) or callable(model) for model in arguments
     )
 
 
-def written_form(task: str) -> str:
-    """A task whose answer is written, for a model that cannot score options: "kmmlu-generate" for
-    "kmmlu", where there is one.
-    """
-    form = f"{task}-generate"
-    is_listed = is_name(task) and form in TaskIndex().names()
-    return form if is_listed else task
-
-
 class Objects:
-    """Task and Model objects passed in Python, which a Configuration can only name. cluster: where
-    local models have their replicas.
-    """
-
-    cluster: Cluster | None = None
+    """Task and Model objects by the names that a Configuration has for them."""
 
     def __init__(self) -> None:
         self.tasks: dict[str, Task] = {}
         self.models: dict[tuple[str, int], Model] = {}
         """By name, and which of several of that name."""
 
-    def task(self, task: TaskLike) -> str:
-        """What a Configuration calls it. Raises ConfigurationError where another one has that name."""
+    def name_task(self, task: TaskLike) -> str:
+        """The name of a task in a Configuration. Raises ConfigurationError where another has it."""
         if isinstance(task, Task):
             if self.tasks.setdefault(task.name, task) is not task:
-                raise _taken("tasks", task.name)
+                raise _name_taken("tasks", task.name)
             return task.name
         if not isinstance(task, str | Path):
             raise ConfigurationError(
@@ -75,15 +60,14 @@ class Objects:
             )
         return str(task)
 
-    def model(self, model: ModelLike, *, role: bool = False) -> ModelSpec:
-        """What a Configuration calls it.
+    def name_model(self, model: ModelLike, *, role: bool = False) -> ModelSpec:
+        """The name of a model in a Configuration.
 
         Args:
-            model: the model, however it is given.
+            model: a name, a ModelSpec, a Model or a function.
             role: whether it plays a role beside the models under test, such as the judge. Then it
-            may have the name of
-                another one, at another address: runs and boards are named after the models under
-                test alone.
+                may have the name of another one, at another address: runs and boards are named
+                after the models under test alone.
 
         Raises:
             ConfigurationError: it is no model, or another model under test has that name.
@@ -114,7 +98,7 @@ class Objects:
             if (equal or namesake is model) and (role or occurrence == UNDER_TEST):
                 return ModelSpec(model.name, occurrence=occurrence)
         if not role and UNDER_TEST in namesakes:
-            raise _taken("models", model.name)
+            raise _name_taken("models", model.name)
         number = max(namesakes, default=UNDER_TEST) + 1 if role else UNDER_TEST
         self.models[model.name, number] = model
         return ModelSpec(model.name, occurrence=number)
@@ -122,122 +106,87 @@ class Objects:
     def _named(self, name: str) -> dict[int, Model]:
         return {
             number: model
-            for (known, number), model in self.models.items()
-            if known == name
+            for (model_name, number), model in self.models.items()
+            if model_name == name
         }
 
     def _function(self, function: Callable[..., Any]) -> FunctionModel:
         """The function as a model of this evaluation alone; the same one where it was named before,
         as in a role.
         """
-        made = (
+        model = (
             function.fresh()
             if isinstance(function, FunctionModel)
             else function_model(function)
         )
-        for known in self._named(made.name).values():
-            if isinstance(known, FunctionModel) and known.function is made.function:
-                return known
-        return made
+        for namesake in self._named(model.name).values():
+            if (
+                isinstance(namesake, FunctionModel)
+                and namesake.function is model.function
+            ):
+                return namesake
+        return model
 
-    def configuration(
-        self, tasks: Any, models: Any, settings: Mapping[str, Any]
-    ) -> Configuration:
-        """The evaluation of a call in Python. Raises UsageError for what cannot be part of one."""
-        rest = dict(settings)
-        roles = rest.pop("roles", None) or {}
-        if not isinstance(roles, Mapping):
-            raise ConfigurationError(
-                f"'roles' must be a mapping of roles to models, not {kind_of(roles)}."
-            )
-        models_under_test = tuple(self.several(models))
-        return Configuration(
-            roles={
-                str(role): self.model(model, role=True) for role, model in roles.items()
-            },
-            tasks=tuple(self.task(task) for task in as_list(tasks)),
-            models=models_under_test,
-            **settings_of(rest),
-        )
-
-    def several(self, models: Any) -> list[ModelSpec]:
-        """As `model`, for one, several, or a mapping from names to models."""
+    def name_models(self, models: Any) -> list[ModelSpec]:
+        """As `name_model`, for one, several, or a mapping from names to models."""
         if not isinstance(models, Mapping):
-            return [self.model(one) for one in as_list(models)]
-        return [self._labelled(str(name), one) for name, one in models.items()]
+            return [self.name_model(model) for model in as_list(models)]
+        return [self._labelled(str(name), model) for name, model in models.items()]
 
     def _labelled(self, name: str, model: ModelLike) -> ModelSpec:
         if callable(model) and not isinstance(model, Model):
             model = function_model(model, name=name)
         elif isinstance(model, FunctionModel):
             model = model.fresh(name)
-        return replace(self.model(model), label=name)
+        return replace(self.name_model(model), label=name)
 
-    def providers(self, configuration: Configuration) -> None:
-        """Take in the providers and prices that the configuration's own files hold.
 
-        Raises ConfigurationError.
-        """
-        for file in configuration.plugins:
-            add_file(Path(file))
+def settings_from_python(
+    tasks: Any,
+    models: Any,
+    settings: Mapping[str, Any],
+    *,
+    on: Placement | None = None,
+) -> Settings:
+    """The settings of a call in Python.
 
-    def open(
-        self,
-        spec: ModelSpec,
-        *,
-        batch: bool = False,
-        home: str | None = None,
-        role: bool = False,
-    ) -> Model:
-        """The model, through its provider's batches where `batch` or its own argument of that name
-        says so, or on the cluster.
+    The providers and prices in files that the settings name are known from then on.
 
-        role: whether it plays one beside the model under test.
-        """
-        given = self.models.get((spec.model, spec.occurrence))
-        made = given or open_batched(
-            spec.model, spec.arguments, batch=batch, home=home_folder(home)
-        )
-        if self.cluster is None:
-            return made
-        if isinstance(made, LocalModel) and given is None and (made.heavy or not role):
-            if spec.arguments.get("replicas") is not None:
-                raise ConfigurationError(
-                    "With --on, --replicas says how many there are on the cluster:"
-                    " leave out -M replicas."
-                )
-            return self.cluster.open(spec.model, spec.arguments, made)
-        if role:
-            return made
-        what = (
-            "is an object of this process"
-            if given
-            else "is answered by a server, which has its own replicas"
-        )
+    Args:
+        tasks: one or several names, files or Task objects.
+        models: one or several names, ModelSpecs, Models or functions, or a mapping of labels to
+            these.
+        settings: the other fields of a Configuration; models of roles may be objects as well.
+        on: where local models have their replicas.
+
+    Raises:
+        UsageError: something cannot be part of an evaluation.
+    """
+    fields = dict(settings)
+    roles = fields.pop("roles", None) or {}
+    if not isinstance(roles, Mapping):
         raise ConfigurationError(
-            f"--on has no effect on '{made.name}': it {what}. Leave out --on."
+            f"'roles' must be a mapping of roles to models, not {kind_of(roles)}."
         )
-
-    def placed(self, task: Task) -> Task:
-        """The task with the scorers on the cluster, where there is one, that take long to compute
-        and ask no model.
-        """
-        cluster = self.cluster
-        if cluster is None:
-            return task
-        scorers = [
-            (
-                replace(one, function=cluster.scored(one.function, asks=one.asks))
-                if one.kind in RUN_PROGRAMS
-                or (one.options.get("kind") == "math" and not one.asks)
-                else one
-            )
-            for one in task.scorers
-        ]
-        return replace(task, scorers=tuple(scorers))
+    objects = Objects()
+    under_test = tuple(objects.name_models(models))
+    configuration = Configuration(
+        roles={
+            str(role): objects.name_model(model, role=True)
+            for role, model in roles.items()
+        },
+        tasks=tuple(objects.name_task(task) for task in as_list(tasks)),
+        models=under_test,
+        **fields_from_python(fields),
+    )
+    for plugin in configuration.plugins:
+        add_file(Path(plugin))
+    passed = {"tasks", "models", *settings}
+    origins = {key: Origin("Python", key) for key in passed}
+    return Settings(configuration, origins, objects.tasks, objects.models, on)
 
 
-def _taken(kind: str, name: str) -> ConfigurationError:
+def _name_taken(noun: str, name: str) -> ConfigurationError:
     return ConfigurationError(
-        f"Two different {kind} are named '{name}': give one of them another name."
+        f"Two different {noun} are named '{name}': give one of them another name."
     )

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.secrets import mask
 from evalwright.models.built_in import OPEN_ARGUMENTS
 from evalwright.models.remote import providers
@@ -29,14 +29,16 @@ from evalwright.tasks.files import is_within
 from evalwright.tasks.yaml_files import KeyPath
 
 _SAFE = frozenset({
-    "batch", "batch_poll", "batch_size", "deadline", "max_attempts", "max_concurrency", "max_tokens", "replicas_differ", "requests_per_minute", "revision", "seed",
-    "temperature",
+    "batch", "batch_poll", "batch_size", "deadline", "max_attempts", "max_concurrency",
+    "max_tokens", "replicas_differ", "requests_per_minute", "revision", "seed", "temperature",
     "timeout", "top_p",
     # of remote models
-    "bos", "cleaning", "context_length", "echo", "language", "leave_out", "max_tokens_field", "min_p", "reasoning_effort", "stream", "thinking", "top_k",
+    "bos", "cleaning", "context_length", "echo", "language", "leave_out", "max_tokens_field",
+    "min_p", "reasoning_effort", "stream", "thinking", "top_k",
     # of local models
-    "add_bos", "add_special_tokens", "chat_template_args", "chunk", "device", "device_map", "dtype", "enable_thinking", "fit", "label",
-    "latency", "local", "max_length", "max_memory", "memory", "prefix_token", "preset", "prompt", "quantization", "scoring", "sentences",
+    "add_bos", "add_special_tokens", "chat_template_args", "chunk", "device", "device_map",
+    "dtype", "enable_thinking", "fit", "label", "latency", "local", "max_length", "max_memory",
+    "memory", "prefix_token", "preset", "prompt", "quantization", "scoring", "sentences",
     "share", "text", "threads", "use_fast_tokenizer",
 })  # fmt: skip
 """Arguments of models that a file may set: they change answers, costs and speed, and nothing else.
@@ -95,7 +97,9 @@ FILES: frozenset[tuple[str, ...]] = frozenset(
 )
 """Settings of tasks that are names of files."""
 _TOKENIZERS = frozenset(
-    (*dataset, kind, "tokenizer") for dataset in _DATASETS for kind in _MADE
+    (*dataset, dataset_kind, "tokenizer")
+    for dataset in _DATASETS
+    for dataset_kind in _MADE
 )
 """Settings of tasks that name a folder or a repository of the hub."""
 _WITHOUT_FILES = frozenset(("litellm", "reward-server", "vectara"))
@@ -113,13 +117,13 @@ class Setting:
     path: KeyPath
     value: Any
 
-    def shown(self, at: Callable[[KeyPath], str]) -> str:
+    def describe(self, at: Callable[[KeyPath], str]) -> str:
         """One line, as much of it as a person can read."""
-        value = mask(json.dumps(self.value, ensure_ascii=False, default=str))
-        name = ".".join(json.dumps(str(part))[1:-1] for part in self.path)
-        if len(value) > _LONGEST:
-            value = f"{value[:_LONGEST]}… ({len(value):,} characters: read the file)"
-        return f"  {name}: {value}   ({at(self.path)})"
+        text = mask(json.dumps(self.value, ensure_ascii=False, default=str))
+        name = ".".join(json.dumps(str(key))[1:-1] for key in self.path)
+        if len(text) > _LONGEST:
+            text = f"{text[:_LONGEST]}… ({len(text):,} characters: read the file)"
+        return f"  {name}: {text}   ({at(self.path)})"
 
 
 def proposed(
@@ -175,7 +179,7 @@ def require_allowed(
             f"'{file}' sets what only you may decide: code that is run, where keys and"
             " prompts go, what is read and written. Nothing was done. It wants:"
         ),
-        *(setting.shown(at) for setting in settings),
+        *(setting.describe(at) for setting in settings),
         f"If you agree, add --trust-file '{file}'.",
     ]
     if digest:
@@ -192,7 +196,7 @@ def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
     """
     if any(setting.path[:2] == ("dialect", "trust") for setting in settings):
         return ""
-    digest = hashlib.sha256(ordinary(file).read_bytes())
+    digest = hashlib.sha256(check_ordinary(file).read_bytes())
     for setting in settings:
         if setting.path == ("plugins",):
             for name in listed(setting.value):
@@ -200,7 +204,7 @@ def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
                     digest.update(
                         b"\0"
                         + hashlib.sha256(
-                            ordinary(folder / str(name)).read_bytes()
+                            check_ordinary(folder / str(name)).read_bytes()
                         ).digest()
                     )
                 except OSError:
@@ -261,25 +265,25 @@ def _stays_here(name: str, folder: Path) -> bool:
 
     A repository of the hub (`hf/org/name`) is written as a folder in the working folder would be.
     """
-    provider, _, place = name.partition("/")
+    provider, _, path = name.partition("/")
     if providers.find(provider) is not None or provider in _WITHOUT_FILES:
         return True
     if provider in _AROUND_MODELS:
-        return _stays_here(place, folder)
-    if place.startswith("~"):
+        return _stays_here(path, folder)
+    if path.startswith("~"):
         return False
-    return is_within(Path(place), folder, Path.cwd())
+    return is_within(Path(path), folder, Path.cwd())
 
 
-def _arguments(given: Any, names: set[str], at: KeyPath) -> Iterator[Setting]:
-    for name, value in given.items() if isinstance(given, Mapping) else ():
-        if names & OPEN_ARGUMENTS or not _is_safe(str(name), value, names):
-            yield Setting((*at, str(name)), value)
+def _arguments(arguments: Any, names: set[str], at: KeyPath) -> Iterator[Setting]:
+    for name, argument in arguments.items() if isinstance(arguments, Mapping) else ():
+        if names & OPEN_ARGUMENTS or not _is_safe(str(name), argument, names):
+            yield Setting((*at, str(name)), argument)
 
 
-def _is_safe(name: str, value: Any, names: set[str]) -> bool:
+def _is_safe(name: str, argument: Any, names: set[str]) -> bool:
     """Whether a file may set this argument. names: the providers of the models that get it."""
-    text = str(value)
+    text = str(argument)
     if name in _NAMES:
         return not text.startswith("~") and is_within(Path(text), Path.cwd())
     if name == "subfolder":
@@ -287,22 +291,23 @@ def _is_safe(name: str, value: Any, names: set[str]) -> bool:
     if name == "base_url":
         return _is_harmless(text, names)
     if name == "replicas":
-        several = text.split(",") if isinstance(value, str) else listed(value)
+        replicas = text.split(",") if isinstance(argument, str) else listed(argument)
         settings = [
-            one if isinstance(one, Mapping) else {"base_url": one} for one in several
+            replica if isinstance(replica, Mapping) else {"base_url": replica}
+            for replica in replicas
         ]
-        return isinstance(value, int) or all(
+        return isinstance(argument, int) or all(
             _is_safe(str(key), its, names)
-            for one in settings
-            for key, its in one.items()
+            for settings in settings
+            for key, its in settings.items()
         )
     if name == "interface":
         return text.removeprefix("openai-") in _SAFE_INTERFACES
     if name == "extra_body":
-        return _is_safe_body(value)
+        return _is_safe_body(argument)
     if name == "attn_implementation":
         return text.isidentifier()  # other names are repositories of compiled code
-    return name in _SAFE or (name == "trust_remote_code" and value is False)
+    return name in _SAFE or (name == "trust_remote_code" and argument is False)
 
 
 def _is_safe_body(fields: Any) -> bool:
@@ -311,12 +316,16 @@ def _is_safe_body(fields: Any) -> bool:
     """
     if not isinstance(fields, Mapping):
         return False
-    for name, value in fields.items():
-        if name == "reasoning_effort" and isinstance(value, str) and value in _EFFORTS:
+    for name, setting in fields.items():
+        if (
+            name == "reasoning_effort"
+            and isinstance(setting, str)
+            and setting in _EFFORTS
+        ):
             continue
-        if name == "chat_template_kwargs" and _is_safe_body(value):
+        if name == "chat_template_kwargs" and _is_safe_body(setting):
             continue
-        if name not in _SAFE_BODY_NUMBERS or not isinstance(value, int | float):
+        if name not in _SAFE_BODY_NUMBERS or not isinstance(setting, int | float):
             return False
     return True
 
@@ -328,7 +337,7 @@ def _is_harmless(address: str, names: set[str]) -> bool:
     rows = [providers.find(name) for name in names]
     places = [address, *("" if row is None else row.base_url for row in rows)]
     return all(
-        "\\" not in place and urlsplit(place).hostname in _HERE for place in places
+        "\\" not in url and urlsplit(url).hostname in _HERE for url in places
     ) and not any(
         find_key(variable) for row in rows if row is not None for variable in row.key
     )
@@ -340,30 +349,31 @@ def _provider_of(spec: Any) -> str:
 
 
 def _files(
-    value: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()
+    overrides: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()
 ) -> Iterator[Setting]:
     """The names of files in overrides that lead elsewhere."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
+    if isinstance(overrides, Mapping):
+        for key, override in overrides.items():
             yield from _files(
-                item, folder, (*at, str(key)), (*path, *str(key).split("."))
+                override, folder, (*at, str(key)), (*path, *str(key).split("."))
             )
     elif (
         path in FILES
         and any(
-            has_magic(str(one)) or not is_within(folder / str(one), folder, Path.cwd())
-            for one in listed(value)
+            has_magic(str(file))
+            or not is_within(folder / str(file), folder, Path.cwd())
+            for file in listed(overrides)
         )
     ) or (
         path in _TOKENIZERS
         and not (
-            not str(value).startswith("~")
-            and is_within(Path(str(value)), folder, Path.cwd())
+            not str(overrides).startswith("~")
+            and is_within(Path(str(overrides)), folder, Path.cwd())
         )
     ):
-        yield Setting(at, value)
+        yield Setting(at, overrides)
 
 
-def listed(value: Any) -> list[Any]:
+def listed(setting: Any) -> list[Any]:
     """A value that may be one or a list of them, as a list."""
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    return list(setting) if isinstance(setting, (list, tuple)) else [setting]

@@ -1,4 +1,4 @@
-"""A run while it is asked, and its record in the end: tallies, progress, and what `run.json` says."""
+"""A run in progress, and its record in the end: tallies, progress, and what `run.json` says."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from evalwright._version import __version__
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.budget import Budget
-from evalwright.engine.engine import Door, Engine
-from evalwright.evaluation.planning import Plan
+from evalwright.engine.engine import Engine, RoleClient
+from evalwright.evaluation.planning import PlannedRun
 from evalwright.evaluation.schedule import Schedule
-from evalwright.models.replicas import said
+from evalwright.models.replicas import summarise_replicas
 from evalwright.runs.aggregation import AnswersUsage, TaskTally, rules_record
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.confirmed import remember_numbers
@@ -43,13 +43,13 @@ class Session:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: PlannedRun,
         engine: Engine,
         progress: ProgressReporter | None,
-        told: Callbacks | None = None,
+        callbacks: Callbacks | None = None,
     ) -> None:
-        plan.started = datetime.now(UTC)
         self.plan = plan
+        self.started = datetime.now(UTC)
         tasks = ", ".join(task.name for task in plan.tasks)
         _log.info(
             "Run %s: %s, %d answers on %s",
@@ -58,7 +58,7 @@ class Session:
             plan.total,
             tasks,
         )
-        self.told = told or Callbacks()
+        self.callbacks = callbacks or Callbacks()
         self.began = time.monotonic()
         self.door = engine.door({TARGET: plan.model, **plan.roles})
         self.tallies = [
@@ -66,7 +66,9 @@ class Session:
             for task in plan.tasks
         ]
         store_images = bool(plan.configuration.get("store_images", True))
-        self.writer = RunWriter(plan.folder, about_run(plan), store_images=store_images)
+        self.writer = RunWriter(
+            plan.folder, about_run(plan, self.started), store_images=store_images
+        )
         self.meter = Meter(plan, self.door, progress, self.began)
         self.hardware = HardwareWatch()
         self._showing: asyncio.TimerHandle | None = None
@@ -81,7 +83,7 @@ class Session:
         self.tallies[number].add(record)
         self.meter.count(record)
         self.hardware.look()
-        self.told.sample(self.plan.id, record)
+        self.callbacks.sample(self.plan.id, record)
 
     def _show(self) -> None:
         self._showing = None
@@ -92,7 +94,7 @@ class Session:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exception_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -105,7 +107,11 @@ class Meter(AbstractContextManager["Meter"]):
     """Counts finished samples and reports a few times a second."""
 
     def __init__(
-        self, plan: Plan, door: Door, reporter: ProgressReporter | None, began: float
+        self,
+        plan: PlannedRun,
+        door: RoleClient,
+        reporter: ProgressReporter | None,
+        began: float,
     ) -> None:
         self.plan = plan
         self.door = door
@@ -134,7 +140,7 @@ class Meter(AbstractContextManager["Meter"]):
             total = self.plan.total
             state = self.plan.id, label, total, self.done, self.failed, seconds, counts
             where = "; ".join(
-                filter(None, (self.state, said(self.plan.model.replicas)))
+                filter(None, (self.state, summarise_replicas(self.plan.model.replicas)))
             )
             self.reporter.update(Progress(*state, finished, where, self.door.loading()))
 
@@ -179,18 +185,18 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
     for task, tally in zip(plan.tasks, tallies, strict=True):
         if task.found_metrics is not None:
             task = replace(task, metrics=tuple(task.found_metrics(tally.names())))
-        result = with_valid_intervals(
+        task_metrics = with_valid_intervals(
             tally.result(task.name, task.version, task.metrics).as_dict(), stopping
         )
-        tasks.append({**result, **task_record(task)})
+        tasks.append({**task_metrics, **task_record(task)})
     label = {"label": plan.spec.label} if plan.spec.label else {}
-    data = {
+    run_record = {
         "schema": SCHEMA_VERSION,
         "evalwright": __version__,
         "id": plan.id,
         "identity": plan.identity,
         **({"shard": plan.shard} if plan.shard else {}),
-        "started": plan.started.isoformat(timespec="seconds"),
+        "started": session.started.isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
         "model": {**plan.model.describe(), **label},
         "roles": {role: model.describe() for role, model in plan.roles.items()},
@@ -212,10 +218,10 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         for task, tally in zip(plan.tasks, tallies, strict=True)
     }
     if groups := group_records(tasks, plan.configuration, tables.__getitem__):
-        data["groups"] = noted_groups(groups, stopping)
+        run_record["groups"] = noted_groups(groups, stopping)
     if stopping is not None:
-        data["stopping"] = stopping
-    session.writer.finish(data)
+        run_record["stopping"] = stopping
+    session.writer.finish(run_record)
     if not plan.follows_rules:
         drop_plan(plan.folder)
     run = open_run(plan.folder)
@@ -224,7 +230,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
     return run
 
 
-def about_run(plan: Plan) -> dict[str, Any]:
+def about_run(plan: PlannedRun, started: datetime) -> dict[str, Any]:
     """What whoever follows a run must know of it; expected: answers that it will have, if no rule
     stops it.
     """
@@ -233,7 +239,7 @@ def about_run(plan: Plan) -> dict[str, Any]:
         "label": plan.spec.label or plan.model.name,
         "model": plan.model.name,
         "roles": {role: model.name for role, model in plan.roles.items()},
-        "started": plan.started.isoformat(timespec="seconds"),
+        "started": started.isoformat(timespec="seconds"),
         "expected": plan.total,
         "tasks": [
             {

@@ -15,16 +15,18 @@ from evalwright.core.outcomes import Outcome
 from evalwright.core.private import home_folder
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.engine.engine import Door, Engine
+from evalwright.engine.engine import Engine, RoleClient
 from evalwright.engine.loop_turns import LoopTurns
 from evalwright.engine.opening import open_store
-from evalwright.evaluation.configuration import OLD_NAMES, ModelSpec
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.derived import Derived
 from evalwright.evaluation.effects import check_sandbox
 from evalwright.evaluation.objects import ModelLike, Objects
-from evalwright.evaluation.planning import check_able
+from evalwright.evaluation.opening import open_roles
 from evalwright.evaluation.running import at_the_same_time, interruptible, run_blocking
 from evalwright.evaluation.scoring import score_record
+from evalwright.evaluation.settings import OLD_NAMES
+from evalwright.evaluation.task_checks import check_able
 from evalwright.metrics.registry import usual_metric
 from evalwright.metrics.repeats import KINDS, check_multiplied
 from evalwright.models.base import Model
@@ -97,27 +99,27 @@ def score_run(
         old,
         bound,
         {
-            role: objects.model(model, role=True)
+            role: objects.name_model(model, role=True)
             for role, model in (roles or {}).items()
         },
     )
-    models = {role: objects.open(spec, home=home) for role, spec in specs.items()}
+    models = open_roles(specs, objects.models, home=home)
     for model in models.values():
         model.check()
     for rules in bound.values():
         for scorer in rules.scorers:
             for role in scorer.roles if scorer.name not in rules.kept else ():
                 check_able(scorer, models[role])
-    made: Run = run_blocking(
+    new_run: Run = run_blocking(
         lambda: _score(
             new, bound, keeping, models, specs, home, (dialect or {}).get("scoring", "")
         )
     )
-    return made
+    return new_run
 
 
 def _specs(
-    old: Run, bound: Bound, given: Mapping[str, ModelSpec]
+    old: Run, bound: Bound, named: Mapping[str, ModelSpec]
 ) -> dict[str, ModelSpec]:
     """The models that scorers ask: those given, else the run's own.
 
@@ -125,31 +127,31 @@ def _specs(
     """
     needed = {
         role
-        for own in bound.values()
-        for scorer in own.scorers
-        if scorer.name not in own.kept
+        for rules in bound.values()
+        for scorer in rules.scorers
+        if scorer.name not in rules.kept
         for role in scorer.roles
     }
     recorded = old.data["configuration"].get("roles") or {}
-    for role in given.keys() - needed:
+    for role in named.keys() - needed:
         raise ConfigurationError(
             f"No scorer that is computed uses a model in the role '{role}'; roles in"
             f" use: {', '.join(sorted(needed)) or 'none'}. Leave out --role {role}=..."
         )
-    specs = dict(given)
-    for role in sorted(needed - given.keys()):
+    specs = dict(named)
+    for role in sorted(needed - named.keys()):
         spec = recorded.get(role) or {}
         # A record may come from anywhere: its arguments (an address, a key's variable) must not
         # decide whom we ask.
         if "model" not in spec or spec.get("arguments"):
-            more = (
+            hint = (
                 " The run's own was opened with arguments, so name them too, with -R."
                 if spec
                 else ""
             )
             raise ConfigurationError(
                 f"The scorers use a model in the role '{role}': name it with --role"
-                f" {role}=...{more}"
+                f" {role}=...{hint}"
             )
         specs[role] = ModelSpec(spec["model"], label=spec.get("label", ""))
     return specs
@@ -160,15 +162,15 @@ Bound = Mapping[str, Rules]
 
 def _bound(
     old: Run,
-    wanted: Sequence[str | Mapping[str, Any]],
+    scorers: Sequence[str | Mapping[str, Any]],
     dialect: Mapping[str, Any],
     unsure: Mapping[str, Any],
 ) -> dict[str, Rules]:
     """How each task is scored."""
     foreign = {
-        task["name"]: own
-        for task in ([] if wanted else old.data["tasks"])
-        if (own := dialect_of(task["definition"])) is not None
+        task["name"]: foreign_task
+        for task in ([] if scorers else old.data["tasks"])
+        if (foreign_task := dialect_of(task["definition"])) is not None
     }
     if dialect and not foreign:
         raise ConfigurationError(
@@ -185,12 +187,19 @@ def _bound(
                 task, old.data["configuration"], first[name], dialect
             )
         else:
-            rules = _rules(task, wanted)
+            rules = _rules(task, scorers)
             if unsure and dialect_of(task["definition"]) is None:
-                computed = [one for one in rules.scorers if one.name not in rules.kept]
-                again = {one.name: one for one in with_second(computed, unsure)}
+                computed = [
+                    scorer for scorer in rules.scorers if scorer.name not in rules.kept
+                ]
+                again = {
+                    scorer.name: scorer for scorer in with_second(computed, unsure)
+                }
                 rules = replace(
-                    rules, scorers=[again.get(one.name, one) for one in rules.scorers]
+                    rules,
+                    scorers=[
+                        again.get(scorer.name, scorer) for scorer in rules.scorers
+                    ],
                 )
             bound[name] = with_votes(rules, rules.kept)
     return bound
@@ -198,30 +207,40 @@ def _bound(
 
 def _first_rows(old: Run, names: set[str]) -> dict[str, Mapping[str, Any]]:
     """The metadata of the first recorded sample of each task that was answered."""
-    found: dict[str, Mapping[str, Any]] = {}
+    metadata_by_task: dict[str, Mapping[str, Any]] = {}
     for row in old.rows() if names else ():
-        if row["task"] in names and "answer" in row and row["task"] not in found:
-            found[row["task"]] = row.get("metadata", {})
-            if len(found) == len(names):
+        if (
+            row["task"] in names
+            and "answer" in row
+            and row["task"] not in metadata_by_task
+        ):
+            metadata_by_task[row["task"]] = row.get("metadata", {})
+            if len(metadata_by_task) == len(names):
                 break
-    return found
+    return metadata_by_task
 
 
-def _rules(task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]) -> Rules:
-    named = dict(_entries(wanted))
-    own = [found["name"] for found in task["scorers"]]
-    if named and named.keys() <= set(own) and dialect_of(task["definition"]) is None:
+def _rules(
+    task: Mapping[str, Any], named_scorers: Sequence[str | Mapping[str, Any]]
+) -> Rules:
+    named = dict(_entries(named_scorers))
+    recorded_names = [scorer["name"] for scorer in task["scorers"]]
+    if (
+        named
+        and named.keys() <= set(recorded_names)
+        and dialect_of(task["definition"]) is None
+    ):
         return _own_again(task, named)
-    scorers, metrics = _scorers(task, wanted)
+    scorers, metrics = _scorers(task, named_scorers)
     return Rules(scorers, metrics, lambda names: metrics)
 
 
 def _entries(
-    wanted: Sequence[str | Mapping[str, Any]],
+    scorers: Sequence[str | Mapping[str, Any]],
 ) -> list[tuple[str, Mapping[str, Any]]]:
     return [
-        (entry, {}) if isinstance(entry, str) else next(iter(entry.items()))
-        for entry in wanted
+        (scorer, {}) if isinstance(scorer, str) else next(iter(scorer.items()))
+        for scorer in scorers
     ]
 
 
@@ -232,14 +251,14 @@ def _own_again(
     and the metrics stay.
     """
     scorers = []
-    for found in task["scorers"]:
-        name = found["name"]
+    for recorded in task["scorers"]:
+        name = recorded["name"]
         again = name in named
-        options = {**found["options"], **named.get(name, {})}
+        options = {**recorded["options"], **named.get(name, {})}
         scorers.append(
-            _bound_again(found, options)
+            _bound_again(recorded, options)
             if again
-            else Scorer(name, found["kind"], options, _never)
+            else Scorer(name, recorded["kind"], options, _never)
         )
     metrics = [MetricSpec(**spec) for spec in task["metric_specs"]]
     by_name = {scorer.name: scorer.options for scorer in scorers}
@@ -248,25 +267,31 @@ def _own_again(
             check_multiplied(
                 metric.kind, metric.options, by_name.get(metric.scorer, {})
             )
-    kept = frozenset(scorer.name for scorer in scorers if scorer.name not in named)
-    return Rules(scorers, metrics, lambda names: metrics, kept)
+    kept_names = frozenset(
+        scorer.name for scorer in scorers if scorer.name not in named
+    )
+    return Rules(scorers, metrics, lambda names: metrics, kept_names)
 
 
 def _scorers(
-    task: Mapping[str, Any], wanted: Sequence[str | Mapping[str, Any]]
+    task: Mapping[str, Any], named_scorers: Sequence[str | Mapping[str, Any]]
 ) -> tuple[Sequence[Scorer], Sequence[MetricSpec]]:
     if (
-        not wanted and dialect_of(task["definition"]) is not None
+        not named_scorers and dialect_of(task["definition"]) is not None
     ):  # nothing was answered, so no scorer is called
         unused = [
-            Scorer(found["name"], found["kind"], found["options"], _never)
-            for found in task["scorers"]
+            Scorer(recorded["name"], recorded["kind"], recorded["options"], _never)
+            for recorded in task["scorers"]
         ]
         return unused, []
-    if not wanted:
-        scorers = [_bound_again(found, found["options"]) for found in task["scorers"]]
+    if not named_scorers:
+        scorers = [
+            _bound_again(recorded, recorded["options"]) for recorded in task["scorers"]
+        ]
         return scorers, [MetricSpec(**spec) for spec in task["metric_specs"]]
-    scorers = [bind(kind, options) for kind, options in _entries(wanted)]
+    scorers = [
+        bind(scorer_kind, options) for scorer_kind, options in _entries(named_scorers)
+    ]
     usual = usual_metric(scorers[0].kind, scorers[0].options)
     metrics = [MetricSpec(usual, usual, scorers[0].name)]
     metrics += [
@@ -275,20 +300,20 @@ def _scorers(
     return scorers, metrics
 
 
-def _bound_again(found: Mapping[str, Any], options: Mapping[str, Any]) -> Scorer:
+def _bound_again(recorded: Mapping[str, Any], options: Mapping[str, Any]) -> Scorer:
     """A recorded scorer.
 
     Raises ConfigurationError for one of another program, whose scores were imported.
     """
-    if found["kind"] not in registry.names():
+    if recorded["kind"] not in registry.names():
         raise ConfigurationError(
-            f"The scores '{found['name']}' are those of another program or a plug-in"
-            f" ({found['kind']}), which is not loaded: load it with --plugin, or name"
+            f"The scores '{recorded['name']}' are those of another program or a plug-in"
+            f" ({recorded['kind']}), which is not loaded: load it with --plugin, or name"
             " other scorers with --scorer."
         )
     # Nobody can mend a record, so its old names are no reason for a warning.
     present = {OLD_NAMES.get(name, name): option for name, option in options.items()}
-    return bind(found["kind"], present, found["name"])
+    return bind(recorded["kind"], present, recorded["name"])
 
 
 def _never(sample: Sample, answer: Answer) -> Score:
@@ -321,16 +346,16 @@ async def _score(
             )
             tasks = []
             for task in (_relabelled(task, scoring) for task in old.data["tasks"]):
-                own = bound[task["name"]]
+                task_rules = bound[task["name"]]
                 tally = tallies[task["name"]]
-                metrics = own.found(tally.names())
+                metrics = task_rules.found(tally.names())
                 as_empty = (
                     {}
-                    if own.as_empty is None
-                    else {"score_as_empty": list(own.as_empty)}
+                    if task_rules.as_empty is None
+                    else {"score_as_empty": list(task_rules.as_empty)}
                 )
                 record = derived_task(task, tally, metrics) | as_empty
-                tasks.append({**record, **rules_record(own.scorers, metrics)})
+                tasks.append({**record, **rules_record(task_rules.scorers, metrics)})
             rules = [[task["scorers"], task["metric_specs"]] for task in tasks]
             return new.finish(
                 writer,
@@ -350,7 +375,7 @@ async def _score(
             )
 
 
-def _reply_names(old: Run, door: Door) -> dict[str, Any]:
+def _reply_names(old: Run, door: RoleClient) -> dict[str, Any]:
     """By role, the names that replies gave: of the roles that were asked now, in this run; of the
     rest, as recorded.
     """
@@ -380,15 +405,15 @@ async def _score_all(
     keeping: RuleReaders,
     tallies: Mapping[str, TaskTally],
     writer: RunWriter,
-    door: Door,
+    door: RoleClient,
     turns: LoopTurns,
 ) -> None:
     records = enumerate(old.samples())
     as_empty = {
         task["name"]: (
             task.get("score_as_empty", ())
-            if (own := bound[task["name"]].as_empty) is None
-            else own
+            if (outcomes := bound[task["name"]].as_empty) is None
+            else outcomes
         )
         for task in old.data["tasks"]
     }
@@ -422,33 +447,37 @@ async def _score_record(
     record: SampleRecord,
     rules: Rules,
     as_empty: Sequence[Outcome],
-    door: Door,
+    door: RoleClient,
     unscored: bool,
 ) -> SampleRecord:
-    wanted = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
-    made = await score_record(
-        record, wanted, as_empty, door, rules.metrics, unscored=unscored
+    computed = [scorer for scorer in rules.scorers if scorer.name not in rules.kept]
+    scored = await score_record(
+        record, computed, as_empty, door, rules.metrics, unscored=unscored
     )
-    if made.failure is not None or not rules.kept:
-        return made
-    found = {
+    if scored.failure is not None or not rules.kept:
+        return scored
+    scores = {
         name: score for name, score in record.scores.items() if name in rules.kept
-    } | dict(made.scores)
+    } | dict(scored.scores)
     failures = {
-        name: one for name, one in record.score_failures.items() if name in rules.kept
+        name: failure
+        for name, failure in record.score_failures.items()
+        if name in rules.kept
     }
     exchanges = {
-        name: each for name, each in record.exchanges.items() if name in rules.kept
+        name: exchange
+        for name, exchange in record.exchanges.items()
+        if name in rules.kept
     }
     return replace(
-        made,
+        scored,
         scores={
-            scorer.name: found[scorer.name]
+            scorer.name: scores[scorer.name]
             for scorer in rules.scorers
-            if scorer.name in found
+            if scorer.name in scores
         },
-        score_failures={**made.score_failures, **failures},
-        exchanges={**made.exchanges, **exchanges},
+        score_failures={**scored.score_failures, **failures},
+        exchanges={**scored.exchanges, **exchanges},
     )
 
 
@@ -466,9 +495,11 @@ def _second_kinds(old: Run, bound: Bound) -> RuleReaders:
         for scorer in bound[task["name"]].scorers:
             options = recorded.get(scorer.name, {})
             second = options.get("unsure", options.get("undecided"))
-            kind = second.get("scorer") if isinstance(second, Mapping) else second
-            if isinstance(kind, str):
-                kinds.setdefault(task["name"], {})[scorer.name] = kind
+            scorer_kind = (
+                second.get("scorer") if isinstance(second, Mapping) else second
+            )
+            if isinstance(scorer_kind, str):
+                kinds.setdefault(task["name"], {})[scorer.name] = scorer_kind
     return kinds
 
 
@@ -510,9 +541,9 @@ def _recorded_verdicts(
     explanation.
     """
     verdicts: dict[str, Score] = {}
-    for name, kind in second_kinds.items():
+    for name, scorer_kind in second_kinds.items():
         score = record.scores.get(name)
-        if score is None or not score.explanation.startswith(f"{kind}: "):
+        if score is None or not score.explanation.startswith(f"{scorer_kind}: "):
             continue
         if "; rules: " in score.explanation:
             verdicts[name] = replace(score, parts={**score.parts, JUDGE_READ: 1.0})
@@ -523,17 +554,17 @@ def _described(
     old: Run, bound: Bound, keeping: RuleReaders, models: Mapping[str, Model]
 ) -> dict[str, Any]:
     """Who was asked; of scores that were kept, who had been asked for them."""
-    kept = bool(keeping) or any(rules.kept for rules in bound.values())
-    before = dict(old.data.get("roles", {})) if kept else {}
+    keeps_scores = bool(keeping) or any(rules.kept for rules in bound.values())
+    before = dict(old.data.get("roles", {})) if keeps_scores else {}
     return {**before, **{role: model.describe() for role, model in models.items()}}
 
 
 def _configuration(old: Run, specs: Mapping[str, ModelSpec]) -> dict[str, Any]:
     """The run's configuration with the roles as they are now."""
-    out = dict(old.data["configuration"])
+    configuration = dict(old.data["configuration"])
     if specs:
-        out["roles"] = {
-            **(out.get("roles") or {}),
+        configuration["roles"] = {
+            **(configuration.get("roles") or {}),
             **{role: spec.as_dict() for role, spec in specs.items()},
         }
-    return out
+    return configuration

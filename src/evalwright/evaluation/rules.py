@@ -77,7 +77,7 @@ def resolve_rules(
     """
     from evalwright.statistics import parse_rule
 
-    found: list[ModelRule] = []
+    resolved: list[ModelRule] = []
     for text in texts:
         rule = parse_rule(text)
         pair = None
@@ -86,17 +86,19 @@ def resolve_rules(
             if pair[0] == pair[1]:
                 raise ConfigurationError(
                     f"In the stopping rule '{rule.text}', '{rule.a}' and '{rule.b}' are"
-                    f" the same model, {shown(specs[pair[0]])}. Name two."
+                    f" the same model, {model_label(specs[pair[0]])}. Name two."
                 )
-            rule = replace(rule, a=shown(specs[pair[0]]), b=shown(specs[pair[1]]))
+            rule = replace(
+                rule, a=model_label(specs[pair[0]]), b=model_label(specs[pair[1]])
+            )
         new = ModelRule(rule, pair)
-        if any(_question(new) == _question(old) for old in found):
+        if any(_question(new) == _question(old) for old in resolved):
             raise ConfigurationError(f"The stopping rule '{rule.text}' is given twice.")
-        found.append(new)
-    return tuple(found)
+        resolved.append(new)
+    return tuple(resolved)
 
 
-def shown(spec: ModelSpec) -> str:
+def model_label(spec: ModelSpec) -> str:
     """What reports call a model."""
     return spec.label or spec.model
 
@@ -133,16 +135,16 @@ def _number(name: str, text: str, specs: Sequence[ModelSpec]) -> int:
             )
         if count:
             return names.index(name)
-    known = [shown(spec) for spec in specs]
+    labels = [model_label(spec) for spec in specs]
     places = ascii_uppercase[: min(len(specs), 26)]
     here = ", ".join(
-        f"{place} ({model})" for place, model in zip(places, known, strict=False)
+        f"{letter} ({model})" for letter, model in zip(places, labels, strict=False)
     )
     hint = f"The models of this run are {here}. Add another with --model."
     raise UnknownName(
         "model in the stopping rule",
         name,
-        {*known, *(spec.model for spec in specs)},
+        {*labels, *(spec.model for spec in specs)},
         hint,
     )
 
@@ -157,7 +159,9 @@ def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
     if not task.metrics:
         return None
     if rule.kind == "precision":
-        spec = next((each for each in task.metrics if each.label == rule.metric), None)
+        spec = next(
+            (metric for metric in task.metrics if metric.label == rule.metric), None
+        )
         if spec is None:
             return None
         if spec.kind not in {*UNIT_METRICS, "mean"}:
@@ -172,10 +176,14 @@ def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
     metric = spec.label.partition(",")[0]
     # What a second scorer decides need not be right or wrong.
     alone = (scorer for scorer in task.scorers if "unsure" not in scorer.options)
-    kind = next((scorer.kind for scorer in alone if scorer.name == spec.scorer), "")
+    scorer_kind = next(
+        (scorer.kind for scorer in alone if scorer.name == spec.scorer), ""
+    )
     unit = spec.kind in UNIT_METRICS
     right_or_wrong = (
-        kind in RIGHT_OR_WRONG if foreign is None else metric in foreign.right_or_wrong
+        scorer_kind in RIGHT_OR_WRONG
+        if foreign is None
+        else metric in foreign.right_or_wrong
     )
     return ScoreKind(
         scorer=spec.scorer,
@@ -186,21 +194,21 @@ def score_kind(rule: Rule, task: Task) -> ScoreKind | None:
 
 
 def _range(spec: MetricSpec) -> tuple[float, float] | None:
-    given = spec.options.get("value_range")
-    return (float(given[0]), float(given[1])) if given else None
+    bounds = spec.options.get("value_range")
+    return (float(bounds[0]), float(bounds[1])) if bounds else None
 
 
 def check_metrics(rules: Sequence[ModelRule], tasks: Sequence[Task]) -> None:
     """Raise UnknownName where no task has a rule's metric, ConfigurationError where it cannot be
     used in a rule.
     """
-    for each in rules:
-        kinds = [score_kind(each.rule, task) for task in tasks]
+    for model_rule in rules:
+        kinds = [score_kind(model_rule.rule, task) for task in tasks]
         if not any(kinds):
             labels = sorted({spec.label for task in tasks for spec in task.metrics})
             hint = f"The metrics here: {', '.join(labels)}."
             raise UnknownName(
-                "metric in the stopping rule", each.rule.metric, labels, hint
+                "metric in the stopping rule", model_rule.rule.metric, labels, hint
             )
 
 
@@ -242,8 +250,8 @@ def unit_order(task: Task, chosen: array[int], seed: int) -> UnitOrder:
     groups = list(clusters.values())
     random.Random(seed).shuffle(groups)
     starts = array("q", [0])
-    items = array("q")
+    indices = array("q")
     for group in groups:
-        items.extend(group)
-        starts.append(len(items))
-    return UnitOrder(items, starts, clustered=True)
+        indices.extend(group)
+        starts.append(len(indices))
+    return UnitOrder(indices, starts, clustered=True)

@@ -1,4 +1,4 @@
-"""The one place where a run is put together: plan -> ask -> score -> aggregate -> record.
+"""The one place where a plan is carried out: ask -> score -> aggregate -> record.
 
 A question becomes a number here: `scoring.evaluate_sample` forms an answer and scores it,
 `_ask_all` does so for many samples, `recording.finish_run` turns the scores into metrics and writes
@@ -30,33 +30,30 @@ from evalwright.core.errors import (
     RunError,
     StoreError,
 )
-from evalwright.core.private import home_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.engine.budget import SPENT, Budget
-from evalwright.engine.collecting import seldom_collecting
+from evalwright.engine.collecting import rare_collections
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
-from evalwright.engine.shared_budget import SharedBudget
-from evalwright.evaluation.budgets import make_budget
-from evalwright.evaluation.configuration import Configuration, as_list
-from evalwright.evaluation.effects import check_sandbox
+from evalwright.evaluation.budgets import open_budget
 from evalwright.evaluation.interruption import (
     EndedByCancel,
-    at_once,
     cancellable,
     ended_by_cancel,
 )
-from evalwright.evaluation.objects import ModelLike, Objects, TaskLike, are_models
-from evalwright.evaluation.planning import Plan, make_plans
+from evalwright.evaluation.planning import Plan, PlannedRun
 from evalwright.evaluation.recording import Session, finish_run, stopping_record
-from evalwright.evaluation.schedule import SampleSlice, Schedule, in_step, write_plans
+from evalwright.evaluation.schedule import (
+    SampleSlice,
+    Schedule,
+    group_models,
+    write_plans,
+)
 from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.models.base import LocalModel
-from evalwright.models.local.cluster import Cluster, On
-from evalwright.runs.callbacks import Callbacks, check_callbacks
-from evalwright.runs.progress import ProgressReporter, Unfailing, notebook_progress
+from evalwright.runs.callbacks import Callbacks
+from evalwright.runs.progress import ProgressReporter, Unfailing
 from evalwright.runs.reader import Run
-from evalwright.trackers import open_trackers
 
 Made = TypeVar("Made")
 
@@ -72,142 +69,44 @@ REMOTE_AT_ONCE = 8
 """How many remote models are evaluated side by side; local ones take turns."""
 
 
-def evaluate(
-    tasks: TaskLike | ModelLike | Iterable[TaskLike],
-    models: ModelLike | TaskLike | Iterable[ModelLike] | Mapping[str, ModelLike],
+async def run_plan(
+    plan: Plan,
     *,
     progress: ProgressReporter | None = None,
-    callbacks: Any = (),
-    track: str | Iterable[str] = (),
-    **settings: Any,
+    callbacks: Callbacks | None = None,
+    grace: float = GRACE,
 ) -> list[Run]:
-    """Evaluate models on tasks. Each model gets one run, which is written to a folder.
-
-    Responses in the store are used again, so a second call sends only what is missing. Samples that
-    fail are counted in `run.n_missing`; they raise nothing::
-
-        (run,) = evaluate("factual-choice", "demo/small", limit=20)
-        print(run.tasks[0].main.estimate)
+    """Carry out a plan: one run per model, written to a folder and returned.
 
     Args:
-        tasks: names, patterns of names (`mmlu_*`), paths of YAML, CSV or JSONL files, or Task
-            objects.
-        models: names ("demo/small"), ModelSpec or Model objects, functions from a prompt to an
-            answer, or a mapping from labels to these. Functions and Model objects may also come
-            first.
-        progress: what is shown while the runs are made; a notebook shows it without.
-        callbacks: one Callback or several, called when runs and samples start or finish.
-        track: experiment trackers to log to: "mlflow", "mlflow=ADDRESS".
-        **settings: the fields of `Configuration`, such as `limit`, `seed`, `name`, `roles` and
-            `budget`; `on`, `replicas` and `gpus_per_replica` spread local models over a Ray
-            cluster.
-
-    Returns:
-        One run per model, in the order of `models`.
+        plan: what is done.
+        progress: hears how far the runs are.
+        callbacks: hear of runs and samples; what failed of them is in their `faults`.
+        grace: seconds in which requests that were sent may be answered, and their answers stored,
+            once this is cancelled.
 
     Raises:
-        UsageError: a task, model or setting that cannot be used; before any request is sent.
-        StoreError: responses cannot be stored.
+        StoreError: answers cannot be kept.
     """
-    asked, under_test = (
-        list(one) if isinstance(one, Iterator) else one for one in (tasks, models)
-    )
-    if are_models(asked):
-        asked, under_test = under_test, asked
-    objects = Objects()
-    shown = progress or notebook_progress()
-    on = On.given(
-        *(settings.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
-    )
-    told = Callbacks((*check_callbacks(callbacks), *open_trackers(as_list(track))))
-    configuration = objects.configuration(asked, under_test, settings)
-    runs: list[Run] = run_blocking(
-        lambda: evaluate_configuration(
-            configuration, progress=shown, objects=objects, callbacks=told, on=on
-        )
-    )
-    told.warn()
-    return runs
-
-
-async def evaluate_configuration(
-    configuration: Configuration,
-    *,
-    progress: ProgressReporter | None = None,
-    objects: Objects | None = None,
-    grace: float = GRACE,
-    sandbox: str | None = None,
-    callbacks: Callbacks | None = None,
-    on: On | None = None,
-) -> list[Run]:
-    """As `evaluate`, for a whole Configuration, inside a running event loop.
-
-    grace: seconds in which requests that were sent may be answered, and their answers stored, once
-    this is cancelled. sandbox: what was chosen for this evaluation alone, which is an error where
-    no scorer runs programs. callbacks: told of runs and samples, with what failed of them in
-    `faults`. on: where local models have their replicas.
-    """
-    with ExitStack() as stack:
-        objects = objects or Objects()
-        if on is not None:
-            objects.cluster = stack.enter_context(
-                Cluster(on, configuration.max_resident)
-            )
-        progress = Unfailing(progress) if progress else None
-        with at_once():
-            plans = make_plans(configuration, objects)
-            check_sandbox(
-                sandbox,
-                [
-                    scorer
-                    for plan in plans
-                    for task in plan.tasks
-                    for scorer in task.scorers
-                ],
-            )
-            for plan in plans:
-                plan.tasks = [objects.placed(task) for task in plan.tasks]
-        models = [(plan.spec, plan.model) for plan in plans]
-        budget = make_budget(
-            configuration,
-            models,
-            plans[0].roles,
-            [plan.shard for plan in plans if plan.shard],
-        )
-        say = progress.say if progress else None
-        if say and plans[0].left_out:
-            say(plans[0].left_out)
-        for model in {plan.model.name: plan.model for plan in plans}.values():
-            if say and not model.is_known:
-                say(
-                    f"It cannot be known what answers behind '{model.name}', so its"
-                    " responses are not shared with other runs. To share them, give"
-                    f" what answers a name: {model.naming}."
-                )
-        with open_store(home_folder(configuration.home)) as store, seldom_collecting():
-            async with Engine(
+    reporter = Unfailing(progress) if progress else None
+    say = reporter.say if reporter else None
+    if say:
+        for remark in plan.remarks:
+            say(remark)
+    with open_store(plan.home) as store, rare_collections():
+        async with (
+            Engine(
                 store,
-                max_resident=configuration.max_resident,
-                resend_empty=configuration.resend_empty,
+                max_resident=plan.max_resident,
+                resend_empty=plan.resend_empty,
                 on_event=say,
-            ) as engine:
-                if isinstance(budget, SharedBudget):
-                    budget.open(store)
-                try:
-                    return await interruptible(
-                        _run_all(
-                            plans, engine, progress, budget, callbacks or Callbacks()
-                        ),
-                        engine,
-                        grace,
-                        say,
-                    )
-                finally:
-                    if isinstance(budget, SharedBudget):
-                        with suppress(
-                            StoreError
-                        ):  # what was set aside then counts as spent
-                            await budget.close()
+            ) as engine,
+            open_budget(plan.budget, store) as budget,
+        ):
+            work = _run_all(
+                plan.runs, engine, reporter, budget, callbacks or Callbacks()
+            )
+            return await interruptible(work, engine, grace, say)
 
 
 async def interruptible(
@@ -283,60 +182,62 @@ def run_blocking(make: Callable[[], Any]) -> Any:
 
 
 async def _run_all(
-    plans: Sequence[Plan],
+    plans: Sequence[PlannedRun],
     engine: Engine,
     progress: ProgressReporter | None,
     budget: Budget | None,
-    told: Callbacks,
+    callbacks: Callbacks,
 ) -> list[Run]:
     if budget is None and not plans[0].rules:
 
-        async def whole(plan: Plan) -> Run:
-            with Session(plan, engine, progress, told) as session:
-                await told.started(plan)
+        async def run_at_once(plan: PlannedRun) -> Run:
+            with Session(plan, engine, progress, callbacks) as session:
+                await callbacks.started(plan)
                 with session.meter:
                     await _ask_all(session, engine, plan.units())
                 run = await _finish(session)
-            await told.finished(run)
+            await callbacks.finished(run)
             return run
 
         return await _in_turns(
-            [partial(whole, plan) for plan in plans],
+            [partial(run_at_once, plan) for plan in plans],
             [_is_local(plan) for plan in plans],
         )
     write_plans(plans)
-    groups = in_step(plans, budget)
+    groups = group_models(plans, budget)
     work = [
-        partial(_run_in_step, plans, members, engine, progress, budget, told)
+        partial(_run_in_step, plans, members, engine, progress, budget, callbacks)
         for members in groups
     ]
     local = [any(_is_local(plans[number]) for number in members) for members in groups]
-    found: dict[int, Run] = {}
+    run_by_number: dict[int, Run] = {}
     for runs in await _in_turns(work, local):
-        found |= runs
-    return [found[number] for number in range(len(plans))]
+        run_by_number |= runs
+    return [run_by_number[number] for number in range(len(plans))]
 
 
 async def _run_in_step(
-    plans: Sequence[Plan],
+    plans: Sequence[PlannedRun],
     members: Sequence[int],
     engine: Engine,
     progress: ProgressReporter | None,
     budget: Budget | None,
-    told: Callbacks,
+    callbacks: Callbacks,
 ) -> dict[int, Run]:
-    """Some of the models together, a stretch at a time, until their rules are decided.
+    """Some of the models together, a slice of the samples at a time, until their rules are decided.
 
     Where the budget is spent before, what is left is looked up in the store alone.
     """
     schedule = Schedule(plans, members)
     with ExitStack() as stack:
         sessions = {
-            number: stack.enter_context(Session(plans[number], engine, progress, told))
+            number: stack.enter_context(
+                Session(plans[number], engine, progress, callbacks)
+            )
             for number in members
         }
         for number in members:
-            await told.started(plans[number])
+            await callbacks.started(plans[number])
         with ExitStack() as meters:
             for session in sessions.values():
                 meters.enter_context(session.meter)
@@ -354,7 +255,7 @@ async def _run_in_step(
             for number, session in sessions.items()
         }
     for run in runs.values():
-        await told.finished(run)
+        await callbacks.finished(run)
     return runs
 
 
@@ -367,12 +268,13 @@ async def _ask_round(
     *,
     backwards: bool,
 ) -> None:
-    """One round. backwards: the last model first, so that the one that is still in memory goes on."""
+    """One round. backwards: start with the last model, which is still in memory."""
 
     async def ask(number: int) -> None:
         plan = sessions[number].plan
         units = chain.from_iterable(
-            plan.stretch(part.task, part.start, part.end) for part in work[number]
+            plan.units_between(sample_slice.task, sample_slice.start, sample_slice.end)
+            for sample_slice in work[number]
         )
         await _ask_all(
             sessions[number], engine, units, budget, partial(schedule.add, number)
@@ -401,7 +303,7 @@ async def _finish(session: Session, stopping: Mapping[str, Any] | None = None) -
         raise  # never: this is cancelled
 
 
-def _is_local(plan: Plan) -> bool:
+def _is_local(plan: PlannedRun) -> bool:
     return isinstance(plan.model, LocalModel)
 
 
@@ -425,7 +327,7 @@ async def at_the_same_time(work: Iterable[Coroutine[Any, Any, Made]]) -> list[Ma
     """What all of it gives; where one part fails or this is cancelled, the others are cancelled and
     waited for.
     """
-    tasks = [asyncio.create_task(one) for one in work]
+    tasks = [asyncio.create_task(coroutine) for coroutine in work]
     try:
         return list(await asyncio.gather(*tasks))
     finally:

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.budget import Budget
-from evalwright.evaluation.planning import Plan
+from evalwright.evaluation.planning import PlannedRun
 from evalwright.evaluation.rules import (
     ModelRule,
     ScoreKind,
     UnitOrder,
     in_full,
+    model_label,
     score_kind,
-    shown,
 )
 from evalwright.models.base import LocalModel, Model
 from evalwright.runs.writer import write_plan
@@ -76,8 +76,8 @@ class ScoreTable:
     complete.
     """
 
-    def __init__(self, kind: ScoreKind, task: Task) -> None:
-        self._kind = kind
+    def __init__(self, score_kind: ScoreKind, task: Task) -> None:
+        self._kind = score_kind
         self._draws = task.draws
         self._seen = array("i", [0]) * len(task.samples)
         self._scored = array("i", [0]) * len(task.samples)
@@ -88,29 +88,30 @@ class ScoreTable:
         self._seen[record.index] += 1
         score = record.scores.get(self._kind.scorer)
         if score is not None:
-            value = (
+            number = (
                 score.parts.get(self._kind.part, score.value)
                 if self._kind.part
                 else score.value
             )
             self._scored[record.index] += 1
-            self._sums[record.index] += value
+            self._sums[record.index] += number
 
-    def scores(self, items: Sequence[int]) -> list[float | None] | None:
+    def scores(self, indices: Sequence[int]) -> list[float | None] | None:
         """Scores of the items of one unit, None for one that is missing; None where one is still to
         be asked. Unsure ones count with their value.
         """
-        if any(self._seen[item] < self._draws for item in items):
+        if any(self._seen[index] < self._draws for index in indices):
             return None
         return [
-            self._sums[item] / self._scored[item] if self._scored[item] else None
-            for item in items
+            self._sums[index] / self._scored[index] if self._scored[index] else None
+            for index in indices
         ]
 
-    def count_missing(self, items: Sequence[int]) -> int:
+    def count_missing(self, indices: Sequence[int]) -> int:
         """How many of the items were asked in full and have no score."""
         return sum(
-            self._seen[item] >= self._draws and not self._scored[item] for item in items
+            self._seen[index] >= self._draws and not self._scored[index]
+            for index in indices
         )
 
 
@@ -119,7 +120,7 @@ class InterimAnalysis:
 
     def __init__(
         self,
-        each: ModelRule,
+        model_rule: ModelRule,
         models: tuple[int, ...],
         number: int,
         task: Task,
@@ -128,22 +129,22 @@ class InterimAnalysis:
     ) -> None:
         from evalwright.statistics import Monitor
 
-        kind = score_kind(each.rule, task)
-        assert kind is not None
-        self.rule = each.rule
+        rule_scores = score_kind(model_rule.rule, task)
+        assert rule_scores is not None
+        self.rule = model_rule.rule
         self.models = models
         self.number = number
         self.task = task
-        self.kind = kind
-        self.tables = {model: ScoreTable(kind, task) for model in models}
+        self.kind = rule_scores
+        self.tables = {model: ScoreTable(rule_scores, task) for model in models}
         self.trouble = ""
         self._order = order
         self._fed = 0
         self._monitor = Monitor(
-            each.rule,
+            model_rule.rule,
             order.n_units,
-            binary=kind.binary,
-            value_range=kind.value_range,
+            binary=rule_scores.binary,
+            value_range=rule_scores.value_range,
             clustered=order.clustered,
             n_items=len(order.items),
             tasks=n_tasks,
@@ -168,11 +169,12 @@ class InterimAnalysis:
         while not self.trouble and self._fed < self._order.n_units:
             members = self._order.members(self._fed)
             scores = [table.scores(members) for table in self.tables.values()]
-            if any(found is None for found in scores):
+            if any(unit_scores is None for unit_scores in scores):
                 break
             try:
                 self._monitor.submit(self._fed, *scores)
-            except ValueError as error:  # a score that the metric does not allow; the run goes on without the rule
+            except ValueError as error:
+                # The metric does not allow this score: the run goes on without the rule.
                 self.trouble = f"{error}."
                 break
             self._fed += 1
@@ -184,20 +186,20 @@ class InterimAnalysis:
         """Why what is known is provisional: too many answers are missing from the units seen; ""
         where it is not.
         """
-        items = [
-            item for unit in range(self._fed) for item in self._order.members(unit)
+        indices = [
+            index for unit in range(self._fed) for index in self._order.members(unit)
         ]
-        if not items:
+        if not indices:
             return ""
         sentences = []
         names = [self.rule.a, self.rule.b] if len(self.models) > 1 else [""]
         for name, table in zip(names, self.tables.values(), strict=True):
-            n_missing = table.count_missing(items)
-            share = n_missing / len(items)
+            n_missing = table.count_missing(indices)
+            share = n_missing / len(indices)
             if share > MAX_MISSING_SHARE:
                 of_model = f" of {name}" if name else ""
                 sentences.append(
-                    f"{n_missing:,} of {len(items):,} answers{of_model} are missing"
+                    f"{n_missing:,} of {len(indices):,} answers{of_model} are missing"
                     f" ({100 * share:.1f}%, more than 5%)"
                 )
         return f"{' and '.join(sentences)}." if sentences else ""
@@ -226,12 +228,14 @@ class InterimAnalysis:
         }
 
 
-def in_step(plans: Sequence[Plan], budget: Budget | None) -> list[list[int]]:
+def group_models(plans: Sequence[PlannedRun], budget: Budget | None) -> list[list[int]]:
     """Which models have to be asked in step: those that a rule compares, and all where they share a
     budget.
     """
     group_of = list(range(len(plans)))
-    pairs = [each.pair for each in plans[0].rules if each.pair is not None]
+    pairs = [
+        model_rule.pair for model_rule in plans[0].rules if model_rule.pair is not None
+    ]
     if budget is not None:
         pairs = [(0, number) for number in range(len(plans))]
     for a, b in pairs:
@@ -239,7 +243,7 @@ def in_step(plans: Sequence[Plan], budget: Budget | None) -> list[list[int]]:
         new = group_of[a]
         group_of = [new if group == old else group for group in group_of]
     return [
-        [i for i, own in enumerate(group_of) if own == group]
+        [i for i, own_group in enumerate(group_of) if own_group == group]
         for group in dict.fromkeys(group_of)
     ]
 
@@ -251,22 +255,24 @@ class Schedule:
     the whole run, which a budget may end.
     """
 
-    def __init__(self, plans: Sequence[Plan], members: Sequence[int]) -> None:
+    def __init__(self, plans: Sequence[PlannedRun], members: Sequence[int]) -> None:
         self.plans = plans
         self.members = members
         self.analyses = [
             analysis
-            for each in plans[0].rules
+            for model_rule in plans[0].rules
             for analysis in _analyses(
-                each, plans, [model for model in members if each.concerns(model)]
+                model_rule,
+                plans,
+                [model for model in members if model_rule.concerns(model)],
             )
         ]
-        asked = {
+        model_by_id = {
             id(model): model for number in members for model in _models(plans[number])
         }
         heavy = [
             model
-            for model in asked.values()
+            for model in model_by_id.values()
             if isinstance(model, LocalModel) and model.heavy
         ]
         self._places = [
@@ -302,21 +308,21 @@ class Schedule:
         """
         for analysed in (True, False):
             while work := {
-                model: parts
+                model: slices
                 for model in self.members
-                if (parts := self._next(model, analysed, budget))
+                if (slices := self._next(model, analysed, budget))
             }:
                 if budget is not None and not budget.reached:
                     work = self._affordable(work, budget)
-                for model, parts in work.items():
-                    for part in parts:
-                        self._asked[model][part.task] = part.end
+                for model, slices in work.items():
+                    for sample_slice in slices:
+                        self._asked[model][sample_slice.task] = sample_slice.end
                 yield work
 
     def _next(
         self, model: int, analysed: bool, budget: Budget | None
     ) -> list[SampleSlice]:
-        out = []
+        slices = []
         for task, order in enumerate(self.plans[model].orders):
             start = self._asked[model][task]
             if start == order.n_units or ((model, task) in self._analysed) != analysed:
@@ -325,34 +331,38 @@ class Schedule:
                 continue
             in_steps = analysed or (budget is not None and not budget.reached)
             places = self._places[task] if in_steps else [order.n_units]
-            out.append(SampleSlice(task, start, places[bisect_right(places, start)]))
-        return out
+            slices.append(SampleSlice(task, start, places[bisect_right(places, start)]))
+        return slices
 
     def _affordable(
         self, work: dict[int, list[SampleSlice]], budget: Budget
     ) -> dict[int, list[SampleSlice]]:
-        wanted = sum(
-            self._answers(model, part)
-            for model, parts in work.items()
-            for part in parts
+        n_answers = sum(
+            self._answers(model, sample_slice)
+            for model, slices in work.items()
+            for sample_slice in slices
         )
-        share = budget.next_round(sum(map(len, work.values()))) / wanted
+        share = budget.next_round(sum(map(len, work.values()))) / n_answers
         if share >= 1:
             return work
         return {
             model: [
                 replace(
-                    part, end=part.start + max(1, int(share * (part.end - part.start)))
+                    sample_slice,
+                    end=sample_slice.start
+                    + max(1, int(share * (sample_slice.end - sample_slice.start))),
                 )
-                for part in parts
+                for sample_slice in slices
             ]
-            for model, parts in work.items()
+            for model, slices in work.items()
         }
 
-    def _answers(self, model: int, part: SampleSlice) -> int:
+    def _answers(self, model: int, sample_slice: SampleSlice) -> int:
         plan = self.plans[model]
-        starts = plan.orders[part.task].starts
-        return (starts[part.end] - starts[part.start]) * plan.tasks[part.task].draws
+        starts = plan.orders[sample_slice.task].starts
+        return (starts[sample_slice.end] - starts[sample_slice.start]) * plan.tasks[
+            sample_slice.task
+        ].draws
 
     def _is_open(self, model: int, task: int) -> bool:
         return any(
@@ -367,8 +377,10 @@ class Schedule:
             analysis for analysis in self.analyses if model in analysis.models
         ]
         still = [analysis for analysis in shown_ones if analysis.open]
-        several = len(self.plans[model].tasks) > 1
-        words = [_state(analysis, several) for analysis in (still or shown_ones)[:1]]
+        names_tasks = len(self.plans[model].tasks) > 1
+        words = [
+            _state(analysis, names_tasks) for analysis in (still or shown_ones)[:1]
+        ]
         if len(still) > 1:
             words.append(f"{len(still) - 1} more open")
         return "; ".join(words)
@@ -382,42 +394,44 @@ class Schedule:
         that were not needed are reckoned with.
         """
         plan = self.plans[model]
-        own = [analysis for analysis in self.analyses if model in analysis.models]
-        wanted = [
+        analyses = [analysis for analysis in self.analyses if model in analysis.models]
+        n_answers = [
             len(order.items) * task.draws
             for task, order in zip(plan.tasks, plan.orders, strict=True)
         ]
         settled = [
             count == most
             or ((model, number) in self._analysed and not self._is_open(model, number))
-            for number, (count, most) in enumerate(zip(done, wanted, strict=True))
+            for number, (count, most) in enumerate(zip(done, n_answers, strict=True))
         ]
         not_needed = sum(
             most - count
-            for count, most, known in zip(done, wanted, settled, strict=True)
-            if known
+            for count, most, is_settled in zip(done, n_answers, settled, strict=True)
+            if is_settled
         )
         return {
             "rules": [
-                each.rule.as_dict() for each in plan.rules if each.concerns(model)
+                model_rule.rule.as_dict()
+                for model_rule in plan.rules
+                if model_rule.concerns(model)
             ],
-            "decisions": [analysis.as_dict() for analysis in own],
+            "decisions": [analysis.as_dict() for analysis in analyses],
             "tasks": [
                 {"task": task.name, "asked": count, "of": most}
-                for task, count, most in zip(plan.tasks, done, wanted, strict=True)
+                for task, count, most in zip(plan.tasks, done, n_answers, strict=True)
             ],
             "settled": all(settled),
             "saved_requests": round(not_needed * per_answer),
         }
 
 
-def _models(plan: Plan) -> list[Model]:
+def _models(plan: PlannedRun) -> list[Model]:
     """The models that a plan asks, in all roles."""
     return [plan.model, *plan.roles.values()]
 
 
 def _analyses(
-    each: ModelRule, plans: Sequence[Plan], models: Sequence[int]
+    model_rule: ModelRule, plans: Sequence[PlannedRun], models: Sequence[int]
 ) -> Iterator[InterimAnalysis]:
     """The rule on every task that has its metric, for each of these models or for its pair."""
     if not models:
@@ -426,16 +440,16 @@ def _analyses(
     numbers = [
         number
         for number, task in enumerate(first.tasks)
-        if score_kind(each.rule, task) is not None
+        if score_kind(model_rule.rule, task) is not None
     ]
     sides: list[tuple[int, ...]] = (
-        [(model,) for model in models] if each.pair is None else [each.pair]
+        [(model,) for model in models] if model_rule.pair is None else [model_rule.pair]
     )
     for number in numbers:
         for side in sides:
             plan = plans[side[0]]
             yield InterimAnalysis(
-                each,
+                model_rule,
                 side,
                 number,
                 plan.tasks[number],
@@ -444,36 +458,38 @@ def _analyses(
             )
 
 
-def _state(analysis: InterimAnalysis, several: bool) -> str:
-    found = analysis.decision
-    where = f" on {analysis.task.name}" if several else ""
-    words = [found.verdict]
-    if found.value == found.value:
+def _state(analysis: InterimAnalysis, names_task: bool) -> str:
+    decision = analysis.decision
+    where = f" on {analysis.task.name}" if names_task else ""
+    words = [decision.verdict]
+    if decision.value == decision.value:
         sign = "+" if analysis.rule.kind != "precision" else ""
         bounded = analysis.kind.value_range == (0.0, 1.0)
         words.append(
-            f"{100 * found.value:{sign}.1f} points"
+            f"{100 * decision.value:{sign}.1f} points"
             if bounded
-            else f"{found.value:{sign}.3g}"
+            else f"{decision.value:{sign}.3g}"
         )
-    if found.decided and analysis.provisional:
+    if decision.decided and analysis.provisional:
         words[0] = f"{words[0]} (provisional)"
     return (
-        f"{analysis.rule.text}{where}: {', '.join(words)}, {found.units:,} of"
-        f" {found.n_total:,}"
+        f"{analysis.rule.text}{where}: {', '.join(words)}, {decision.units:,} of"
+        f" {decision.n_total:,}"
     )
 
 
-def write_plans(plans: Sequence[Plan]) -> None:
+def write_plans(plans: Sequence[PlannedRun]) -> None:
     """Write the rules of each run into its folder, before the first request. Raises RunError."""
     written = datetime.now(UTC).isoformat(timespec="seconds")
     for number, plan in enumerate(plans):
-        if own := [each for each in plan.rules if each.concerns(number)]:
-            write_plan(plan.folder, _plan_record(plan, own, written))
+        if own_rules := [
+            model_rule for model_rule in plan.rules if model_rule.concerns(number)
+        ]:
+            write_plan(plan.folder, _plan_record(plan, own_rules, written))
 
 
 def _plan_record(
-    plan: Plan, rules: Sequence[ModelRule], written: str
+    plan: PlannedRun, rules: Sequence[ModelRule], written: str
 ) -> Mapping[str, Any]:
     tasks = [
         {
@@ -491,9 +507,9 @@ def _plan_record(
         "identity": plan.identity,
         "full_run": plan.full_run,
         "written": written,
-        "model": shown(plan.spec),
+        "model": model_label(plan.spec),
         "seed": plan.configuration["seed"],
         "limit": plan.configuration["limit"],
-        "rules": [each.rule.as_dict() for each in rules],
+        "rules": [model_rule.rule.as_dict() for model_rule in rules],
         "tasks": tasks,
     }

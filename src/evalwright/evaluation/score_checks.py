@@ -22,7 +22,7 @@ reads on.
 
 
 def checked_score(
-    score: object, scorer: str, item: str, bounded: Sequence[str] = ()
+    score: object, scorer: str, sample_id: str, bounded: Sequence[str] = ()
 ) -> Score:
     """What a scorer gave of an item, as a Score of finite numbers: a bare number is one, True and
     False are 1 and 0.
@@ -30,7 +30,7 @@ def checked_score(
     bounded: metrics that assume scores from 0 to 1; one that has a part of its own name is not of
     the value. Raises ScoringError for a value that none of them can be made of.
     """
-    who = f"The scorer '{scorer}' on the item '{item}'"
+    who = f"The scorer '{scorer}' on the item '{sample_id}'"
     score = score_from(score)
     if not isinstance(score, Score):
         hint = (
@@ -52,22 +52,22 @@ def checked_score(
     if len(score.unsure) > MAX_UNSURE_CHARS:
         score = replace(score, unsure=f"{score.unsure[: MAX_UNSURE_CHARS - 1]}…")
     score = _with_plain_numbers(score)
-    for name, part in (("value", score.value), *score.parts.items()):
-        if not isinstance(part, (int, float)) or not abs(part) <= MAX_SCORE:
+    for name, number in (("value", score.value), *score.parts.items()):
+        if not isinstance(number, (int, float)) or not abs(number) <= MAX_SCORE:
             raise ScoringError(
                 f"{who}: the score's {name} must be a finite number up to"
-                f" {MAX_SCORE:g}, not {part!r}."
+                f" {MAX_SCORE:g}, not {number!r}."
             )
-    value = score.value
+    score_value = score.value
     metric = next((label for label in bounded if label not in score.parts), "")
-    if metric and not -_ROUNDING <= value <= 1 + _ROUNDING:
+    if metric and not -_ROUNDING <= score_value <= 1 + _ROUNDING:
         raise ScoringError(
-            f"{who} gave {value:g}, and the metric '{metric}' is of scores from 0 to 1."
+            f"{who} gave {score_value:g}, and the metric '{metric}' is of scores from 0 to 1."
             " Divide them by their greatest value, or use a metric without a range,"
             " such as 'mean'."
         )
-    value = min(max(value, 0.0), 1.0) if metric else value
-    return score if value is score.value else replace(score, value=value)
+    score_value = min(max(score_value, 0.0), 1.0) if metric else score_value
+    return score if score_value is score.value else replace(score, value=score_value)
 
 
 def _with_plain_numbers(score: Score) -> Score:
@@ -79,8 +79,10 @@ def _with_plain_numbers(score: Score) -> Score:
         isinstance(number, bool) or hasattr(number, "dtype") for number in numbers
     ):
         return score
-    parts = {name: _recorded_number(part) for name, part in score.parts.items()}
-    return replace(score, value=_recorded_number(score.value), parts=parts)
+    plain_parts = {
+        name: _recorded_number(number) for name, number in score.parts.items()
+    }
+    return replace(score, value=_recorded_number(score.value), parts=plain_parts)
 
 
 def _recorded_number(number: object) -> Any:

@@ -57,11 +57,11 @@ async def evaluate_sample(
     failure: Failure | None = None
     door = StrategyAsk(ask)
     try:
-        made: object = await task.strategy(sample, door, draw)
-        if isinstance(made, Answer):
-            answer = made
+        response: object = await task.strategy(sample, door, draw)
+        if isinstance(response, Answer):
+            answer = response
         else:
-            why = f"it gave {kind_of(made)}, not an Answer"
+            why = f"it gave {kind_of(response)}, not an Answer"
             failure = Failure(
                 "strategy error",
                 "task",
@@ -152,7 +152,7 @@ def _without_text(answer: Answer) -> Answer:
     return replace(
         answer,
         text="",
-        responses=tuple(replace(one, text="") for one in answer.responses),
+        responses=tuple(replace(response, text="") for response in answer.responses),
     )
 
 
@@ -188,10 +188,10 @@ def fault_score(
     if not isinstance(score, Score):
         return at_worst
     is_lower = scorer.worst == 0 and math.isfinite(score.value) and score.value < 0
-    value = score.value if is_lower else scorer.worst
+    worst_value = score.value if is_lower else scorer.worst
     return replace(
         score,
-        value=value,
+        value=worst_value,
         label=outcome,
         explanation=explanation,
         evidence=(),
@@ -219,17 +219,17 @@ async def score_answer(
     for scorer in scorers:
         judges = Judges(ask)
         try:
-            made = (
+            pending = (
                 scorer.function(sample, answer, judges)
                 if scorer.asks
                 else scorer.function(sample, answer)
             )
-            score = await made if isawaitable(made) else made
+            score = await pending if isawaitable(pending) else pending
             if not isinstance(score, NoScore):
                 bounded = [
-                    one.label
-                    for one in metrics
-                    if one.scorer == scorer.name and one.kind in OF_BOUNDED
+                    metric.label
+                    for metric in metrics
+                    if metric.scorer == scorer.name and metric.kind in OF_BOUNDED
                 ]
                 scores[scorer.name] = checked_score(
                     score, scorer.name, sample.id, bounded

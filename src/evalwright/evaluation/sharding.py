@@ -15,12 +15,11 @@ import re
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.postgres import store_url
-from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.processes import launched_process
 from evalwright.evaluation.rules import UnitOrder
 from evalwright.models.base import Model
@@ -62,29 +61,36 @@ def read_shard(text: str, environment: Mapping[str, str] = os.environ) -> Shard 
         return None
     number, slash, of = text.partition("/")
     if number == "auto":
-        number, told_of = _place(text, environment)
+        number, told_of = _find_shard(text, environment)
         of = of if slash else told_of
         if not of:
             raise ConfigurationError(
                 "The job system does not say how many shards there are: name their"
                 " number, for example --shard auto/8."
             )
-    whole = all(re.fullmatch(r"[0-9]{1,9}", part) for part in (number, of))
-    if not whole or not 1 <= int(number) <= int(of):
-        said = f", which is {number}/{of} here," if text.startswith("auto") else ""
+    are_numbers = all(re.fullmatch(r"[0-9]{1,9}", digits) for digits in (number, of))
+    if not are_numbers or not 1 <= int(number) <= int(of):
+        resolved = f", which is {number}/{of} here," if text.startswith("auto") else ""
         raise ConfigurationError(
-            f"--shard {text}{said} is not a shard: it takes i/n with i from 1 to n, for"
+            f"--shard {text}{resolved} is not a shard: it takes i/n with i from 1 to n, for"
             " example 2/8, or auto/8 in an array of jobs 1-8."
         )
     return Shard(int(number), int(of))
 
 
-def _place(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
+def _find_shard(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """The number of this shard, and how many there are ("" where nothing says it).
 
     Raises ConfigurationError.
     """
-    array = next(((name, more) for name, more in ARRAYS if environment.get(name)), None)
+    array = next(
+        (
+            (name, first_number)
+            for name, first_number in ARRAYS
+            if environment.get(name)
+        ),
+        None,
+    )
     process = launched_process(environment, surely=array is not None)
     if array is None:
         if process is None or not process.rank:
@@ -110,20 +116,30 @@ def _place(text: str, environment: Mapping[str, str]) -> tuple[str, str]:
 
 def check_shard(
     shard: Shard,
-    configuration: Configuration,
     models: Sequence[Model],
     tasks: Sequence[Task],
+    *,
+    has_rules: bool,
+    has_budget: bool,
+    home: Path,
 ) -> None:
     """Raise ConfigurationError for what a shard cannot do: what looks at the whole run, and what
     could not be merged.
+
+    Args:
+        shard: which part of the run.
+        models: all that are asked.
+        tasks: of all models.
+        has_rules: whether the run has stopping rules.
+        has_budget: whether the run has a budget.
+        home: the folder of the store.
     """
-    if configuration.until:
+    if has_rules:
         raise ConfigurationError(
             f"--shard {shard} cannot be used with --until: a stopping rule looks at the"
             " scores of the whole run. Leave one out."
         )
-    home = home_folder(configuration.home)
-    if configuration.budget and not store_url() and OWN_STORE.fullmatch(home.name):
+    if has_budget and not store_url() and OWN_STORE.fullmatch(home.name):
         raise ConfigurationError(
             "--budget with --shard is a limit for all shards together, and this one"
             f" has a store of its own ('{home}'), in which it does not see what the"
@@ -138,10 +154,10 @@ def check_shard(
                 f" a name: {model.naming}."
             )
     for task in tasks:
-        own = task.found_metrics is not None or any(
+        has_functions = task.found_metrics is not None or any(
             spec.function is not None for spec in task.metrics
         )
-        if own and dialect_of(task.definition) is None:
+        if has_functions and dialect_of(task.definition) is None:
             raise ConfigurationError(
                 f"The metrics of the task '{task.name}' are Python functions of its"
                 " own, which shards could not be merged by: run it without --shard."
@@ -156,16 +172,16 @@ def share_of(
     Each unit goes to the shard that has the fewest answers so far, over all tasks.
     """
     loads = [(0, number) for number in range(1, shard.of + 1)]
-    out = []
+    shares = []
     for task, order in zip(tasks, orders, strict=True):
-        items = array("q")
+        indices = array("q")
         starts = array("q", [0])
         for unit in range(order.n_units):
             load, number = loads[0]
             answers = (order.starts[unit + 1] - order.starts[unit]) * task.draws
             heapq.heapreplace(loads, (load + answers, number))
             if number == shard.number:
-                items.extend(order.members(unit))
-                starts.append(len(items))
-        out.append(replace(order, items=items, starts=starts))
-    return out
+                indices.extend(order.members(unit))
+                starts.append(len(indices))
+        shares.append(replace(order, items=indices, starts=starts))
+    return shares

@@ -77,7 +77,7 @@ class SmokeTask:
             UsageError: where a task of the evaluation cannot be loaded.
         """
         overrides = nested(configuration.overrides)
-        kept = {
+        unreplaced = {
             key: setting for key, setting in overrides.items() if key not in _REPLACED
         }
         for name in configuration.tasks or (TASK,):
@@ -93,8 +93,12 @@ class SmokeTask:
                     None,
                 )
                 if scorer is not None:
-                    place = _place(name, member.name) if len(members) > 1 else name
-                    return cls(place, kept, scorer.options, configuration.format)
+                    member_name = (
+                        _member_name(name, member.name) if len(members) > 1 else name
+                    )
+                    return cls(
+                        member_name, unreplaced, scorer.options, configuration.format
+                    )
         return cls(prompt_format=configuration.format)
 
     def cases(self, *, chat: bool, words: int) -> Task:
@@ -128,7 +132,7 @@ _REPLACED = ("dataset", "scorers", "metrics")
 """Settings of a suite that the cases stand in place of."""
 
 
-def _place(name: str, member: str) -> str:
+def _member_name(name: str, member: str) -> str:
     """How one task of several is named."""
     return f"{name}:{member}" if name.endswith((".yaml", ".yml")) else member
 
@@ -195,8 +199,8 @@ async def _ask(task: Task, model: Model, home: str | None) -> Sequence[SampleRec
         async with Engine(store) as engine:
             door = engine.door({"target": model})
             work = [
-                evaluate_sample(task, place, sample, 0, door)
-                for place, sample in enumerate(task.samples)
+                evaluate_sample(task, index, sample, 0, door)
+                for index, sample in enumerate(task.samples)
             ]
             return await asyncio.gather(*work)
 
@@ -208,8 +212,8 @@ def _verdict(record: SampleRecord) -> CaseResult:
     if record.failure is not None or record.answer is None:
         reason = record.failure.message if record.failure else "no answer"
         # A text may be too long for a model that is otherwise fine.
-        result: Result = "look" if case == LONG else "fail"
-        return CaseResult(case, result, f"The request failed: {reason}", words)
+        verdict: Result = "look" if case == LONG else "fail"
+        return CaseResult(case, verdict, f"The request failed: {reason}", words)
     answer = record.answer
     score = record.scores.get("answered")
     if score is None:
@@ -222,10 +226,10 @@ def _verdict(record: SampleRecord) -> CaseResult:
             answer.text,
         )
     seconds = sum(response.latency for response in answer.responses)
-    result, why = _by_label(
+    verdict, why = _by_label(
         case, score.label, score.explanation, len(answer.text.split()), words
     )
-    return CaseResult(case, result, why, words, answer.text, round(seconds, 2))
+    return CaseResult(case, verdict, why, words, answer.text, round(seconds, 2))
 
 
 def _by_label(

@@ -1,9 +1,9 @@
-"""Metrics over classes that scores leave as parts: "gold" and "predicted" of `choice`,
-"probability", and what several raters say.
+"""Metrics over classes: balanced accuracy, F1, AUROC, and the agreement of raters.
 
-An answer from which no option could be extracted has the predicted class -1: always wrong, and for
-macro-F1 a class of its own, with F1 = 0, as in scikit-learn. Failed samples are counted, but their
-gold class is not in the column, so these metrics have no bounds.
+They read parts of the scores: "gold" and "predicted" of `choice`, "probability", and the classes
+that several raters give. An answer from which no option could be extracted has the predicted class
+-1: always wrong, and for macro-F1 a class of its own, with F1 = 0, as in scikit-learn. Failed
+samples are counted, but their gold class is not in the column, so these metrics have no bounds.
 """
 
 from __future__ import annotations
@@ -26,14 +26,24 @@ if TYPE_CHECKING:
 def balanced_accuracy(
     column: Column, *, level: float = 0.95, seed: int = 0
 ) -> Estimate:
-    """The mean recall over the gold classes; a constant answer gets 1 / classes. seed: unused,
-    nothing is resampled.
+    """The mean recall over the gold classes; a constant answer gets 1 / classes.
+
+    Args:
+        column: scores with the parts "gold" and "predicted".
+        level: of the interval.
+        seed: unused, as nothing is resampled.
     """
     return _over_labels(column, statistics.balanced_accuracy, level)
 
 
 def macro_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """The mean F1 over the classes in gold or predictions. seed: of the bootstrap interval."""
+    """The mean F1 over all classes in gold or predictions.
+
+    Args:
+        column: scores with the parts "gold" and "predicted".
+        level: of the interval.
+        seed: of the bootstrap interval.
+    """
     return _over_labels(column, statistics.macro_f1, level, seed=seed)
 
 
@@ -41,8 +51,12 @@ def null_weighted_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> E
     """The mean F1 over the gold classes, times the share of answers from which a class could be
     read.
 
-    An answer that could not be read counts twice: its class lacks a hit, and all classes are
-    weighted down. seed: of the bootstrap interval.
+    An unreadable answer counts twice: its class lacks a hit, and all classes are weighted down.
+
+    Args:
+        column: scores with the parts "gold" and "predicted".
+        level: of the interval.
+        seed: of the bootstrap interval.
     """
     return _over_labels(column, statistics.null_weighted_f1, level, seed=seed)
 
@@ -54,8 +68,8 @@ def _over_labels(
 
     if not len(column.values):
         return nothing_scored(column, level)
-    gold, predicted, kept, complete = _classes(column)
-    if not kept.any():
+    gold, predicted, single_gold, complete = _classes(column)
+    if not single_gold.any():
         return nothing_scored(
             column, level, "no interval: no sample has exactly one right option"
         )
@@ -70,19 +84,24 @@ def _over_labels(
         level=level,
         **resampling,
     )
-    left_out = int((~kept).sum())
-    more = (
+    left_out = int((~single_gold).sum())
+    note = (
         f"; {left_out} samples with several right options left out" if left_out else ""
     )
-    n_missing = column.n_missing + int(kept.sum() - complete.sum())
-    return replace(estimate, n_missing=n_missing, method=estimate.method + more)
+    n_missing = column.n_missing + int(single_gold.sum() - complete.sum())
+    return replace(estimate, n_missing=n_missing, method=estimate.method + note)
 
 
 def label_sums(
     column: Column, groups: Groups, *, kind: str, seed: int = 0
 ) -> GroupSums:
-    """Hits, gold and predicted labels by class, of which these metrics are made. seed: of the
-    metric's bootstrap, unused.
+    """Hits, gold labels and predicted labels by class: the sums that these metrics are made of.
+
+    Args:
+        column: scores with the parts "gold" and "predicted".
+        groups: the groups to sum over.
+        kind: the metric.
+        seed: of the metric's bootstrap, unused.
     """
     from evalwright.statistics.labels import grouped_labels
 
@@ -95,8 +114,9 @@ def _classes(
 ) -> tuple[
     NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]
 ]:
-    """Gold and predicted classes of the items that have both; which items have one right option,
-    and which have both.
+    """Gold and predicted classes of the items that have both, and two masks over all items.
+
+    The masks say which items have exactly one right option, and which of these have a prediction.
     """
     import numpy as np
 
@@ -108,18 +128,18 @@ def _classes(
         )
     gold = column.parts["gold"]
     predicted = column.part_draws.get("predicted", column.parts["predicted"])
-    kept = ~np.isnan(gold)
-    complete = kept & ~np.isnan(predicted.reshape(len(gold), -1)).any(axis=1)
-    return gold[complete], predicted[complete], kept, complete
+    single_gold = ~np.isnan(gold)
+    complete = single_gold & ~np.isnan(predicted.reshape(len(gold), -1)).any(axis=1)
+    return gold[complete], predicted[complete], single_gold, complete
 
 
 def auroc(column: Column, *, level: float = 0.95) -> Estimate:
     """The chance that a sample of the last class has a higher probability of it than one of the
-    first, ties half.
+    first.
 
-    For two classes, with a scorer that leaves "gold" (0 or 1) and "probability" (of class 1), such
-    as `classification`. It does not depend on a threshold. No number where the samples are all of
-    one class.
+    Ties count half. It is for two classes, with a scorer that leaves "gold" (0 or 1) and
+    "probability" (of class 1), such as `classification`, and does not depend on a threshold. No
+    number where all samples are of one class.
     """
     import numpy as np
 
@@ -132,13 +152,16 @@ def auroc(column: Column, *, level: float = 0.95) -> Estimate:
         )
     gold = column.parts["gold"]
     probability = column.parts["probability"]
-    kept = ~(np.isnan(gold) | np.isnan(probability))
-    if not np.isin(gold[kept], (0.0, 1.0)).all():
+    complete = ~(np.isnan(gold) | np.isnan(probability))
+    if not np.isin(gold[complete], (0.0, 1.0)).all():
         raise ConfigurationError("AUROC is for two classes, and the samples have more.")
-    found = statistics.auroc(
-        probability[kept], gold[kept], clusters=column.clusters_of(kept), level=level
+    estimate = statistics.auroc(
+        probability[complete],
+        gold[complete],
+        clusters=column.clusters_of(complete),
+        level=level,
     )
-    return replace(found, n_missing=column.n_missing + int((~kept).sum()))
+    return replace(estimate, n_missing=column.n_missing + int((~complete).sum()))
 
 
 def rater_agreement(
@@ -150,12 +173,18 @@ def rater_agreement(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """How far two raters give the same class to answers that both judged: raw agreement, Cohen's
-    kappa or Gwet's AC1.
+    """How far two raters agree: raw agreement, Cohen's kappa or Gwet's AC1.
 
-    first, second: "rules" or the role of a judge. Of several draws the first counts. Answers that
-    only one of them judged are left out and are no failures: with `judge: unsure` the agreement is
-    that on unsure answers alone.
+    Of several draws, the first counts. Answers that only one rater judged are left out and are no
+    failures: with `judge: unsure` the agreement is that on unsure answers alone.
+
+    Args:
+        column: scores with the raters' classes as parts.
+        coefficient: "raw", "kappa" or "ac1".
+        first: "rules" or the role of a judge.
+        second: likewise.
+        level: of the interval.
+        seed: of the bootstrap interval.
     """
     import numpy as np
 
@@ -164,16 +193,18 @@ def rater_agreement(
     check_known("coefficient", [coefficient], ("raw", "kappa", "ac1"))
     if not len(column.values):
         return nothing_scored(column, level)
-    a = _rated(column, first)
-    b = _rated(column, second)
-    both = ~(np.isnan(a) | np.isnan(b))
-    if not both.any():
-        empty = statistics.mean_interval(a[both], level=level)
+    first_classes = _classes_of_rater(column, first)
+    second_classes = _classes_of_rater(column, second)
+    rated_by_both = ~(np.isnan(first_classes) | np.isnan(second_classes))
+    if not rated_by_both.any():
+        empty = statistics.mean_interval(first_classes[rated_by_both], level=level)
         return replace(
             empty, method=f"no number: '{first}' and '{second}' judged no answer both"
         )
-    clusters = column.clusters_of(both)
-    pairs = np.column_stack([a[both], b[both]])
+    clusters = column.clusters_of(rated_by_both)
+    pairs = np.column_stack(
+        [first_classes[rated_by_both], second_classes[rated_by_both]]
+    )
     if coefficient == "raw":
         return statistics.raw_agreement(pairs, clusters=clusters, level=level)
     if coefficient == "kappa":
@@ -191,12 +222,12 @@ def rater_agreement(
     )
 
 
-def _rated(column: Column, rater: str) -> NDArray[np.float64]:
+def _classes_of_rater(column: Column, rater: str) -> NDArray[np.float64]:
     """The classes that a rater gave, nan where it gave none."""
     import numpy as np
 
     name = f"{rater} class"
-    if (found := column.part_draws.get(name)) is not None:
-        return found[:, 0]
+    if (rated_draws := column.part_draws.get(name)) is not None:
+        return rated_draws[:, 0]
     single = column.parts.get(name)
     return np.full(len(column.values), np.nan) if single is None else single

@@ -1,9 +1,9 @@
-"""BLEU, chrF, chrF++ and TER over a corpus, from the counts that the scorers of the same names
-keep: sacrebleu's arithmetic on sums.
+"""BLEU, chrF, chrF++ and TER over a corpus: sacrebleu's arithmetic on sums of counts.
 
-Numbers are sacrebleu's own, from 0 to 100 (TER from 0 up), with its signature's defaults: BLEU with
-smoothing "exp" over n-grams 1 to 4, chrF with beta 2 over characters 1 to 6 (and words 1 and 2). An
-answer of several draws counts with the mean of its counts.
+The counts come from the scorers of the same names. Numbers are sacrebleu's own, from 0 to 100 (TER
+from 0 up), with its signature's defaults: BLEU with smoothing "exp" over n-grams 1 to 4, chrF with
+beta 2 over characters 1 to 6 (and words 1 and 2). An answer of several draws counts with the mean
+of its counts.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def chrf_plus(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate
 
 
 def ter(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """Corpus TER: edits of 100 words of the references; lower is better."""
+    """Corpus TER: edits per 100 words of the references; lower is better."""
     return _corpus("ter", column, level, seed)
 
 
 def _corpus(kind: str, column: Column, level: float, seed: int) -> Estimate:
-    from evalwright.statistics.sums import of_sums
+    from evalwright.statistics.sums import estimate_of_sums
 
     if not len(column.values):
         return nothing_scored(column, level)
-    found = of_sums(
+    estimate = estimate_of_sums(
         _table(kind, column),
         SCORES[kind],
         clusters=column.clusters,
@@ -60,18 +60,19 @@ def _corpus(kind: str, column: Column, level: float, seed: int) -> Estimate:
         greatest=None if kind == "ter" else 100.0,
     )
     used = Counter(
-        item["tokenizer"]
-        for item in column.items
-        if isinstance(item, Mapping) and "tokenizer" in item
+        counts["tokenizer"]
+        for counts in column.items
+        if isinstance(counts, Mapping) and "tokenizer" in counts
     )
     if not used:
-        return found
-    several = len(used) > 1
-    said = ", ".join(
-        f"{name} ({n:,})" if several else str(name) for name, n in used.most_common()
+        return estimate
+    mixed = len(used) > 1
+    tokenizers = ", ".join(
+        f"{name} ({n:,})" if mixed else str(name) for name, n in used.most_common()
     )
     return replace(
-        found, method=f"{found.method}; tokeniser{'s' if several else ''} {said}"
+        estimate,
+        method=f"{estimate.method}; tokeniser{'s' if mixed else ''} {tokenizers}",
     )
 
 
@@ -89,12 +90,12 @@ def _table(kind: str, column: Column) -> NDArray[np.float64]:
 def corpus_sums(
     column: Column, groups: Groups, *, kind: str, seed: int = 0
 ) -> GroupSums:
-    """The counts of groups, and the metric of them. seed: of the metric's bootstrap, unused."""
+    """The counts of groups, and the metric of such counts. seed: unused."""
     return groups.sums(*_table(kind, column).T), SCORES[kind]
 
 
 def bleu_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """BLEU of sums (..., 10): lengths of answers and references, right n-grams, all n-grams."""
+    """BLEU of sums (..., 10): lengths of answers and references, matching n-grams, all n-grams."""
     import numpy as np
 
     answer = sums[..., 0]
@@ -107,17 +108,18 @@ def bleu_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         halved = 2.0 ** np.cumsum(right == 0, axis=-1)
         precision = np.where(right == 0, 1 / (halved * total), right / total)
         logs = np.log(100 * precision).mean(axis=-1)
-        found: NDArray[np.float64] = np.where(
+        bleu: NDArray[np.float64] = np.where(
             (right.sum(axis=-1) > 0) & (total > 0).all(axis=-1),
             shortness * np.exp(logs),
             0.0,
         )
-    return found
+    return bleu
 
 
 def chrf_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """chrF of sums (..., 3 orders): n-grams of answers, of references, and those that match; orders
-    that one side lacks do not count.
+    """chrF of sums (..., 3 * orders): n-grams of answers, of references, and matches.
+
+    Orders that one side lacks do not count.
     """
     import numpy as np
 
@@ -125,11 +127,11 @@ def chrf_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     answer = counts[..., 0]
     target = counts[..., 1]
     match = counts[..., 2]
-    both = (answer > 0) & (target > 0)
-    orders = np.maximum(both.sum(axis=-1), 1)
+    on_both_sides = (answer > 0) & (target > 0)
+    orders = np.maximum(on_both_sides.sum(axis=-1), 1)
 
     def mean(total: NDArray[np.float64]) -> NDArray[np.float64]:
-        shares = np.divide(match, total, out=np.zeros_like(match), where=both)
+        shares = np.divide(match, total, out=np.zeros_like(match), where=on_both_sides)
         averaged: NDArray[np.float64] = shares.sum(axis=-1) / orders
         return averaged
 
@@ -141,15 +143,15 @@ def chrf_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def ter_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """TER of sums (..., 2): edits and words of the references; 100 where there are edits and no
-    words.
-    """
+    """TER of sums (..., 2): edits, and words of the references. 100 for edits without any words."""
     import numpy as np
 
     edits = sums[..., 0]
     words = sums[..., 1]
-    found = np.divide(edits, words, out=np.where(edits > 0, 1.0, 0.0), where=words > 0)
-    return 100 * found
+    error_rate = np.divide(
+        edits, words, out=np.where(edits > 0, 1.0, 0.0), where=words > 0
+    )
+    return 100 * error_rate
 
 
 SCORES: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
@@ -158,4 +160,4 @@ SCORES: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "chrf++": chrf_of_sums,
     "ter": ter_of_sums,
 }
-"""Each metric of sums (..., parts), the parts in the order of `PARTS`."""
+"""Each metric as a function of sums (..., parts), with parts in the order of `PARTS`."""

@@ -1,8 +1,8 @@
-"""Metrics made of another metric: the mean of it over the values of a slice, and what is left of it
-above chance.
+"""Metrics derived from another metric: its mean over the values of a slice, and what exceeds
+chance.
 
-Both are functions of the same sums as the metric beneath, so comparisons, boards and gates read
-them as they read macro-F1.
+Both are functions of the same sums as the underlying metric, so comparisons, leaderboards and gates
+read them as they read macro-F1.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from evalwright.statistics import Estimate
 
 
-_MOST_PARTS = 4_000_000
-"""Numbers in the table of sums; with more, units are put together in large groups first."""
-_GROUPS = 1_000
+_MAX_TABLE_NUMBERS = 4_000_000
+"""Largest table of sums; above that, units are first combined in large groups."""
+_MAX_GROUPS = 1_000
 
 
 def _check(of: str, bounded: bool) -> None:
-    known = sorted(
-        kind
-        for kind in registry.SUMMED - registry.LOWER_IS_BETTER
-        if (kind in registry.BOUNDED) is bounded
+    allowed = sorted(
+        name
+        for name in registry.SUMMED - registry.LOWER_IS_BETTER
+        if (name in registry.BOUNDED) is bounded
     )
-    check_known("metric to average or normalise", [of], known)
+    check_known("metric to average or normalise", [of], allowed)
 
 
 def _check_chance(options: Mapping[str, Any]) -> None:
@@ -60,11 +60,17 @@ def macro(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """The mean of a metric between 0 and 1 over the values of a slice (`over: language`), each
-    counting the same.
+    """The unweighted mean of a metric between 0 and 1 over the values of a slice (`over:
+    language`).
 
-    of: which metric. Samples without a value of the slice are left out. seed: of the bootstrap
-    interval, over items or clusters.
+    Samples without a value of the slice are left out.
+
+    Args:
+        column: the scores.
+        over: the metadata key.
+        of: the metric to average.
+        level: of the interval.
+        seed: of the bootstrap interval, over items or clusters.
     """
     return _averaged(column, over, of, level, seed)
 
@@ -72,7 +78,7 @@ def macro(
 def macro_score(
     column: Column, *, over: str, of: str = "mean", level: float = 0.95, seed: int = 0
 ) -> Estimate:
-    """The same of a metric with a scale of its own: mean, bleu, chrf, chrf++."""
+    """The same mean of a metric with a scale of its own: mean, bleu, chrf, chrf++."""
     return _averaged(column, over, of, level, seed)
 
 
@@ -87,36 +93,45 @@ def chance_normalised(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """(score - chance) / (greatest - chance) of a metric between 0 and 1: 0 is chance, 1 is the
-    greatest score, less than 0 below chance.
+    """(score - chance) / (greatest - chance): 0 is chance, 1 the greatest score, below 0 worse than
+    chance.
 
-    chance and greatest come from the task's definition, never from its data. of: which metric.
-    clip: below chance is 0. over: the macro average over this slice is what is normalised. The
-    interval is that of the metric, its ends transformed alike.
+    `chance` and `greatest` come from the task's definition, never from its data. The interval is
+    the metric's own, with its ends transformed alike.
+
+    Args:
+        column: the scores.
+        chance: the score of guessing.
+        of: a metric between 0 and 1.
+        greatest: the greatest possible score.
+        clip: show 0 for scores below chance.
+        over: normalise the macro average over this slice.
+        level: of the interval.
+        seed: of the bootstrap interval.
     """
-    found = (
+    estimate = (
         _averaged(column, over, of, level, seed)
         if over
         else registry.compute(of, column, {"level": level})
     )
     width = greatest - chance
 
-    def normalised(value: float) -> float:
-        made = (value - chance) / width
-        return max(made, 0.0) if clip and made == made else made
+    def normalised(score: float) -> float:
+        rescaled = (score - chance) / width
+        return max(rescaled, 0.0) if clip and rescaled == rescaled else rescaled
 
     return replace(
-        found,
-        value=normalised(found.value),
-        low=normalised(found.low),
-        high=normalised(found.high),
-        bounds=found.bounds
-        and (normalised(found.bounds[0]), normalised(found.bounds[1])),
+        estimate,
+        value=normalised(estimate.value),
+        low=normalised(estimate.low),
+        high=normalised(estimate.high),
+        bounds=estimate.bounds
+        and (normalised(estimate.bounds[0]), normalised(estimate.bounds[1])),
         standard_error=(
-            None if found.standard_error is None else found.standard_error / width
+            None if estimate.standard_error is None else estimate.standard_error / width
         ),
         method=(
-            f"{found.method}; (score - {chance:g}) /"
+            f"{estimate.method}; (score - {chance:g}) /"
             f" {width:g}{', not below 0' if clip else ''}"
         ),
     )
@@ -125,34 +140,35 @@ def chance_normalised(
 def macro_sums(
     column: Column, groups: Groups, *, over: str, of: str | None = None, seed: int = 0
 ) -> GroupSums:
-    """The sums of each value of the slice beside each other, (groups, values * parts). seed: of the
-    bootstrap, unused.
-    """
+    """The sums of each value of the slice side by side, (groups, values * parts). seed: unused."""
     import numpy as np
 
-    codes, count = _codes(column, over)
-    kind = of or "accuracy"
+    codes, count = _slice_codes(column, over)
+    metric_name = of or "accuracy"
     # Samples without a value go to a group of their own, which is cut off.
     inside = np.where(
         codes < 0, groups.count * count, groups.codes * count + np.maximum(codes, 0)
     )
-    made = registry.any_sums(
-        kind, column, registry.Groups(inside, groups.count * count + 1)
+    table, statistic = registry.any_sums(
+        metric_name, column, registry.Groups(inside, groups.count * count + 1)
     )
-    table, statistic = made
-    held = np.bincount(inside, minlength=len(table))[:-1].reshape(groups.count, count)
+    item_counts = np.bincount(inside, minlength=len(table))[:-1].reshape(
+        groups.count, count
+    )
     wide = table[:-1].reshape(groups.count, count * table.shape[1])
 
     def averaged(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         there = sums[..., :count] > 0
-        parts = sums[..., count:].reshape(*sums.shape[:-1], count, table.shape[1])
-        values = np.where(there, np.nan_to_num(statistic(parts)), 0.0)
-        out: NDArray[np.float64] = values.sum(axis=-1) / np.maximum(
+        sums_by_value = sums[..., count:].reshape(
+            *sums.shape[:-1], count, table.shape[1]
+        )
+        values = np.where(there, np.nan_to_num(statistic(sums_by_value)), 0.0)
+        average: NDArray[np.float64] = values.sum(axis=-1) / np.maximum(
             there.sum(axis=-1), 1
         )
-        return out
+        return average
 
-    return np.concatenate([held.astype(np.float64), wide], axis=1), averaged
+    return np.concatenate([item_counts.astype(np.float64), wide], axis=1), averaged
 
 
 def chance_sums(
@@ -166,7 +182,7 @@ def chance_sums(
     over: str | None = None,
     seed: int = 0,
 ) -> GroupSums:
-    """The sums of the metric beneath, and the transformed metric of them."""
+    """The sums of the underlying metric, and the transformed metric of them."""
     import numpy as np
 
     table, statistic = (
@@ -176,8 +192,8 @@ def chance_sums(
     )
 
     def normalised(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        made = (statistic(sums) - chance) / (greatest - chance)
-        return np.maximum(made, 0.0) if clip else made
+        rescaled = (statistic(sums) - chance) / (greatest - chance)
+        return np.maximum(rescaled, 0.0) if clip else rescaled
 
     return table, normalised
 
@@ -187,23 +203,23 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
 
     from evalwright.statistics.jackknife import jackknife_groups
     from evalwright.statistics.labels import within_classes
-    from evalwright.statistics.sums import of_sums
+    from evalwright.statistics.sums import estimate_of_sums
 
     if not len(column.values):
         return nothing_scored(column, level)
-    codes, count = _codes(column, over)
-    kept = codes >= 0
+    codes, count = _slice_codes(column, over)
+    has_value = codes >= 0
     units = (
         np.arange(len(codes))
         if column.clusters is None
         else np.unique(column.clusters, return_inverse=True)[1]
     )
-    n_units = len(np.unique(units[kept]))
-    parts = registry.any_sums(
+    n_units = len(np.unique(units[has_value]))
+    n_sums = registry.any_sums(
         of, column, registry.Groups(np.zeros(len(codes), np.int64), 1)
     )[0].shape[1]
-    if len(codes) * (parts + 1) * count > _MOST_PARTS:
-        units = jackknife_groups(units.astype(np.int64), _GROUPS)
+    if len(codes) * (n_sums + 1) * count > _MAX_TABLE_NUMBERS:
+        units = jackknife_groups(units.astype(np.int64), _MAX_GROUPS)
     table, statistic = macro_sums(
         column, registry.Groups(units, int(units.max()) + 1), over=over, of=of
     )
@@ -214,11 +230,11 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
     if of in registry.MEANS and bounded and len(table):
         flat = np.concatenate([table[:, count::2], table[:, count + 1 :: 2]], axis=1)
         unit = "items" if column.clusters is None else "clusters"
-        value = float(statistic(table.sum(axis=0)))
+        point = float(statistic(table.sum(axis=0)))
         few = within_classes(
-            flat, np.ones(len(table), np.int64), count, unit, value, level
+            flat, np.ones(len(table), np.int64), count, unit, point, level
         )
-    found = of_sums(
+    estimate = estimate_of_sums(
         table,
         statistic,
         n_missing=column.n_missing,
@@ -239,19 +255,25 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
     )
     if few:
         low, high, error, method = few
-        found = replace(found, low=low, high=high, standard_error=error, method=method)
-    left = int((~kept).sum())
-    said = f"mean over {int((sizes > 0).sum())} values of '{over}'; {found.method}"
+        estimate = replace(
+            estimate, low=low, high=high, standard_error=error, method=method
+        )
+    left = int((~has_value).sum())
+    description = (
+        f"mean over {int((sizes > 0).sum())} values of '{over}'; {estimate.method}"
+    )
     return replace(
-        found,
-        n=int(kept.sum()),
+        estimate,
+        n=int(has_value.sum()),
         n_clusters=None if column.clusters is None else n_units,
-        method=f"{said}; {left:,} samples without one left out" if left else said,
+        method=f"{description}; {left:,} samples without one left out"
+        if left
+        else description,
     )
 
 
-def _codes(column: Column, over: str) -> tuple[NDArray[np.int64], int]:
-    """The slice's value of each item as a code, -1 for none, and how many values there are."""
+def _slice_codes(column: Column, over: str) -> tuple[NDArray[np.int64], int]:
+    """The slice's value of each item as a code, -1 for none, and the number of values."""
     import numpy as np
 
     if over not in column.slices:

@@ -1,5 +1,6 @@
-"""Means of scores, and shares of answers, each with the interval that suits them (see
-`evalwright.statistics.mean_interval`).
+"""Means of scores, and shares of answers, each with a suitable interval.
+
+`evalwright.statistics.mean_interval` chooses the interval.
 """
 
 from __future__ import annotations
@@ -28,10 +29,15 @@ def mean(
     part: str = "",
     level: float = 0.95,
 ) -> Estimate:
-    """The mean score, or that of a named part of the scores; an item whose score lacks the part is
-    missing.
+    """The mean score, or the mean of a named part of the scores.
 
-    value_range: the least and greatest score possible, where that is known; it bounds what failed.
+    An item whose score lacks the part is missing.
+
+    Args:
+        column: the scores.
+        value_range: the least and greatest score possible, where known; bounds missing scores.
+        part: the part; "" for the scores themselves.
+        level: of the interval.
     """
     scores = _scores(column, part)
     if value_range is None:
@@ -47,8 +53,7 @@ def mean(
 
 
 def accuracy(column: Column, *, part: str = "", level: float = 0.95) -> Estimate:
-    """The mean of scores between 0 and 1, or of a named part of them: the share of right answers
-    where they are 0 or 1.
+    """The mean of scores between 0 and 1, or of a named part: the share of right answers if 0 or 1.
 
     An item whose score lacks the part is missing.
     """
@@ -56,31 +61,33 @@ def accuracy(column: Column, *, part: str = "", level: float = 0.95) -> Estimate
 
 
 def exact_match(column: Column, *, part: str = "", level: float = 0.95) -> Estimate:
-    """The share of answers that equal a target; the same number as accuracy, under the name that
-    benchmarks use.
-    """
+    """The share of answers that equal a target: accuracy, under the name that benchmarks use."""
     return accuracy(column, part=part, level=level)
 
 
 def hallucination_rate(column: Column, *, level: float = 0.95) -> Estimate:
-    """The share of answers that are not consistent with their source; lower is better, and scores
-    stay better when higher.
+    """The share of answers that are not consistent with their source; lower is better.
+
+    Higher scores are still better.
     """
-    found = accuracy(column, level=level)
-    bounds = found.bounds and (1 - found.bounds[1], 1 - found.bounds[0])
+    consistency = accuracy(column, level=level)
+    bounds = consistency.bounds and (
+        1 - consistency.bounds[1],
+        1 - consistency.bounds[0],
+    )
     return replace(
-        found,
-        value=1 - found.value,
-        low=1 - found.high,
-        high=1 - found.low,
+        consistency,
+        value=1 - consistency.value,
+        low=1 - consistency.high,
+        high=1 - consistency.low,
         bounds=bounds,
     )
 
 
 def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
-    """The mean of a named part of the scores, between 0 and 1: of one criterion of a rubric, say.
+    """The mean of a named part of the scores, between 0 and 1, such as one criterion of a rubric.
 
-    Scores without it are not in it.
+    Scores without the part do not count.
     """
     import numpy as np
 
@@ -98,9 +105,7 @@ def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
 
 
 def _scores(column: Column, part: str) -> NDArray[np.float64]:
-    """The scores, (n,) or (n, draws), or a part of them, nan where a score lacks it. part: "" for
-    the scores themselves.
-    """
+    """The scores, (n,) or (n, draws), or a part of them, with nan where a score lacks it."""
     return _part_scores(column, part) if part and len(column.values) else column.scores
 
 
@@ -123,10 +128,16 @@ def over_items(
     value_range: tuple[float, float] | None,
     level: float,
 ) -> Estimate:
-    """The mean of values of the column's items, (n,) or (n, draws), with its interval and the
-    bounds of what failed.
+    """The mean of values of the column's items, with its interval and the bounds of missing ones.
 
-    Raises ValueError where it cannot be computed.
+    Args:
+        column: the column of the items.
+        values: (n,) or (n, draws).
+        value_range: the least and greatest value possible, where known.
+        level: of the interval.
+
+    Raises:
+        ValueError: it cannot be computed.
     """
     import numpy as np
 
@@ -153,11 +164,10 @@ def over_items(
 def answer_class_share(
     column: Column, *, outcome: str, level: float = 0.95
 ) -> Estimate:
-    """The share of answers of one class of `grounding` or `grounded-answer`: "answered-wrong",
-    "abstained-wrongly", ...
+    """The share of answers of one class of `grounding` or `grounded-answer`, such as
+    "answered-wrong".
 
-    Failed samples are counted beside it and bound it. Raises UnknownName for a class that there is
-    not.
+    Failed samples are counted beside it and bound it. Raises UnknownName for an unknown class.
     """
     from evalwright.scorers.grounding.outcome import OUTCOMES
 
@@ -169,9 +179,8 @@ def answer_class_share(
 def handled(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of answers that refuse or correct (classes "refusal" and "correction" of `stress`).
 
-    Partial is not handled.
-
-    Failed requests are counted beside it and bound it; they are no answers.
+    Partly handled is not handled. Failed requests are counted beside it and bound it; they are not
+    answers.
     """
     return _share(column, handled_values(column), level)
 
@@ -179,10 +188,7 @@ def handled(column: Column, *, level: float = 0.95) -> Estimate:
 def stress_share(
     column: Column, *, outcome: str = "fabricated", level: float = 0.95
 ) -> Estimate:
-    """The share of answers of one class of `stress`.
-
-    Raises UnknownName for a class that there is not.
-    """
+    """The share of answers of one class of `stress`. Raises UnknownName for an unknown class."""
     from evalwright.scorers.stress.rules import CLASSES
 
     check_known("class of stress answers", [outcome], CLASSES)
@@ -207,12 +213,14 @@ def part_values(
     """The sum of some parts of each score, (n,) or (n, draws); 0 where a score has none of them."""
     import numpy as np
 
-    parts = column.parts if column.draws is None else column.part_draws
-    found = [
-        np.nan_to_num(parts[name]) for name in outcomes or (outcome,) if name in parts
+    numbers_by_part = column.parts if column.draws is None else column.part_draws
+    indicators = [
+        np.nan_to_num(numbers_by_part[name])
+        for name in outcomes or (outcome,)
+        if name in numbers_by_part
     ]
     return np.where(
-        np.isnan(column.scores), np.nan, sum(found, np.zeros_like(column.scores))
+        np.isnan(column.scores), np.nan, sum(indicators, np.zeros_like(column.scores))
     )
 
 
@@ -226,21 +234,21 @@ def _share(column: Column, values: NDArray[np.float64], level: float) -> Estimat
 
 
 def answer_rate(column: Column, *, level: float = 0.95) -> Estimate:
-    """The share of all samples asked that have an answer (score 1 of `outcome`).
+    """The share of all samples requested that have an answer (score 1 of `outcome`).
 
-    A request that failed is no answer, so lost requests never raise the rate; but nobody knows what
-    the model would have said, so the bounds hold the rate from none of them to all of them
-    answered, and `n_missing` counts them beside `n`.
+    A failed request is no answer, so lost requests never raise the rate. Since nobody knows what
+    the model would have said, the bounds range from none to all of them answered, and `n_missing`
+    counts them beside `n`.
     """
     return _over_all(column, column.scores, level)
 
 
 def outcome_share(column: Column, *, outcome: str, level: float = 0.95) -> Estimate:
-    """The share of all samples asked whose answer is of one class of `outcome`: "refused", "too
-    short", ...
+    """The share of all samples requested whose answer is of one class of `outcome`, such as
+    "refused".
 
-    Failed requests are in the denominator, as for the answer rate. Raises UnknownName for a class
-    that there is not.
+    Failed requests are in the denominator, as for the answer rate. Raises UnknownName for an
+    unknown class.
     """
     from evalwright.scorers.outcome import OUTCOMES
 
@@ -254,8 +262,9 @@ def score_values(column: Column) -> NDArray[np.float64]:
 
 
 def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Estimate:
-    """The mean of scores from 0 to 1 in which every failed sample is a 0; no number where every
-    sample failed.
+    """The mean of scores from 0 to 1 in which every failed sample is a 0.
+
+    No number where every sample failed.
     """
     import numpy as np
 
@@ -270,15 +279,19 @@ def _over_all(column: Column, values: NDArray[np.float64], level: float) -> Esti
     if clusters is not None:
         codes = np.unique(clusters, return_inverse=True)[1]
         clusters = np.concatenate([codes, np.arange(failed) + len(codes)])
-    found = statistics.mean_interval(everything, clusters=clusters, level=level)
+    estimate = statistics.mean_interval(everything, clusters=clusters, level=level)
     if not failed:
-        return found
+        return estimate
     everything[len(values) :] = 1.0
     most = statistics.mean_interval(everything, clusters=clusters, level=level).high
     method = (
-        f"{found.method}; of all {len(everything):,} asked; the {failed:,} that failed"
+        f"{estimate.method}; of all {len(everything):,} asked; the {failed:,} that failed"
         " count as 0"
     )
     return replace(
-        found, n=len(values), n_missing=failed, bounds=(found.low, most), method=method
+        estimate,
+        n=len(values),
+        n_missing=failed,
+        bounds=(estimate.low, most),
+        method=method,
     )

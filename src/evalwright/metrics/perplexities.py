@@ -1,8 +1,8 @@
-"""Perplexities and bits per byte over a whole corpus: sums of log-likelihoods over sums of lengths,
-never means of ratios.
+"""Perplexities and bits per byte over a whole corpus.
 
-They read the parts that the scorers `perplexity` and `likelihood` leave: "log_likelihood" and
-"tokens", "words" or "bytes".
+They are sums of log-likelihoods over sums of lengths, never means of ratios, and read the parts
+that the scorers `perplexity` and `likelihood` leave: "log_likelihood" and "tokens", "words" or
+"bytes".
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 def token_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
-    """exp(-log-likelihood per token).
+    """exp(-log-likelihood per token). No number where the model does not count the tokens it
+    scored.
 
     It depends on the tokenizer: compare only models that share one.
-
-    Empty where the model does not say how many tokens it scored.
     """
     if "log_likelihood" in column.parts and "tokens" not in column.parts:
         return nothing_scored(
@@ -37,14 +36,12 @@ def token_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
 
 
 def word_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
-    """exp(-log-likelihood per word), words as the scorer counts them; comparable across tokenizers."""
+    """exp(-log-likelihood per word), by the scorer's words; comparable across tokenizers."""
     return _of_sums(column, statistics.perplexity, "words", level)
 
 
 def byte_perplexity(column: Column, *, level: float = 0.95) -> Estimate:
-    """exp(-log-likelihood per UTF-8 byte); comparable across tokenizers and languages without
-    spaces.
-    """
+    """exp(-log-likelihood per UTF-8 byte); comparable across tokenizers and scripts."""
     return _of_sums(column, statistics.perplexity, "bytes", level)
 
 
@@ -58,32 +55,35 @@ def _of_sums(
 ) -> Estimate:
     if not len(column.values):
         return nothing_scored(column, level)
-    parts = _part(column, "log_likelihood"), _part(column, unit)
     return metric(
-        *parts, clusters=column.clusters, n_missing=column.n_missing, level=level
+        _require_part(column, "log_likelihood"),
+        _require_part(column, unit),
+        clusters=column.clusters,
+        n_missing=column.n_missing,
+        level=level,
     )
 
 
-def _part(column: Column, name: str) -> NDArray[np.float64]:
-    part = column.parts.get(name)
-    if part is None:
+def _require_part(column: Column, name: str) -> NDArray[np.float64]:
+    numbers = column.parts.get(name)
+    if numbers is None:
         raise ConfigurationError(
             f"A perplexity needs the part '{name}' of its scorer's scores, which this"
             " scorer does not give. Use the scorer 'perplexity'."
         )
-    return part
+    return numbers
 
 
 def perplexity_sums(column: Column, groups: Groups, *, unit: str) -> GroupSums:
-    """Losses and lengths, of which a perplexity is exp(the ratio)."""
+    """Losses and lengths; a perplexity is exp of their ratio."""
     import numpy as np
 
     return groups.sums(
-        -_part(column, "log_likelihood"), _part(column, unit)
+        -_require_part(column, "log_likelihood"), _require_part(column, unit)
     ), lambda sums: np.exp(ratio(sums))
 
 
 def bits_sums(column: Column, groups: Groups) -> GroupSums:
-    """Losses and bytes, of which the bits per byte are the ratio over ln 2."""
+    """Losses and bytes; bits per byte are their ratio over ln 2."""
     sums, _ = perplexity_sums(column, groups, unit="bytes")
     return sums, lambda sums: ratio(sums) / math.log(2)

@@ -1,11 +1,10 @@
-"""Ratios of sums over answers: accuracy given attempted, SimpleQA's F, the share of a label;
-precision, recall and F1 of citations.
+"""Ratios of sums over answers: accuracy given attempted, SimpleQA's F, label shares, citations.
 
-The first read the labels of the scores, such as "correct", "incorrect" and "not_attempted" of
-`short-answer`; a score without a label counts as attempted. Of the scores of `grounding` the parts
-"cited", "supporting", "claims" and "supported" are summed before anything is divided, so an answer
-with five claims weighs five times one with a single claim, and one without citations has no
-precision to invent.
+The first three read the labels of the scores, such as "correct", "incorrect" and "not_attempted" of
+`short-answer`; a score without a label counts as attempted. Precision, recall and F1 of citations
+sum the parts "cited", "supporting", "claims" and "supported" of `grounding` before anything is
+divided. So an answer with five claims weighs five times as much as one with a single claim, and one
+without citations has no precision.
 """
 
 from __future__ import annotations
@@ -26,19 +25,17 @@ if TYPE_CHECKING:
 
 NOT_ATTEMPTED = "not_attempted"
 KNOWN = ("correct", "incorrect", NOT_ATTEMPTED)
-"""The labels of `short-answer`: their share is 0, and no error, where no answer has them."""
+"""The labels of `short-answer`: where no answer has one of them, its share is 0, not an error."""
 
 
 def accuracy_given_attempted(
     column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float = 0.95
 ) -> Estimate:
-    """The mean score of the answers whose label is not `not_attempted`; no number where nothing was
-    attempted.
-    """
+    """The mean score of answers whose label is not `not_attempted`; no number if there are none."""
     if not len(column.values):
         return nothing_scored(column, level)
     scores, attempted = _attempts(column, not_attempted)
-    found = statistics.attempted_accuracy(
+    estimate = statistics.attempted_accuracy(
         scores,
         attempted,
         clusters=column.clusters,
@@ -46,14 +43,16 @@ def accuracy_given_attempted(
         level=level,
     )
     return (
-        found if found.n else replace(found, method="no number: nothing was attempted")
+        estimate
+        if estimate.n
+        else replace(estimate, method="no number: nothing was attempted")
     )
 
 
 def f_score(
     column: Column, *, not_attempted: str = NOT_ATTEMPTED, level: float = 0.95
 ) -> Estimate:
-    """SimpleQA's F: the harmonic mean of accuracy and of accuracy given attempted."""
+    """SimpleQA's F: the harmonic mean of accuracy and accuracy given attempted."""
     if not len(column.values):
         return nothing_scored(column, level)
     scores, attempted = _attempts(column, not_attempted)
@@ -67,16 +66,18 @@ def f_score(
 
 
 def label_share(column: Column, *, label: str, level: float = 0.95) -> Estimate:
-    """The share of scored answers that have this label; what failed is bounded.
+    """The share of scored answers with this label; missing ones bound it.
 
-    Raises UnknownName for a label that no score has and that is not one of "correct", "incorrect"
-    and "not_attempted".
+    Raises:
+        UnknownName: no score has the label, and it is not one of `short-answer`.
     """
     if not len(column.values):
         return nothing_scored(column, level)
     if label not in column.label_names and label not in KNOWN:
-        known = sorted({*column.label_names, *KNOWN})
-        raise UnknownName("label", label, known, f"Known: {', '.join(known[:20])}.")
+        known_labels = sorted({*column.label_names, *KNOWN})
+        raise UnknownName(
+            "label", label, known_labels, f"Known: {', '.join(known_labels[:20])}."
+        )
     values = label_values(column, label=label)
     return statistics.mean_interval(
         values, clusters=column.clusters, n_missing=column.n_missing, level=level
@@ -93,12 +94,12 @@ def label_values(column: Column, *, label: str) -> NDArray[np.float64]:
 def attempted_sums(
     column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED
 ) -> GroupSums:
-    """Right answers and attempts, of which accuracy given attempted is the ratio."""
+    """Right answers and attempts; accuracy given attempted is their ratio."""
     import numpy as np
 
     return (
         groups.sums(
-            *(np.nansum(part, axis=1) for part in _attempts(column, not_attempted))
+            *(np.nansum(draws, axis=1) for draws in _attempts(column, not_attempted))
         ),
         ratio,
     )
@@ -107,13 +108,13 @@ def attempted_sums(
 def f_sums(
     column: Column, groups: Groups, *, not_attempted: str = NOT_ATTEMPTED
 ) -> GroupSums:
-    """Twice what is right, and one more than what is attempted, means over an item's draws: F is
-    the ratio.
+    """Twice the right answers, and attempts plus one, as means over an item's draws; F is their
+    ratio.
     """
     import numpy as np
 
     right, attempted = (
-        np.nanmean(part, axis=1) for part in _attempts(column, not_attempted)
+        np.nanmean(draws, axis=1) for draws in _attempts(column, not_attempted)
     )
     return groups.sums(2 * right, 1 + attempted), ratio
 
@@ -121,9 +122,9 @@ def f_sums(
 def _attempts(
     column: Column, label: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Scores and whether they were attempted, both (n, draws).
+    """Scores, and whether they were attempted, both (n, draws).
 
-    What was not attempted is not right, whatever its score.
+    An answer that was not attempted is not right, whatever its score.
     """
     import numpy as np
 
@@ -141,10 +142,10 @@ def _has(column: Column, label: str) -> NDArray[np.bool_]:
     shape = column.by_draw().shape
     if column.labels is None or label not in column.label_names:
         return np.zeros(shape, dtype=bool)
-    found: NDArray[np.bool_] = column.labels.reshape(shape) == list(
+    has_label: NDArray[np.bool_] = column.labels.reshape(shape) == list(
         column.label_names
     ).index(label)
-    return found
+    return has_label
 
 
 # -- citations -------------------------------------------------------------------------
@@ -156,31 +157,30 @@ RECALL = ("supported", "claims")
 def citation_precision(
     column: Column, *, level: float = 0.95, seed: int = 0
 ) -> Estimate:
-    """Citations that support their claim / citations.
+    """Citations that support their claim / all citations. No number where nothing is cited.
 
-    No number where nothing is cited. seed: of the bootstrap interval.
+    Args:
+        column: scores of `grounding`.
+        level: of the interval.
+        seed: of the bootstrap interval.
     """
     return _pooled(column, PRECISION, level, seed)
 
 
 def citation_recall(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """Claims with a supporting citation / claims that need one. No number where nothing is claimed."""
+    """Claims with a supporting citation / claims that need one. No number without claims."""
     return _pooled(column, RECALL, level, seed)
 
 
 def citation_f1(column: Column, *, level: float = 0.95, seed: int = 0) -> Estimate:
-    """The harmonic mean of pooled precision and recall; 0 where claims are made and nothing
-    supports them.
-    """
+    """The harmonic mean of pooled precision and recall; 0 where there are claims and no support."""
     return _pooled(column, PRECISION + RECALL, level, seed)
 
 
 def citation_sums(
     column: Column, groups: Groups, *, parts: Sequence[str], seed: int = 0
 ) -> GroupSums:
-    """The sums of which citation precision, recall or F1 is made. seed: of the metric's bootstrap,
-    unused.
-    """
+    """The sums that citation precision, recall or F1 is made of. seed: unused."""
     from evalwright.statistics.sums import f1_of_sums
 
     return groups.sums(*(column.parts[name] for name in parts)), (
@@ -189,9 +189,9 @@ def citation_sums(
 
 
 def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Estimate:
-    """Sums of parts over all answers, divided.
+    """The ratio of sums of parts over all answers.
 
-    An answer without these parts (of an earlier version) is counted as missing.
+    An answer without these parts (recorded by an earlier version) counts as missing.
     """
     import numpy as np
 
@@ -203,13 +203,13 @@ def _pooled(column: Column, names: Sequence[str], level: float, seed: int) -> Es
             " scores, and no score has it. Use the scorer 'grounding' or"
             " 'grounding-judged'."
         )
-    parts = np.column_stack([column.parts[name] for name in names])
-    known = ~np.isnan(parts).any(axis=1)
+    sums = np.column_stack([column.parts[name] for name in names])
+    complete = ~np.isnan(sums).any(axis=1)
     pooled = statistics.pooled_share if len(names) == 2 else statistics.pooled_f1
     return pooled(
-        *parts[known].T,
-        clusters=column.clusters_of(known),
-        n_missing=column.n_missing + int((~known).sum()),
+        *sums[complete].T,
+        clusters=column.clusters_of(complete),
+        n_missing=column.n_missing + int((~complete).sum()),
         level=level,
         seed=seed,
     )

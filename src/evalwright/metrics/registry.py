@@ -26,45 +26,47 @@ if TYPE_CHECKING:
 _TABLE: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")
 )
-"""What is known of each bundled metric."""
+"""The properties of each bundled metric."""
 
 
-def _those(key: str, value: object, default: object) -> frozenset[str]:
+def _metrics_with(key: str, value: object, default: object) -> frozenset[str]:
     return frozenset(
         name for name, row in _TABLE.items() if row.get(key, default) == value
     )
 
 
 # The last two come with tasks and runs of other frameworks.
-LOWER_IS_BETTER = _those("better", "lower", "") | {"brier-score", "perplexity"}
-"""Metrics of which lower is better; their scores (log-likelihoods, consistency) are still better
+LOWER_IS_BETTER = _metrics_with("better", "lower", "") | {"brier-score", "perplexity"}
+"""Metrics of which lower is better, although their scores (log-likelihoods, consistency) are better
 when higher.
 """
 
-BOUNDED = _those("bounded", True, True)
-"""Metrics between 0 and 1 (worse than guessing: below 0), shown in points of 100, which may be
-averaged over tasks.
+BOUNDED = _metrics_with("bounded", True, True)
+"""Metrics between 0 and 1 (below 0 for worse than guessing), shown in points of 100.
+
+Only these may be averaged over tasks.
 """
 
 OF_BOUNDED = BOUNDED - {"pass@k", "pass^k"}
-"""Those whose scores are between 0 and 1 too: a threshold makes any score right or wrong."""
+"""Bounded metrics of scores between 0 and 1. The others apply a threshold to any score."""
 
 RATES_OF_ALL = frozenset({"answer-rate", "outcome-share"})
-"""Metrics that are shares of all samples asked, those without an answer included; all others are of
-those with a score.
+"""Metrics that are shares of all samples requested, also of those without an answer.
+
+All other metrics are over the samples with a score.
 """
 
 RATES_OF_ALL_NOTE = (
     "Answer rates and shares of outcomes are of all that was asked: a missing answer"
     " counts as not answered."
 )
-"""What a reader must know of them where answers are missing."""
+"""The note that readers need beside such metrics where answers are missing."""
 
-MEANS = _those("mean", True, False)
-"""Metrics that are the mean of the items' scores, or 1 less it."""
+MEANS = _metrics_with("mean", True, False)
+"""Metrics that are the mean of the items' scores, or 1 minus it."""
 
-FAILED_IS_ZERO = _those("failed_is_zero", True, False)
-"""Metrics over all that was asked: an item that failed has the value 0."""
+FAILED_IS_ZERO = _metrics_with("failed_is_zero", True, False)
+"""Metrics over all samples requested, in which a failed one counts as 0."""
 
 _DERIVED = frozenset({"chance-normalised", "macro", "macro-score"})
 SUMMED = (
@@ -73,7 +75,7 @@ SUMMED = (
     - _DERIVED
     - {"maj@k", "pass@k", "pass^k"}
 )
-"""Metrics that other metrics can be made of."""
+"""Metrics from which other metrics can be derived."""
 
 _USUAL = {
     "bleu": "bleu",
@@ -84,7 +86,7 @@ _USUAL = {
     "ter": "ter",
     "words": "mean",
 }
-"""By scorers whose scores need not be between 0 and 1: their metric, where a task names none."""
+"""Default metric of scorers whose scores need not be between 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,22 +165,23 @@ class Column:
         return self.values.reshape(-1, 1) if self.draws is None else self.draws
 
     def clusters_of(
-        self, kept: NDArray[np.bool_] | np.bool_
+        self, mask: NDArray[np.bool_] | np.bool_
     ) -> NDArray[np.int64] | None:
-        """The clusters of some of the items; kept: which, (n,)."""
-        return None if self.clusters is None else self.clusters[kept]
+        """The clusters of the items that `mask` (n,) selects."""
+        return None if self.clusters is None else self.clusters[mask]
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Into which of `count` groups each item of a column falls: codes (n,)."""
+    """A partition of a column's items into `count` groups: codes (n,)."""
 
     codes: NDArray[np.int64]
     count: int
 
     def sums(self, *parts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums of some parts (n,) over each group, (count, parts); an item that lacks one is in
-        none.
+        """Sums of some parts (n,) over each group, (count, parts).
+
+        An item that lacks one of the parts is in none of the sums.
         """
         import numpy as np
 
@@ -249,52 +252,51 @@ def metric(name: str) -> Callable[[Function], Function]:
 def item_values(
     kind: str, column: Column, options: Mapping[str, Any]
 ) -> NDArray[np.float64] | None:
-    """The values of the items, (n,) or (n, draws), whose mean the metric is; None where it is no
-    such mean, or that is not known.
-    """
+    """The items' values, (n,) or (n, draws), whose mean the metric is; None if it is no mean."""
     if (name := _TABLE.get(kind, {}).get("items")) is None:
         return None
-    found: NDArray[np.float64] = _made(name, options)(column)
-    return found
+    values: NDArray[np.float64] = _bind_options(name, options)(column)
+    return values
 
 
 def is_of_sums(kind: str) -> bool:
-    """Whether `group_sums` knows the kind."""
+    """Whether `group_sums` supports the metric."""
     return "sums" in _TABLE.get(kind, {})
 
 
 def group_sums(
     kind: str, column: Column, groups: Groups, options: Mapping[str, Any]
 ) -> GroupSums | None:
-    """The sums of groups of items that the metric is a function of, and that function; None where
-    it is not known.
-    """
+    """The sums over groups of items, and the metric as a function of them; None if unknown."""
     if not is_of_sums(kind):
         return None
-    own = dict(_TABLE[kind]["sums"])
-    found: GroupSums = _made(own.pop("function"), {**own, **options})(column, groups)
-    return found
+    settings = dict(_TABLE[kind]["sums"])
+    grouped: GroupSums = _bind_options(
+        settings.pop("function"), {**settings, **options}
+    )(column, groups)
+    return grouped
 
 
-def _made(name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
-    given = {key: value for key, value in options.items() if key != "level"}
-    return partial(resolve_name(f"evalwright.metrics.{name}"), **given)
+def _bind_options(name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
+    arguments = {key: value for key, value in options.items() if key != "level"}
+    return partial(resolve_name(f"evalwright.metrics.{name}"), **arguments)
 
 
 def slice_keys(kind: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The metadata keys that a metric goes by."""
+    """The metadata keys that a metric uses."""
     return (str(options["over"]),) if kind in _DERIVED and options.get("over") else ()
 
 
 def any_sums(kind: str, column: Column, groups: Groups) -> GroupSums:
-    """The sums that a metric of `SUMMED` is a function of, a mean those of its items' values and
-    their number, and that function.
+    """The sums over groups of a metric of `SUMMED`, and the metric as a function of them.
+
+    For a mean these are the sums of its items' values, and their number.
     """
     import numpy as np
 
-    made = group_sums(kind, column, groups, {})
-    if made is not None:
-        return made
+    grouped = group_sums(kind, column, groups, {})
+    if grouped is not None:
+        return grouped
     values = item_values(kind, column, {})
     if values is None:
         values = 1 - column.values if kind == "hallucination-rate" else column.values
@@ -304,16 +306,14 @@ def any_sums(kind: str, column: Column, groups: Groups) -> GroupSums:
 
 
 def check_options(kind: str, options: Mapping[str, Any]) -> None:
-    """Raise UsageError where an option is not one of the metric's, or has a value that it cannot
-    have.
-    """
+    """Raise UsageError for an option that the metric does not take, or an impossible value."""
     registry.check_options(kind, options)
     if (check := getattr(registry.get(kind), "check_options", None)) is not None:
         check(options)
 
 
 def is_known(spec: MetricSpec) -> bool:
-    """Whether a metric is one of this table, with options that it takes."""
+    """Whether a metric is registered and takes the options given."""
     try:
         check_options(spec.kind, spec.options)
     except UsageError:
@@ -322,7 +322,7 @@ def is_known(spec: MetricSpec) -> bool:
 
 
 def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:
-    """The least and the greatest value of a metric of `BOUNDED`."""
+    """The least and greatest value of a metric of `BOUNDED`."""
     if kind != "chance-normalised":
         return 0.0, 1.0
     chance = float(options["chance"])
@@ -332,12 +332,12 @@ def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def usual_metric(scorer: str, options: Mapping[str, Any]) -> str:
-    """The metric of a scorer, where a task names none."""
+    """The default metric of a scorer."""
     return "accuracy" if options.get("range") else _USUAL.get(scorer, "accuracy")
 
 
 def check_scorer(kind: str, scorer: str) -> None:
-    """Raise ConfigurationError where the metric `kind` can be made of no scores of the scorer."""
+    """Raise ConfigurationError where the metric cannot be computed from the scorer's scores."""
     from evalwright.scorers.registry import registry as scorers
 
     of = _TABLE.get(kind, {}).get("made_of")
@@ -357,29 +357,30 @@ def check_scorer(kind: str, scorer: str) -> None:
 def compute(
     kind: str, column: Column, options: Mapping[str, Any] | None = None
 ) -> Estimate:
-    """The metric `kind` over a column.
+    """Compute the metric `kind` over a column.
 
-    Raises ConfigurationError where it cannot be computed of these scores.
+    Raises:
+        ConfigurationError: it cannot be computed from these scores.
     """
-    given = dict(options or {})
-    check_options(kind, given)
+    arguments = dict(options or {})
+    check_options(kind, arguments)
     try:
-        found = registry.get(kind)(column, **given)
+        estimate = registry.get(kind)(column, **arguments)
     except ValueError as error:
         raise ConfigurationError(
             f"The metric '{kind}' cannot be computed: {error}."
         ) from error
-    if not isinstance(found, Estimate):
+    if not isinstance(estimate, Estimate):
         raise ConfigurationError(
-            f"The metric '{kind}' must give an Estimate, not {type(found).__name__}."
+            f"The metric '{kind}' must give an Estimate, not {type(estimate).__name__}."
         )
-    return found
+    return estimate
 
 
 def nothing_scored(
     column: Column, level: float, why: str = "no interval: nothing was scored"
 ) -> Estimate:
-    """The estimate over no scores: every number nan, with what failed counted."""
+    """The estimate over no scores: nan, with the number of missing ones."""
     return Estimate(nan, nan, nan, level, 0, column.n_missing, None, None, why)
 
 
@@ -389,7 +390,7 @@ def ratio(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
     above = sums[..., 0]
     below = sums[..., 1]
-    found: NDArray[np.float64] = np.divide(
+    quotient: NDArray[np.float64] = np.divide(
         above, below, out=np.full_like(above, np.nan), where=below > 0
     )
-    return found
+    return quotient

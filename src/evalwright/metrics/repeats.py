@@ -1,10 +1,10 @@
-"""What repeats are worth: pass@k (one of k is right), pass^k (all k are), maj@k (the majority of k
-is), from n draws of each item.
+"""Metrics over repeats, from n draws of each item: pass@k, pass^k and maj@k.
 
-Each is the mean over all choices of k of an item's n draws, exactly: 1 - C(n - c, k) / C(n, k) of c
-right ones (Chen et al. 2021, arXiv 2107.03374), C(c, k) / C(n, k) (Yao et al. 2024, arXiv
-2406.12045), and for maj@k a sum over the answers. That is unbiased for k new draws. Items are the
-units: the interval is that of the mean of their values, over clusters where there are any.
+pass@k: at least one of k draws is right; pass^k: all are; maj@k: their majority is. Each is the
+exact mean over all choices of k of an item's n draws: 1 - C(n - c, k) / C(n, k) with c right ones
+(Chen et al. 2021, arXiv 2107.03374), C(c, k) / C(n, k) (Yao et al. 2024, arXiv 2406.12045), and for
+maj@k a sum over the answers. That is unbiased for k new draws. Items are the units: the interval is
+that of the mean of their values, over clusters where there are any.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 KINDS = frozenset({"maj@k", "pass@k", "pass^k"})
 OF_VOTES = frozenset({"maj@k"})
 SAID = "said"
-"""The part of a score that names what the answer says, by which maj@k counts votes; below 0 where
-nothing could be read.
+"""The part of a score that codes what the answer says, by which maj@k counts votes.
+
+Below 0 where nothing could be read.
 """
-_RIGHT = 1.0
+_RIGHT_SCORE = 1.0
 
 
 def pass_at_k(
-    column: Column, *, k: int, threshold: float = _RIGHT, level: float = 0.95
+    column: Column, *, k: int, threshold: float = _RIGHT_SCORE, level: float = 0.95
 ) -> Estimate:
     """The chance that at least one of k draws scores `threshold` or more."""
     return _estimate(
@@ -44,7 +45,7 @@ def pass_at_k(
 
 
 def pass_all_k(
-    column: Column, *, k: int, threshold: float = _RIGHT, level: float = 0.95
+    column: Column, *, k: int, threshold: float = _RIGHT_SCORE, level: float = 0.95
 ) -> Estimate:
     """The chance that all of k draws score `threshold` or more."""
     return _estimate(
@@ -53,14 +54,15 @@ def pass_all_k(
 
 
 def maj_at_k(column: Column, *, k: int, level: float = 0.95) -> Estimate:
-    """The mean score of the answer that most of k draws give, equals each with the same chance;
-    draws that say nothing have no vote.
+    """The mean score of the answer that most of k draws give, with ties broken at random.
+
+    Draws without a readable answer have no vote.
     """
     return _estimate(column, "maj@k", maj_at_k_values(column, k=k), k, level)
 
 
 def pass_at_k_values(
-    column: Column, *, k: int, threshold: float = _RIGHT
+    column: Column, *, k: int, threshold: float = _RIGHT_SCORE
 ) -> NDArray[np.float64]:
     """1 - C(n - c, k) / C(n, k) of each item, (n,); nan for one with fewer than k scored draws."""
     return _of_counts(
@@ -72,7 +74,7 @@ def pass_at_k_values(
 
 
 def pass_all_k_values(
-    column: Column, *, k: int, threshold: float = _RIGHT
+    column: Column, *, k: int, threshold: float = _RIGHT_SCORE
 ) -> NDArray[np.float64]:
     """C(c, k) / C(n, k) of each item, (n,); nan for one with fewer than k scored draws."""
     return _of_counts(
@@ -81,47 +83,60 @@ def pass_all_k_values(
 
 
 def maj_at_k_values(column: Column, *, k: int) -> NDArray[np.float64]:
-    """The expected score of the majority of k draws of each item, (n,); nan for one with fewer than
-    k scored draws.
+    """The expected score of the majority of k draws of each item, (n,).
+
+    nan for an item with fewer than k scored draws.
     """
     import numpy as np
 
-    scores = _draws(column, k)
+    scores = _checked_draws(column, k)
     if len(scores) and SAID not in column.parts:
         raise ConfigurationError(
             "The scores do not say what each answer says, so there is nothing to vote"
             " on: score them with the metric in the task."
         )
-    parts = column.parts if column.draws is None else column.part_draws
-    said = parts[SAID].reshape(len(scores), -1) if len(scores) else scores
-    out = np.full(len(scores), np.nan)
-    for row, (values, answers) in enumerate(zip(scores, said, strict=True)):
-        there = ~np.isnan(values) & ~np.isnan(answers)
-        if there.sum() < k:
+    numbers_by_part = column.parts if column.draws is None else column.part_draws
+    answer_codes = (
+        numbers_by_part[SAID].reshape(len(scores), -1) if len(scores) else scores
+    )
+    majorities = np.full(len(scores), np.nan)
+    for row, (values, answers) in enumerate(zip(scores, answer_codes, strict=True)):
+        readable = ~np.isnan(values) & ~np.isnan(answers)
+        if readable.sum() < k:
             continue
-        found = [
-            (values[there & (answers == code)])
-            for code in np.unique(answers[there & (answers >= 0)])
+        scores_by_answer = [
+            (values[readable & (answers == code)])
+            for code in np.unique(answers[readable & (answers >= 0)])
         ]
-        silent = values[there & (answers < 0)]
-        classes = tuple(sorted((len(own), float(own.mean())) for own in found))
-        out[row] = majority(
+        silent = values[readable & (answers < 0)]
+        classes = tuple(
+            sorted(
+                (len(answer_scores), float(answer_scores.mean()))
+                for answer_scores in scores_by_answer
+            )
+        )
+        majorities[row] = majority(
             classes, len(silent), float(silent.mean()) if len(silent) else 0.0, k
         )
-    return out
+    return majorities
 
 
 @lru_cache(maxsize=4096)
 def majority(
     classes: tuple[tuple[int, float], ...], silent: int, silent_worth: float, k: int
 ) -> float:
-    """The expected worth of the answer with the most votes among k draws, over all choices of k.
+    """The expected score of the answer with the most votes among k draws, over all choices of k.
 
-    classes: each answer's draws and worth. silent: draws without a vote, whose worth counts where
-    no draw has one. An answer wins with t votes alone or as one of e equals, each with the chance
-    1/e = the integral of y^(e-1) over [0, 1]; the choices in which the others have fewer than t
-    votes (y^0) or t of them (y) are the coefficient of x^(k - t) in a product of polynomials, and
-    Gauss-Legendre nodes make the integral exact.
+    An answer wins with t votes alone or as one of e equals, each with the chance 1/e = the integral
+    of y^(e-1) over [0, 1]. The choices in which the others have fewer than t votes (y^0) or t of
+    them (y) are the coefficient of x^(k - t) in a product of polynomials, and Gauss-Legendre nodes
+    make the integral exact.
+
+    Args:
+        classes: each answer's number of draws and score.
+        silent: draws without a vote.
+        silent_worth: their score, which counts where no draw has a vote.
+        k: draws in a vote.
     """
     import numpy as np
 
@@ -130,17 +145,19 @@ def majority(
     for votes in range(1, k + 1):
         nodes, weights = np.polynomial.legendre.leggauss(k // votes // 2 + 1)
         for winner in dict.fromkeys(
-            one for one in classes if one[0] >= votes and one[1] > 0
+            candidate
+            for candidate in classes
+            if candidate[0] >= votes and candidate[1] > 0
         ):
-            rest = list(classes)
-            rest.remove(winner)
+            rivals = list(classes)
+            rivals.remove(winner)
             ways = np.tile(quiet[: k - votes + 1], (len(nodes), 1))
-            for draws, _ in rest:
-                own = np.array(
+            for draws, _ in rivals:
+                rival_ways = np.array(
                     [comb(draws, size) for size in range(min(draws, votes) + 1)],
                     dtype=float,
                 )
-                ways = _times(ways, own, votes, (nodes + 1) / 2)
+                ways = _multiply_polynomials(ways, rival_ways, votes, (nodes + 1) / 2)
             chance = float((weights / 2 * ways[:, -1]).sum())
             total.append(
                 classes.count(winner) * winner[1] * comb(winner[0], votes) * chance
@@ -149,29 +166,28 @@ def majority(
     return fsum(total) / comb(n, k)
 
 
-def _times(
+def _multiply_polynomials(
     ways: NDArray[np.float64],
-    own: NDArray[np.float64],
+    rival_ways: NDArray[np.float64],
     votes: int,
     equal: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Polynomials (nodes, size) times that of one more answer, whose `votes` votes count `equal`
-    (nodes,).
+    """Polynomials (nodes, size) times that of one more answer.
+
+    `votes` votes for that answer count `equal` (nodes,).
     """
     import numpy as np
 
-    out = np.zeros_like(ways)
-    for size, count in enumerate(own):
+    product = np.zeros_like(ways)
+    for size, count in enumerate(rival_ways):
         if size < ways.shape[1]:
             factor = count * (equal if size == votes else np.ones_like(equal))
-            out[:, size:] += factor[:, None] * ways[:, : ways.shape[1] - size]
-    return out
+            product[:, size:] += factor[:, None] * ways[:, : ways.shape[1] - size]
+    return product
 
 
 def check_k(kind: str, options: Mapping[str, Any], draws: int) -> None:
-    """Raise ConfigurationError where a task with so many draws of each sample cannot have the
-    metric.
-    """
+    """Raise ConfigurationError where a task with so few draws per sample cannot have the metric."""
     k = options.get("k")
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise ConfigurationError(
@@ -187,8 +203,12 @@ def check_k(kind: str, options: Mapping[str, Any], draws: int) -> None:
 def check_multiplied(
     kind: str, options: Mapping[str, Any], scorer: Mapping[str, Any]
 ) -> None:
-    """Raise ConfigurationError where no draw with a foreign sentence could be right. scorer: its
-    options.
+    """Raise ConfigurationError where no draw with a foreign sentence could be right.
+
+    Args:
+        kind: the metric.
+        options: its options.
+        scorer: the scorer's options.
     """
     penalty = scorer.get("language_penalty")
     if (
@@ -213,14 +233,14 @@ def shown_name(kind: str, options: Mapping[str, Any]) -> str:
 def _estimate(
     column: Column, kind: str, values: NDArray[np.float64], k: int, level: float
 ) -> Estimate:
-    found = over_items(column, values, (0.0, 1.0), level)
+    estimate = over_items(column, values, (0.0, 1.0), level)
     return replace(
-        found,
-        method=f"{found.method}; {shown_name(kind, {'k': k})} of each item, exactly",
+        estimate,
+        method=f"{estimate.method}; {shown_name(kind, {'k': k})} of each item, exactly",
     )
 
 
-def _draws(column: Column, k: int) -> NDArray[np.float64]:
+def _checked_draws(column: Column, k: int) -> NDArray[np.float64]:
     scores = column.by_draw()
     check_k(
         "A metric over repeats",
@@ -233,16 +253,16 @@ def _draws(column: Column, k: int) -> NDArray[np.float64]:
 def _of_counts(
     column: Column, k: int, threshold: float, chance: Any
 ) -> NDArray[np.float64]:
-    """A function of the draws and of the right ones among them, for each item."""
+    """A function of the scored draws and the right ones among them, for each item."""
     import numpy as np
 
-    scores = _draws(column, k)
-    there = (~np.isnan(scores)).sum(axis=1)
+    scores = _checked_draws(column, k)
+    scored = (~np.isnan(scores)).sum(axis=1)
     right = (np.nan_to_num(scores, nan=-np.inf) >= threshold).sum(axis=1)
-    known = {
+    chances = {
         (n, c): chance(n, c)
-        for n, c in set(zip(there.tolist(), right.tolist(), strict=True))
+        for n, c in set(zip(scored.tolist(), right.tolist(), strict=True))
         if n >= k
     }
-    pairs = zip(there.tolist(), right.tolist(), strict=True)
-    return np.array([known.get(pair, np.nan) for pair in pairs], dtype=float)
+    pairs = zip(scored.tolist(), right.tolist(), strict=True)
+    return np.array([chances.get(pair, np.nan) for pair in pairs], dtype=float)

@@ -1,10 +1,9 @@
-"""A tree of tasks: how scores of tasks are put together at each node, and how much each task weighs
-in it.
+"""A tree of tasks: how scores of tasks are averaged at each node, and each task's weight.
 
 A node's value is a linear combination of its tasks' values. `macro`: each part of the node counts
 the same; `weighted`: each by its number of items; `pooled`: all items below are one sample, so that
-items of one passage are a cluster across tasks. A node of which a task has no number has none
-either, unless the tree says `missing: ignore`; then its label says what is missing.
+items of one passage are a cluster across tasks. A node has no number if one of its tasks has none,
+unless the tree says `missing: ignore`; then its label says what is missing.
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ MOST_DEPTH = 20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a node's average is made of: one task, or several whose items are pooled, with its
-    weight; weights of a node add to 1.
+    """A term of a node's average: one task, or several whose items are pooled.
+
+    The weights of a node add up to 1.
     """
 
     tasks: tuple[str, ...]
@@ -33,8 +33,13 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node. parts: names of tasks, and nodes; ignores_missing: whether tasks without a number are
-    left out, here and below.
+    """A node of the tree.
+
+    Attributes:
+        name: shown in reports.
+        parts: names of tasks, and nodes.
+        average: how the parts are combined.
+        ignores_missing: whether tasks without a number are left out, here and below.
     """
 
     name: str
@@ -59,48 +64,59 @@ class Node:
         yield self
 
     def samples(self, sizes: Mapping[str, int]) -> tuple[Sample, ...]:
-        """What the average is made of. sizes: items of each task that has a number.
+        """The terms of the average; empty where the node has no number.
 
-        () where the node has no number.
+        Args:
+            sizes: number of items of each task that has a number.
         """
         return tuple(self._samples(sizes, False))
 
     def missing(self, there: Collection[str]) -> tuple[str, ...]:
-        """The tasks below that are not among those that have a number."""
+        """The tasks below that have no number."""
         return tuple(task for task in self.tasks if task not in there)
 
     def _samples(self, sizes: Mapping[str, int], ignores: bool) -> list[Sample]:
         ignores = ignores or self.ignores_missing
-        found = []
+        samples_by_part = []
         for part in self.parts:
             if isinstance(part, Node):
-                own = part._samples(sizes, ignores)
+                part_samples = part._samples(sizes, ignores)
             else:
-                own = [Sample((part,), 1.0)] if part in sizes else []
-            if own:
-                found.append(own)
+                part_samples = [Sample((part,), 1.0)] if part in sizes else []
+            if part_samples:
+                samples_by_part.append(part_samples)
             elif not ignores:
                 return []
-        tasks = [tuple(task for one in own for task in one.tasks) for own in found]
+        tasks = [
+            tuple(task for sample in part_samples for task in sample.tasks)
+            for part_samples in samples_by_part
+        ]
         if self.average == "pooled":
             return (
-                [Sample(tuple(task for own in tasks for task in own), 1.0)]
-                if found
+                [
+                    Sample(
+                        tuple(task for part_tasks in tasks for task in part_tasks), 1.0
+                    )
+                ]
+                if samples_by_part
                 else []
             )
-        items = [
-            sum(sizes[task] for task in own) if self.average == "weighted" else 1
-            for own in tasks
+        weights = [
+            sum(sizes[task] for task in part_tasks) if self.average == "weighted" else 1
+            for part_tasks in tasks
         ]
-        total = sum(items)
+        total = sum(weights)
         return [
-            Sample(one.tasks, one.weight * (n / total if total else 1 / len(found)))
-            for own, n in zip(found, items, strict=True)
-            for one in own
+            Sample(
+                sample.tasks,
+                sample.weight * (weight / total if total else 1 / len(samples_by_part)),
+            )
+            for part_samples, weight in zip(samples_by_part, weights, strict=True)
+            for sample in part_samples
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """The form that a suite file takes."""
+        """The node as a suite file has it."""
         missing = {"missing": "ignore"} if self.ignores_missing else {}
         parts = [
             part if isinstance(part, str) else part.as_dict() for part in self.parts
@@ -109,13 +125,11 @@ class Node:
 
 
 def distinct(nodes: Iterable[Node]) -> list[Node]:
-    """Nodes to be shown: each name once, and none that is all that another has below, whose number
-    is the same.
-    """
-    found = {node.name: node for node in nodes}
-    only = [node.parts[0] for node in found.values() if len(node.parts) == 1]
+    """The nodes to show: each name once, without nodes that are all that their parent contains."""
+    by_name = {node.name: node for node in nodes}
+    only = [node.parts[0] for node in by_name.values() if len(node.parts) == 1]
     alone = {part.name for part in only if isinstance(part, Node)}
-    return [node for name, node in found.items() if name not in alone]
+    return [node for name, node in by_name.items() if name not in alone]
 
 
 def coverage(total: int, missing: Sequence[str]) -> str:
@@ -125,13 +139,18 @@ def coverage(total: int, missing: Sequence[str]) -> str:
     return f"{total - len(missing)} of {total} tasks; missing: {', '.join(missing)}"
 
 
-def read_tree(given: Any, where: str = "tree") -> Node:
-    """The tree of a suite file. where: what messages call the place.
+def read_tree(definition: Any, where: str = "tree") -> Node:
+    """Read the tree of a suite file.
 
-    Raises ConfigurationError and UnknownName for what is no tree, and for a name that occurs in it
-    twice.
+    Args:
+        definition: the tree as YAML gives it.
+        where: what messages call the place.
+
+    Raises:
+        ConfigurationError: it is not a tree, or a name occurs in it twice.
+        UnknownName: a key or average does not exist.
     """
-    root = _node(given, where, "overall", 0)
+    root = _node(definition, where, "overall", 0)
     names = [*(node.name for node in root.nodes()), *root.tasks]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigurationError(
@@ -141,15 +160,15 @@ def read_tree(given: Any, where: str = "tree") -> Node:
     return root
 
 
-def _node(given: Any, where: str, name: str, depth: int) -> Node:
-    if not isinstance(given, Mapping):
+def _node(definition: Any, where: str, name: str, depth: int) -> Node:
+    if not isinstance(definition, Mapping):
         raise ConfigurationError(
             f"{where} must be a mapping with the keys 'name', 'average' and 'parts'."
         )
-    check_known("key", given, _KEYS, f"'{where}' takes ")
-    name = given.get("name", name)
-    average = given.get("average", "macro")
-    missing = given.get("missing", "")
+    check_known("key", definition, _KEYS, f"'{where}' takes ")
+    name = definition.get("name", name)
+    average = definition.get("average", "macro")
+    missing = definition.get("missing", "")
     if not isinstance(name, str) or not name:
         raise ConfigurationError(
             f"{where}: a node needs a name, such as 'name: science'."
@@ -165,7 +184,7 @@ def _node(given: Any, where: str, name: str, depth: int) -> Node:
         raise ConfigurationError(
             f"{where}: 'missing' of '{name}' can only be 'ignore', not '{missing}'."
         )
-    parts = given.get("parts")
+    parts = definition.get("parts")
     if not isinstance(parts, Sequence) or isinstance(parts, str) or not parts:
         raise ConfigurationError(
             f"{where}: the node '{name}' needs 'parts', a list of tasks and nodes."
@@ -178,8 +197,8 @@ def _node(given: Any, where: str, name: str, depth: int) -> Node:
         (
             part
             if isinstance(part, str)
-            else _node(part, f"{where}.parts[{place}]", "", depth + 1)
+            else _node(part, f"{where}.parts[{index}]", "", depth + 1)
         )
-        for place, part in enumerate(parts)
+        for index, part in enumerate(parts)
     )
     return Node(name, inner, average, missing == "ignore")

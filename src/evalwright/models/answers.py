@@ -1,7 +1,4 @@
-"""`answers/NAME`: stands in a run's record for whoever wrote the answers that a data file holds.
-
-It answers nothing itself.
-"""
+"""`answers/NAME`: the author of a data file's answers, for a run's record."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ RECORDED = "answers/"
 
 
 class RecordedAnswers(RemoteModel):
-    """The author of given answers, by the name of the file that holds them."""
+    """The author of recorded answers, named after the file that holds them."""
 
     abilities: frozenset[Ability] = frozenset()
 
@@ -33,7 +30,7 @@ class RecordedAnswers(RemoteModel):
         }
 
     async def answer(self, request: Request) -> Response:
-        """There is nobody to ask."""
+        """Raise Rejected: there is no model."""
         raise Rejected(
             f"'{self.name}' stands for answers in a file and cannot be asked."
         )

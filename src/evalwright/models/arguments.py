@@ -1,6 +1,4 @@
-"""Checks of a remote model's arguments: each gives the value back as it is used, or says what it
-should have been.
-"""
+"""Checks of a remote model's arguments: each returns the value to use, or says what is wrong."""
 
 from __future__ import annotations
 
@@ -15,15 +13,15 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.text import printable
 from evalwright.models.base import Pacing
 
-_START_CONCURRENCY = 64
-_MOST_AT_START = 512
+_DEFAULT_START_CONCURRENCY = 64
+_MAX_START_CONCURRENCY = 512
 
 
-def one_of(argument: str, value: str, known: Sequence[str]) -> str:
-    """One of the known words."""
-    if value not in known:
+def one_of(argument: str, value: str, allowed: Sequence[str]) -> str:
+    """One of the allowed words."""
+    if value not in allowed:
         raise ConfigurationError(
-            f"The argument {argument} must be one of {', '.join(known)}, not '{value}'."
+            f"The argument {argument} must be one of {', '.join(allowed)}, not '{value}'."
         )
     return value
 
@@ -49,7 +47,9 @@ def number(
     return value
 
 
-def whole(argument: str, value: int | None, *, low: float | None = 0) -> int | None:
+def whole_number(
+    argument: str, value: int | None, *, low: float | None = 0
+) -> int | None:
     """A whole number above `low`, or None."""
     checked = number(argument, value, low=low)
     if checked is not None and not isinstance(checked, int):
@@ -78,10 +78,11 @@ def flag(argument: str, value: bool | None) -> bool | None:
 
 
 def refuse_dot_segments(name: str, model: str) -> None:
-    """Raise ConfigurationError for a model whose name, in a URL, would lead to another path of the
-    server, where the key would go too.
+    """Raise ConfigurationError for a model name that would lead to another path of the server.
+
+    The key would go there too.
     """
-    if any(part in (".", "..") for part in re.split(r"[/\\]", unquote(model))):
+    if any(segment in (".", "..") for segment in re.split(r"[/\\]", unquote(model))):
         raise ConfigurationError(
             f"'{printable(name)}' is no model's name: '.' and '..' between slashes"
             " would lead to another path of the server. Write the name as the"
@@ -109,31 +110,32 @@ def mapping(argument: str, value: Mapping[str, Any] | str | None) -> dict[str, A
 
 
 def extra_body(value: Mapping[str, Any] | str | None) -> dict[str, Any]:
-    """Fields that are added to every body, none of which says what is asked or of whom: the record
-    would be of something else.
+    """Fields to add to every body.
+
+    Fields that say what is asked, or of which model, are refused: the record would be wrong.
     """
-    found = mapping("extra_body", value)
+    fields = mapping("extra_body", value)
     for name in ("model", "messages", "prompt", "contents", "input", "n"):
         # `input` may hold further fields
-        if name in found and not isinstance(found[name], Mapping):
+        if name in fields and not isinstance(fields[name], Mapping):
             raise ConfigurationError(
                 f"extra_body.{name} would replace what the task asks, of which model,"
                 " or how often, and the record would not say so: leave it out. The"
                 " model is in the model's name, the prompt in the task, and draws are"
                 " the task's `answer.draws`."
             )
-    return found
+    return fields
 
 
 def headers(argument: str, value: Mapping[str, str] | str | None) -> dict[str, str]:
     """Headers as text."""
-    found = {name: str(content) for name, content in mapping(argument, value).items()}
-    for name, content in found.items():
+    checked = {name: str(content) for name, content in mapping(argument, value).items()}
+    for name, content in checked.items():
         if not (name + content).isascii() or not (name + content).isprintable():
             raise ConfigurationError(
                 f"The header '{name}' has characters that are not allowed in a header."
             )
-    return found
+    return checked
 
 
 def pacing(
@@ -144,20 +146,21 @@ def pacing(
     most: int = 512,
     requests_per_minute: float | None = None,
 ) -> Pacing:
-    """How requests to a remote model are paced; times in seconds. most: requests at once where no
-    number is given.
+    """How requests to a remote model are paced; times in seconds.
 
-    A number that was given is where the pace starts, because the person knows what the server
-    takes.
+    `most` is the number of requests at once if `max_concurrency` is not set. A number that is set
+    is also where the pace starts, because the user knows what the server takes.
     """
-    given = whole("max_concurrency", max_concurrency)
+    limit = whole_number("max_concurrency", max_concurrency)
     return Pacing(
-        max_concurrency=given or most,
+        max_concurrency=limit or most,
         start_concurrency=(
-            min(given, _MOST_AT_START) if given else min(_START_CONCURRENCY, most)
+            min(limit, _MAX_START_CONCURRENCY)
+            if limit
+            else min(_DEFAULT_START_CONCURRENCY, most)
         ),
         timeout=number("timeout", timeout, low=0) or 1.0,
         deadline=number("deadline", deadline, low=0) or 1.0,
-        max_attempts=whole("max_attempts", max_attempts) or 1,
+        max_attempts=whole_number("max_attempts", max_attempts) or 1,
         requests_per_minute=number("requests_per_minute", requests_per_minute, low=0),
     )

@@ -30,8 +30,8 @@ _UNKNOWN = "unknown-"
 
 IMAGES = "images"
 EVERY_OPTION = frozenset((*OPTIONS, IMAGES))
-"""What `Model.carries` may name: the options of a `Generate` that not every model can carry, and
-images in prompts.
+"""Everything that `Model.carries` may contain: options of a `Generate` that not every model
+supports, and images in prompts.
 """
 
 
@@ -61,18 +61,18 @@ class Model(ABC):
     """How a person names what answers, where that cannot be known."""
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        made = super().__new__(cls)
+        model = super().__new__(cls)
         if not hasattr(cls, "fingerprint"):
-            made.fingerprint = unknown_fingerprint()
-        return made
+            model.fingerprint = unknown_fingerprint()
+        return model
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known what answers, so that answers are shared with other runs."""
+        """Whether the model's identity is known, so that answers are shared with other runs."""
         return not self.fingerprint.startswith(_UNKNOWN)
 
     def describe(self) -> dict[str, Any]:
-        """What the run record says of this model: plain JSON, never a secret."""
+        """The model as the run record shows it: plain JSON, never a secret."""
         return {
             "name": self.name,
             "abilities": sorted(self.abilities),
@@ -80,9 +80,8 @@ class Model(ABC):
         }
 
     def check(self) -> None:
-        """Raise a `UsageError` if the model cannot be used (no key, no such folder).
-
-        Sends nothing that costs.
+        """Raise a `UsageError` if the model cannot be used (no key, no such folder). Sends nothing
+        that costs.
         """
 
     def try_out(self) -> dict[str, Any]:
@@ -93,9 +92,7 @@ class Model(ABC):
         return {}
 
     def refuses(self, request: Request) -> str | None:
-        """Why the request cannot be sent as it is, in a sentence that names the option and the
-        model; None where it can.
-        """
+        """Why the request cannot be sent as it is, in a sentence; None if it can."""
         images = images_of(request)
         if not all(image.data for image in images):
             return (
@@ -121,16 +118,18 @@ class Model(ABC):
         return self.cannot_carry(missing[0]) if missing else None
 
     def cannot_carry(self, option: str) -> str:
-        """The sentence about an option that it does not carry."""
-        what = "does not take images" if option == IMAGES else f"does not take {option}"
-        known = ", ".join(sorted(self.carries)) or "none of the further options"
+        """The sentence about an option that the model does not support."""
+        problem = (
+            "does not take images" if option == IMAGES else f"does not take {option}"
+        )
+        options = ", ".join(sorted(self.carries)) or "none of the further options"
         return (
-            f"'{self.name}' {what} (it takes: {known}). Leave it out, or use another"
+            f"'{self.name}' {problem} (it takes: {options}). Leave it out, or use another"
             " model."
         )
 
     def reader(self) -> Reader | None:
-        """How it reads prompts, where that is known here; else None. Weights need not be loaded."""
+        """How the model reads prompts, if that is known here. Weights need not be loaded."""
         return None
 
 
@@ -177,19 +176,17 @@ class RemoteModel(Model):
     resumes: bool = False
 
     def most_tokens(self, request: Request) -> int | None:
-        """How many tokens may be written in answer to a request; None where nothing limits them."""
+        """The most tokens that a request's answer may have; None if nothing limits them."""
         return request.max_tokens if isinstance(request, Generate) else 1
 
     def name_rule(self) -> NameRule:
-        """Which names its replies may give. A class that says nothing of it has them recorded."""
+        """The rule for model names in its replies. By default they are only recorded."""
         return NameRule(
             str(self.describe().get("model") or self.name.partition("/")[2]), self.name
         )
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """Take the engine's way of telling a person, in a sentence, what happens during a long
-        wait.
-        """
+        """Receive the engine's callback for telling people what happens during a long wait."""
 
     @abstractmethod
     async def answer(self, request: Request) -> Response:
@@ -210,7 +207,7 @@ class RemoteModel(Model):
 
 
 class Forwarding(RemoteModel):
-    """A remote model that is another one, but for the way that its requests go."""
+    """A remote model that sends another one's requests in its own way."""
 
     def __init__(self, model: RemoteModel) -> None:
         self._model = model
@@ -257,7 +254,7 @@ class LocalModel(Model):
     heavy: bool = True
 
     def load(self) -> None:
-        """Get ready to answer.
+        """Prepare to answer.
 
         Called in the worker thread before the first batch, and again after `unload`.
         """
@@ -283,12 +280,13 @@ class LocalModel(Model):
 def answers_of(
     model: LocalModel, requests: Sequence[Request]
 ) -> Iterator[tuple[int, Response | Failure]]:
-    """As its `answer_batch`, and each request once: what it raises at, leaves out or answers with
-    something else has failed.
+    """The answers of `answer_batch`, exactly one for each request.
+
+    A request fails if the model raises, leaves it out, or yields something other than an answer.
     """
 
-    def failed(what: str) -> Failure:
-        return ModelError(f"The model {model.name} failed: {what}").as_failure()
+    def failed(reason: str) -> Failure:
+        return ModelError(f"The model {model.name} failed: {reason}").as_failure()
 
     left = set(range(len(requests)))
     error = "it ended its batch without a response to this request"
@@ -301,12 +299,12 @@ def answers_of(
                 )
                 break
             left.remove(index)
-            known = isinstance(answer, Response | Failure)
+            is_answer = isinstance(answer, Response | Failure)
             yield (
                 index,
                 (
                     answer
-                    if known
+                    if is_answer
                     else failed(
                         f"its response is a {type(answer).__name__}, not a Response"
                     )
@@ -321,52 +319,51 @@ def answers_of(
 
 
 def stop_at(text: str, stops: Sequence[str]) -> str:
-    """The text up to the first place where any stop string begins; empty stop strings stop nothing."""
-    ends = [place for stop in stops if stop and (place := text.find(stop)) >= 0]
+    """The text up to the first stop string; empty stop strings are ignored."""
+    ends = [position for stop in stops if stop and (position := text.find(stop)) >= 0]
     return text[: min(ends)] if ends else text
 
 
 def stop_in(text: str, stops: Sequence[str]) -> str:
-    """The stop string that begins first in a text, of several at one place the first; "" where
-    there is none.
-    """
-    places = [
-        (place, stop) for stop in stops if stop and (place := text.find(stop)) >= 0
+    """The stop string that begins first in a text; "" if there is none."""
+    positions = [
+        (position, stop)
+        for stop in stops
+        if stop and (position := text.find(stop)) >= 0
     ]
-    return min(places, key=lambda pair: pair[0])[1] if places else ""
+    return min(positions, key=lambda pair: pair[0])[1] if positions else ""
 
 
 def answers_tokens(
     tokens: Sequence[TokenLogProb], text: str
 ) -> tuple[TokenLogProb, ...]:
-    """Those of the answer's text: some servers report the tokens of reasoning before it and of its
-    end, too.
+    """The tokens of the answer's text.
+
+    Some servers also report the tokens of the reasoning before it and of its end.
     """
     joined = "".join(token.text for token in tokens)
     start = joined.rfind(text) if text else -1
     if start < 0:
         return tuple(tokens)
-    kept = []
-    place = 0
+    inside = []
+    position = 0
     for token in tokens:
-        end = place + len(token.text)
-        if (end > start and place < start + len(text)) or (
-            not token.text and start <= place < start + len(text)
+        end = position + len(token.text)
+        if (end > start and position < start + len(text)) or (
+            not token.text and start <= position < start + len(text)
         ):
-            kept.append(token)
-        place = end
-    return tuple(kept)
+            inside.append(token)
+        position = end
+    return tuple(inside)
 
 
 def unknown_fingerprint() -> str:
-    """The fingerprint of a model of which nobody can know whether it answers as another does: equal
-    to no other.
-    """
+    """A fingerprint equal to no other, for a model whose identity cannot be known."""
     return f"{_UNKNOWN}{uuid.uuid4().hex}"
 
 
 def fingerprint_of(parts: Mapping[str, Any]) -> str:
-    """A short stable hash of JSON-like parts, for `Model.fingerprint`."""
+    """A short stable hash of JSON-like values, for `Model.fingerprint`."""
     text = json.dumps(
         parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
     )

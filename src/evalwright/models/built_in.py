@@ -13,16 +13,14 @@ BUILT_IN: dict[str, str] = {name: row["at"] for name, row in _ROWS.items()}
 OPEN_ARGUMENTS = frozenset(
     name for name, row in _ROWS.items() if "open_arguments" in row
 )
-"""Backends whose arguments are those of another class, which may mean anything."""
+"""Backends that pass their arguments to another class, where they may mean anything."""
 EXTRAS: dict[str, str] = {
     name: row["extra"] for name, row in _ROWS.items() if "extra" in row
 }
 """The extra of this package that a backend needs."""
 KEYS: dict[str, str] = {name: row["key"] for name, row in _ROWS.items() if "key" in row}
-"""The variable that holds the key of a backend in code, which no row of the table of providers
-names.
-"""
+"""The variable with the key of a backend in code, which is in no row of the table of providers."""
 EXAMPLES: dict[str, tuple[str, str]] = {
     name: (row["example"], row["what"]) for name, row in _ROWS.items()
 }
-"""Per provider an example of a name, and what it is."""
+"""For each provider an example of a name, and what it is."""

@@ -39,10 +39,10 @@ from evalwright.models.base import (
 )
 
 SETTINGS = ("max_tokens", "temperature", "top_p", "stop", "seed", "draw", *OPTIONS)
-"""Settings of a request that a function gets where it has a keyword-only parameter of that name."""
-BATCH = 32
+"""Settings of a request that a function gets if it has a keyword-only parameter of that name."""
+DEFAULT_BATCH_SIZE = 32
 """Prompts that a function of lists gets at once."""
-AT_ONCE = 16
+DEFAULT_CONCURRENCY = 16
 """Calls of an async function side by side."""
 FORMS = (
     "`def f(prompt: str) -> str`, `async def f(prompt: str) -> str` or `def f(prompts:"
@@ -52,8 +52,13 @@ FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function takes. batched: a list of prompts. messages: chat messages in place of text.
-    settings: of the request.
+    """What a function takes.
+
+    Attributes:
+        batched: a list of prompts.
+        messages: chat messages in place of text.
+        settings: settings of the request.
+        is_async: whether it is async.
     """
 
     batched: bool
@@ -63,10 +68,7 @@ class Signature:
 
 
 class FunctionModel(Model):
-    """What the plain and the async form have in common.
-
-    Called, it is the function that it was made of.
-    """
+    """Base of plain and async functions as models. Calling it calls the function."""
 
     naming = "@evalwright.model(fingerprint=NAME)"
 
@@ -83,9 +85,9 @@ class FunctionModel(Model):
         self.function = function
         self.signature = signature
         self.name = name
-        self._given: dict[str, Any] = {"name": name, "fingerprint": fingerprint}
-        self._given |= {"batch_size": batch_size, "concurrency": concurrency}
-        self.batch_size = batch_size or BATCH
+        self._options: dict[str, Any] = {"name": name, "fingerprint": fingerprint}
+        self._options |= {"batch_size": batch_size, "concurrency": concurrency}
+        self.batch_size = batch_size or DEFAULT_BATCH_SIZE
         self.concurrency = concurrency
         chat: tuple[Ability, ...] = ("chat",) if signature.messages else ()
         self.abilities = frozenset(("generate", *chat))
@@ -97,18 +99,19 @@ class FunctionModel(Model):
         )
         self.__doc__ = inspect.getdoc(function)
 
-    def __call__(self, *given: Any, **settings: Any) -> Any:
-        return self.function(*given, **settings)
+    def __call__(self, *prompt: Any, **settings: Any) -> Any:
+        return self.function(*prompt, **settings)
 
     def __repr__(self) -> str:
         return f"<model {self.name!r}: a function>"
 
     def fresh(self, name: str = "") -> FunctionModel:
-        """The model for one evaluation: another that is nobody's equal, where no fingerprint is
-        named. name: in place of its own.
+        """The model for one evaluation; without a fingerprint it is equal to no other.
+
+        `name` replaces its own name.
         """
         return function_model(
-            self.function, **{**self._given, **({"name": name} if name else {})}
+            self.function, **{**self._options, **({"name": name} if name else {})}
         )
 
     def describe(self) -> dict[str, Any]:
@@ -130,37 +133,39 @@ class FunctionModel(Model):
             else _as_text(request.prompt)
         ), settings
 
-    def _response(self, found: Any, request: Request) -> Response:
-        """Raises ModelError for what is no answer."""
-        if isinstance(found, Response):
-            return found
-        if isinstance(found, str):
+    def _response(self, returned: Any, request: Request) -> Response:
+        """The response that a function's return value stands for. Raises ModelError if it is no
+        answer.
+        """
+        if isinstance(returned, Response):
+            return returned
+        if isinstance(returned, str):
             assert isinstance(request, Generate)
-            stopped_at = stop_in(found, request.stop) if request.stop else None
+            stopped_at = stop_in(returned, request.stop) if request.stop else None
             return Response(
-                stop_at(str(found), request.stop),
+                stop_at(str(returned), request.stop),
                 finish_reason="stop",
                 stopped_at=stopped_at,
             )
-        if inspect.iscoroutine(found):
-            found.close()
+        if inspect.iscoroutine(returned):
+            returned.close()
             raise ModelError(
                 f"'{self.name}' returned a coroutine: make it `async def`, so that it"
                 " is awaited."
             )
-        if isinstance(found, list | tuple) and not self.signature.batched:
+        if isinstance(returned, list | tuple) and not self.signature.batched:
             raise ModelError(
-                f"'{self.name}' returned a {type(found).__name__} for one prompt. If it"
-                f" takes lists of prompts, write @evalwright.model(batch_size={BATCH})"
+                f"'{self.name}' returned a {type(returned).__name__} for one prompt. If it"
+                f" takes lists of prompts, write @evalwright.model(batch_size={DEFAULT_BATCH_SIZE})"
                 " over it."
             )
-        what = (
+        problem = (
             "nothing: is a `return` missing?"
-            if found is None
-            else f"a {type(found).__name__}."
+            if returned is None
+            else f"a {type(returned).__name__}."
         )
         raise ModelError(
-            f"'{self.name}' must return its answer as a string, and returned {what}"
+            f"'{self.name}' must return its answer as a string, and returned {problem}"
         )
 
     def _raised(self, error: Exception) -> Failure:
@@ -172,9 +177,7 @@ class FunctionModel(Model):
 
 
 class PlainFunction(FunctionModel, LocalModel):
-    """Called in a worker thread: for prompt after prompt, for several at once in threads, or for
-    lists of prompts.
-    """
+    """Called in a worker thread: prompt by prompt, for several at once in threads, or for lists."""
 
     heavy = False
 
@@ -211,26 +214,28 @@ class PlainFunction(FunctionModel, LocalModel):
     def _in_lists(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Requests with the same settings together, as many as the function takes."""
+        """Group requests with the same settings into lists as long as the function takes."""
         groups: dict[str, list[int]] = {}
         for index, request in enumerate(requests):
             groups.setdefault(repr(self._arguments(request)[1]), []).append(index)
-        for together in groups.values():
-            for start in range(0, len(together), self.batch_size):
-                places = together[start : start + self.batch_size]
-                answers = self._list([requests[place] for place in places])
-                yield from zip(places, answers, strict=True)
+        for alike in groups.values():
+            for start in range(0, len(alike), self.batch_size):
+                indices = alike[start : start + self.batch_size]
+                answers = self._list([requests[index] for index in indices])
+                yield from zip(indices, answers, strict=True)
 
     def _list(self, requests: Sequence[Request]) -> Iterable[Response | Failure]:
-        given = [self._arguments(request) for request in requests]
+        arguments = [self._arguments(request) for request in requests]
         try:
-            found = self.function([prompt for prompt, _ in given], **given[0][1])
-            if isinstance(found, str) or not isinstance(found, Iterable):
+            returned = self.function(
+                [prompt for prompt, _ in arguments], **arguments[0][1]
+            )
+            if isinstance(returned, str) or not isinstance(returned, Iterable):
                 raise ModelError(
                     f"'{self.name}' must return a list of answers, and returned a"
-                    f" {type(found).__name__}."
+                    f" {type(returned).__name__}."
                 )
-            answers = list(found)
+            answers = list(returned)
             if len(answers) != len(requests):
                 raise ModelError(
                     f"'{self.name}' returned {len(answers)} answers to {len(requests)}"
@@ -251,15 +256,13 @@ class PlainFunction(FunctionModel, LocalModel):
 
 
 class AsyncFunction(FunctionModel, RemoteModel):
-    """Called on the event loop, several at once; a `RequestError` that may pass, such as
-    RateLimited, is tried again.
-    """
+    """Called on the event loop, several at once; a `RequestError` that may pass is retried."""
 
     def __init__(
-        self, function: Callable[..., Any], signature: Signature, **given: Any
+        self, function: Callable[..., Any], signature: Signature, **options: Any
     ) -> None:
-        super().__init__(function, signature, **given)
-        most = self.concurrency or AT_ONCE
+        super().__init__(function, signature, **options)
+        most = self.concurrency or DEFAULT_CONCURRENCY
         self.pacing = Pacing(
             max_concurrency=most, start_concurrency=most, careful=False
         )
@@ -290,42 +293,49 @@ def function_model(
     batch_size: int | None = None,
     concurrency: int | None = None,
 ) -> FunctionModel:
-    """A function as a model. Raises ConfigurationError where it does not fit, before it is called.
+    """Make a function a model. Raises ConfigurationError if it does not fit, before it is called.
 
-    name: shown on boards; the function's own without it. fingerprint: names what answers, so that
-    runs share its answers. batch_size: it takes lists of so many prompts; so does one whose
-    parameter is annotated as a list. concurrency: calls at once, in threads for a plain function (1
-    without it), on the event loop for an async one (16). A parameter called `messages` gets chat
-    messages. Keyword-only parameters get what the request says: max_tokens, temperature, top_p,
-    stop, seed, draw.
+    A parameter called `messages` gets chat messages. Keyword-only parameters get the request's
+    settings: max_tokens, temperature, top_p, stop, seed, draw.
+
+    Args:
+        function: the function.
+        name: shown on leaderboards; by default the function's own.
+        fingerprint: identifies the model, so that runs share its answers.
+        batch_size: the function takes lists of so many prompts; so does one whose parameter is
+            annotated as a list.
+        concurrency: calls at once: in threads for a plain function (default 1), on the event loop
+            for an async one (default 16).
     """
     if isinstance(function, FunctionModel):
         function = function.function
     called = name or _name(function)
-    found = _signature(function, called, batch_size is not None)
-    for what, number in (("batch_size", batch_size), ("concurrency", concurrency)):
+    signature = _signature(function, called, batch_size is not None)
+    for option, number in (("batch_size", batch_size), ("concurrency", concurrency)):
         if number is not None and number < 1:
             raise ConfigurationError(
-                f"{what} of '{called}' must be at least 1, not {number}."
+                f"{option} of '{called}' must be at least 1, not {number}."
             )
     if fingerprint is not None and not str(fingerprint).strip():
         raise ConfigurationError(
             f"The fingerprint of '{called}' must name what answers, such as 'prompt-3'."
         )
-    if found.batched and concurrency is not None:
+    if signature.batched and concurrency is not None:
         raise ConfigurationError(
             f"'{called}' takes lists of prompts: leave out concurrency."
         )
-    kind = AsyncFunction if found.is_async else PlainFunction
-    given: dict[str, Any] = {"batch_size": batch_size, "concurrency": concurrency}
-    return kind(function, found, name=called, fingerprint=fingerprint, **given)
+    model_class = AsyncFunction if signature.is_async else PlainFunction
+    options: dict[str, Any] = {"batch_size": batch_size, "concurrency": concurrency}
+    return model_class(
+        function, signature, name=called, fingerprint=fingerprint, **options
+    )
 
 
 def _name(function: Any) -> str:
     while isinstance(function, partial):
         function = function.func
-    found = getattr(function, "__name__", "") or type(function).__name__
-    return "lambda" if found == "<lambda>" else str(found)
+    name = getattr(function, "__name__", "") or type(function).__name__
+    return "lambda" if name == "<lambda>" else str(name)
 
 
 def _signature(function: Any, called: str, batched: bool) -> Signature:
@@ -342,23 +352,28 @@ def _signature(function: Any, called: str, batched: bool) -> Signature:
         return Signature(batched, False, (), is_async)
     first = next(
         (
-            one
-            for one in parameters
-            if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)
+            parameter
+            for parameter in parameters
+            if parameter.kind not in (parameter.KEYWORD_ONLY, parameter.VAR_KEYWORD)
         ),
         None,
     )
-    others = [
-        one for one in parameters if one is not first and one.default is one.empty
+    required = [
+        parameter
+        for parameter in parameters
+        if parameter is not first and parameter.default is parameter.empty
     ]
-    left = [
-        one.name
-        for one in others
-        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-        or (one.kind is one.KEYWORD_ONLY and one.name not in SETTINGS)
+    unfilled = [
+        parameter.name
+        for parameter in required
+        if parameter.kind
+        in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        or (parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in SETTINGS)
     ]
-    if first is None or left:
-        why = f"it cannot be given '{left[0]}'" if left else "it takes no prompt"
+    if first is None or unfilled:
+        why = (
+            f"it cannot be given '{unfilled[0]}'" if unfilled else "it takes no prompt"
+        )
         raise ConfigurationError(f"'{called}' must have the form {FORMS}; {why}.")
     messages = first.name == "messages"
     batched = batched or (not messages and _is_list(function, first))
@@ -368,26 +383,26 @@ def _signature(function: Any, called: str, batched: bool) -> Signature:
             " side: let it take a string, without batch_size."
         )
     settings = tuple(
-        one.name
-        for one in parameters
-        if one.kind is one.KEYWORD_ONLY and one.name in SETTINGS
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name in SETTINGS
     )
     return Signature(batched, messages, settings, is_async)
 
 
 def _is_list(function: Any, first: inspect.Parameter) -> bool:
-    said: Any = first.annotation
+    annotation: Any = first.annotation
     with suppress(Exception):  # names that are only there for type checkers
-        said = typing.get_type_hints(getattr(function, "__wrapped__", function)).get(
-            first.name, said
-        )
-    if isinstance(said, str):
+        annotation = typing.get_type_hints(
+            getattr(function, "__wrapped__", function)
+        ).get(first.name, annotation)
+    if isinstance(annotation, str):
         return (
-            said.removeprefix("typing.")
+            annotation.removeprefix("typing.")
             .lower()
             .startswith(("list", "sequence", "iterable"))
         )
-    origin = typing.get_origin(said) or said
+    origin = typing.get_origin(annotation) or annotation
     return (
         inspect.isclass(origin) and origin is not str and issubclass(origin, Iterable)
     )

@@ -1,6 +1,6 @@
-"""What somebody may have meant by the name of a model that is none: `gpt-4o` is `openai/gpt-4o`.
+"""Suggests what a wrong model name may mean: `gpt-4o` is `openai/gpt-4o`.
 
-Only errors come here, so the tables of prices and examples may be read.
+Used only for errors, so it may read the tables of prices and examples.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from evalwright.models.remote import prices
 from evalwright.models.remote import providers as table
 
 WELL_KNOWN = ("openai", "anthropic", "gemini", "hf", "ollama")
-"""Providers that a message names in place of all."""
+"""Providers that a message names instead of all."""
 
-_MAKERS = (
+_MODEL_MAKERS = (
     "openai",
     "anthropic",
     "gemini",
@@ -26,7 +26,7 @@ _MAKERS = (
     "cohere",
     "groq",
 )
-"""Providers that serve models under their bare names, first those that made them."""
+"""Providers that serve models under their bare names, starting with those that made them."""
 
 _OTHER_SEPARATOR = re.compile(r"(?P<provider>[\w-]+)(?::/*|\s+|\\)(?P<model>\S+)")
 _BUILT_IN_MODELS = {"small": "demo/small", "large": "demo/large"}
@@ -53,7 +53,7 @@ def not_a_model_name(name: str, providers: Collection[str]) -> ConfigurationErro
     if suggestion:
         hint = f" Did you mean '{suggestion}'?"
     else:
-        hint = f" For example 'hf/gpt2' or 'openai/gpt-4o-mini'. {_some(providers)}"
+        hint = f" For example 'hf/gpt2' or 'openai/gpt-4o-mini'. {_list_providers(providers)}"
     return ConfigurationError(
         f"'{name}' is not a model name: it must be 'provider/name'.{hint}"
     )
@@ -62,11 +62,13 @@ def not_a_model_name(name: str, providers: Collection[str]) -> ConfigurationErro
 def unknown_provider(
     provider: str, model: str, providers: Collection[str]
 ) -> UnknownName:
-    """The error for `provider/model` of a provider that there is not. model: "" where it is not
-    known.
-    """
+    """The error for `provider/model` with an unknown provider; `model` may be ""."""
     near = closest(provider, providers)
-    hint = f"{_ALL_LISTED.format(count=len(providers))}." if near else _some(providers)
+    hint = (
+        f"{_ALL_LISTED.format(count=len(providers))}."
+        if near
+        else _list_providers(providers)
+    )
     is_known = any(prices.price_of(candidate, model) is not None for candidate in near)
     if model and not is_known:
         hint += (
@@ -77,27 +79,27 @@ def unknown_provider(
 
 
 def suggest_model(name: str, providers: Collection[str]) -> str:
-    """The full name that a bare one most likely stands for, "" where none is likely."""
+    """The full name that a bare one most likely stands for, "" if none is likely."""
     if name.lower() in _BUILT_IN_MODELS:
         return _BUILT_IN_MODELS[name.lower()]
-    parts = _OTHER_SEPARATOR.fullmatch(name)
-    if parts and parts["provider"].lower() in providers:
-        return f"{parts['provider'].lower()}/{parts['model']}"
+    match = _OTHER_SEPARATOR.fullmatch(name)
+    if match and match["provider"].lower() in providers:
+        return f"{match['provider'].lower()}/{match['model']}"
     for provider in _priced(providers):
         if prices.price_of(provider, name) is not None:
             return f"{provider}/{name}"
-    for provider in _MAKERS:
+    for provider in _MODEL_MAKERS:
         if closest(name, prices.names_of(provider), 1):
             return f"{provider}/{closest(name, prices.names_of(provider), 1)[0]}"
     return ""
 
 
 def _priced(providers: Collection[str]) -> Iterator[str]:
-    yield from (maker for maker in _MAKERS if maker in providers)
-    yield from sorted(set(providers) - set(_MAKERS))
+    yield from (maker for maker in _MODEL_MAKERS if maker in providers)
+    yield from sorted(set(providers) - set(_MODEL_MAKERS))
 
 
-def _some(providers: Collection[str]) -> str:
+def _list_providers(providers: Collection[str]) -> str:
     return (
         f"Providers are {', '.join(WELL_KNOWN)} and others:"
         f" {_ALL_LISTED.format(count=len(providers))}."

@@ -1,10 +1,9 @@
-"""`oracle/gold` and `oracle/wrong`: simulations that answer with the gold answer, or with a wrong
-one. No model is behind them.
+"""`oracle/gold` and `oracle/wrong`: simulations that give the gold answer, or a wrong one.
 
-They show what a benchmark, its scorers and its reports do with answers whose worth is known,
-without a network. The gold answer is never in a prompt and no request of any other model holds it:
-a run of these models sends no request, and forms the answers from its own samples
-(`strategies/simulate.py`). Run, reports and boards say SIMULATION.
+They show without a network how a benchmark, its scorers and its reports treat answers of known
+worth. The gold answer is never in a prompt and no request of any other model contains it: a run of
+these models sends no request, and forms the answers from its own samples
+(`strategies/simulate.py`). Run, reports and leaderboards say SIMULATION.
 """
 
 from __future__ import annotations
@@ -18,12 +17,16 @@ from evalwright.core.responses import Response
 from evalwright.models.base import EVERY_OPTION, LocalModel, fingerprint_of
 
 NAMES = {"gold": 1.0, "wrong": 0.0}
-"""What share of the samples each answers rightly, unless it is said."""
+"""The default share of samples that each answers rightly."""
 
 
 class OracleModel(LocalModel):
-    """A simulation. share: of the samples that are answered rightly; seed: which these are, by the
-    sample's id.
+    """A simulation.
+
+    Args:
+        name: "gold" or "wrong".
+        share: of the samples that are answered rightly.
+        seed: decides which these are, by the sample's id.
     """
 
     heavy = False
@@ -49,7 +52,7 @@ class OracleModel(LocalModel):
         self.fingerprint = fingerprint_of({"oracle": self.share, "seed": seed})
 
     def describe(self) -> dict[str, Any]:
-        """As every model, and that it is none."""
+        """The description, marked as a simulation."""
         share = (
             {}
             if self.share in NAMES.values()
@@ -60,7 +63,7 @@ class OracleModel(LocalModel):
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """A request does not tell what is right, so each is a failure that says so."""
+        """Fail each request: it does not say what the right answer is."""
         message = (
             "An oracle only answers a task's own samples; it cannot be a judge or a"
             " scorer's model."

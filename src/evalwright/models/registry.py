@@ -31,7 +31,7 @@ Backend = TypeVar("Backend", bound=Callable[..., Any])
 
 
 class _Backends(Registry[Callable[..., Model]]):
-    """Those in code, and the rows of the table."""
+    """Backends in code, and the rows of the table of providers."""
 
     def names(self) -> list[str]:
         return sorted({*super().names(), *table.names()})
@@ -159,15 +159,15 @@ def providers() -> list[str]:
 def parse_name(name: str) -> tuple[str, str, str | None]:
     """`provider/name[@revision]` as its three parts.
 
-    A URL or path after the provider may itself hold '/' and '@'.
+    A URL or path after the provider may contain '/' and '@'.
     """
-    provider, slash, rest = name.partition("/")
-    if not slash or not provider or not rest:
+    provider, slash, model_name = name.partition("/")
+    if not slash or not provider or not model_name:
         raise not_a_model_name(name, providers())
-    head, at, revision = rest.rpartition("@")
+    head, at, revision = model_name.rpartition("@")
     if at and head and "/" not in revision and ":" not in revision:
         return provider, head, revision
-    return provider, rest, None
+    return provider, model_name, None
 
 
 def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
@@ -184,27 +184,27 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
         UnknownName: there is no such provider or argument; the message has the closest names.
         ConfigurationError: arguments that do not fit.
     """
-    provider, rest, revision = parse_name(name)
+    provider, model_name, revision = parse_name(name)
     if provider not in _BACKENDS.names():
-        raise unknown_provider(provider, rest, _BACKENDS.names())
+        raise unknown_provider(provider, model_name, _BACKENDS.names())
     backend = _BACKENDS.get(provider)
-    given = dict(arguments or {})
-    _take_secrets(name, given)
-    if any(given.get(key) is not None for key in REPLICAS):
+    options = dict(arguments or {})
+    _remember_secrets(name, options)
+    if any(options.get(key) is not None for key in REPLICAS):
         return open_replicated(
-            name, given, open_model, list(_BACKENDS.options(provider))
+            name, options, open_model, list(_BACKENDS.options(provider))
         )
     if revision is not None:
-        given["revision"] = revision
+        options["revision"] = revision
     parameters = inspect.signature(backend).parameters
-    named = None if "fingerprint" in parameters else given.pop("fingerprint", None)
+    named = None if "fingerprint" in parameters else options.pop("fingerprint", None)
     if not any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
     ):
-        _check_arguments(provider, given)
-    made = backend(rest, **given)
-    made.name = name
-    if not hasattr(made, "abilities"):
+        _check_arguments(provider, options)
+    model_object = backend(model_name, **options)
+    model_object.name = name
+    if not hasattr(model_object, "abilities"):
         raise ConfigurationError(
             f"The backend '{provider}' must say what it can do: set `self.abilities ="
             ' frozenset({"generate"})` in __init__.'
@@ -215,58 +215,58 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
                 "fingerprint must name what answers, for example -M"
                 " fingerprint=weights-of-may."
             )
-        if made.is_known:
+        if model_object.is_known:
             raise ConfigurationError(
-                f"'{made.name}' has a fingerprint of its own, made of all that can"
+                f"'{model_object.name}' has a fingerprint of its own, made of all that can"
                 " change its answers: leave out fingerprint."
             )
         facts = {
             "backend": provider,
-            "name": rest,
-            "arguments": digested_arguments(given),
+            "name": model_name,
+            "arguments": digested_arguments(options),
         }
-        made.fingerprint = fingerprint_of({**facts, "named": str(named)})
-    return made
+        model_object.fingerprint = fingerprint_of({**facts, "named": str(named)})
+    return model_object
 
 
-def _take_secrets(name: str, given: Mapping[str, Any]) -> None:
-    """Remember the secrets in a name and arguments, so that they are masked in all that is written.
+def _remember_secrets(name: str, options: Mapping[str, Any]) -> None:
+    """Remember the secrets in a name and arguments, so that they are masked in all output.
 
     Raises ConfigurationError.
     """
-    for place, value in {"": name, **given}.items():
-        remember_within(value, place)
-        in_path = place in ("", "base_url") and f"/{MASKED}" in str(value)
-        if MASKED in _leaves(value) or f"//{MASKED}@" in str(value) or in_path:
-            what = f"its argument {place}" if place else "its name"
+    for option, content in {"": name, **options}.items():
+        remember_within(content, option)
+        in_path = option in ("", "base_url") and f"/{MASKED}" in str(content)
+        if MASKED in _flatten(content) or f"//{MASKED}@" in str(content) or in_path:
+            subject = f"its argument {option}" if option else "its name"
             raise ConfigurationError(
-                f"The model '{name}' comes from a record, in which {what} has {MASKED}"
+                f"The model '{name}' comes from a record, in which {subject} has {MASKED}"
                 " in place of a secret. Give the secret again, on the command line:"
                 " --model, -M or -R."
             )
 
 
-def _leaves(value: Any) -> list[Any]:
+def _flatten(value: Any) -> list[Any]:
     if isinstance(value, Mapping):
         value = list(value.values())
     return (
-        [leaf for part in value for leaf in _leaves(part)]
+        [leaf for member in value for leaf in _flatten(member)]
         if isinstance(value, list)
         else [value]
     )
 
 
-def _check_arguments(provider: str, given: Mapping[str, Any]) -> None:
-    known = [*_BACKENDS.options(provider), *REPLICAS]
-    for name in given:
-        if name == "revision" and name not in known:
+def _check_arguments(provider: str, options: Mapping[str, Any]) -> None:
+    allowed = [*_BACKENDS.options(provider), *REPLICAS]
+    for name in options:
+        if name == "revision" and name not in allowed:
             raise ConfigurationError(
                 f"Models of '{provider}' have no revisions: leave out the part after"
                 " '@'."
             )
-        if name not in known:
+        if name not in allowed:
             refused = getattr(_BACKENDS.get(provider), "refused", ())
-            works = [one for one in known if one not in refused]
+            works = [argument for argument in allowed if argument not in refused]
             raise _unknown_argument(f"argument of '{provider}' models", name, works)
 
 
@@ -277,16 +277,16 @@ _NO_SETTINGS = (
     "early_stopping",
     "generation_arguments",
 )
-"""Fields of a request for text that are no settings of `answer` in a task."""
+"""Fields of a request for text that are not settings of `answer` in a task."""
 
 
-def _unknown_argument(kind: str, name: str, known: Sequence[str]) -> UnknownName:
-    """The error for an argument that a model does not take, with the task's own setting where it is
-    one of sampling.
-    """
-    settings = [one.name for one in fields(Generate) if one.name not in _NO_SETTINGS]
-    nearest = closest(name, [*known, *settings], 1)
-    if nearest and nearest[0] not in known:
+def _unknown_argument(kind: str, name: str, allowed: Sequence[str]) -> UnknownName:
+    """The error for an unknown argument; suggests the task's setting if it is about sampling."""
+    settings = [
+        field.name for field in fields(Generate) if field.name not in _NO_SETTINGS
+    ]
+    nearest = closest(name, [*allowed, *settings], 1)
+    if nearest and nearest[0] not in allowed:
         hint = f"Sampling is a setting of the task: -T answer.{nearest[0]}=..."
         return UnknownName(kind, name, (), hint)
-    return UnknownName(kind, name, known, known_names(name, known))
+    return UnknownName(kind, name, allowed, known_names(name, allowed))

@@ -69,8 +69,8 @@ class ReplayModel(LocalModel):
         # The registry takes what follows a last '@' for a revision; here it is part of the path.
         written = path if revision is None else f"{path}@{revision}"
         self.name = f"replay/{written}"
-        given = Path(written).expanduser()
-        self._path = given / "samples.jsonl" if given.is_dir() else given
+        location = Path(written).expanduser()
+        self._path = location / "samples.jsonl" if location.is_dir() else location
         if not self._path.is_file():
             raise ConfigurationError(
                 f"There is no recording at {self._path}: give a run's folder, its"
@@ -174,11 +174,11 @@ class ReplayModel(LocalModel):
     def _answer(self, request: Request) -> Response:
         draw = request.draw if isinstance(request, Generate) else 0
         for subject in _subjects(request, self._has_inputs):
-            place = self._places.get(_key_of(subject, draw))
-            if place is not None:
-                return self._read(place, subject)
+            row_place = self._places.get(_key_of(subject, draw))
+            if row_place is not None:
+                return self._read(row_place, subject)
         raise Rejected(
-            f"{self._path.name} has no recorded response for {_shown(request)}."
+            f"{self._path.name} has no recorded response for {_describe_request(request)}."
         )
 
     def _read(self, place: tuple[int, int], subject: Subject) -> Response:
@@ -186,18 +186,18 @@ class ReplayModel(LocalModel):
         offset, slot = place
         self._file.seek(offset)
         try:
-            found = list(_recorded(from_json(self._file.readline())))[slot]
+            recorded = list(_recorded(from_json(self._file.readline())))[slot]
         except (ValueError, IndexError, KeyError, TypeError):
-            found = None
+            recorded = None
         if (
-            found is None
-            or found.subject != subject
+            recorded is None
+            or recorded.subject != subject
             or file_state(self._path) != self._state
         ):
             raise ModelError(
                 f"{self._path.name} has changed since it was opened. Run again."
             )
-        return found.response
+        return recorded.response
 
 
 def _subjects(request: Request, has_inputs: bool) -> Iterator[Subject]:
@@ -241,7 +241,7 @@ def _possible_inputs(prompt: Prompt) -> Iterator[str]:
             yield line.partition(":")[2].strip()
 
 
-def _shown(request: Request) -> str:
+def _describe_request(request: Request) -> str:
     if isinstance(request, Generate | LogLikelihood):
         prompt = request.prompt if isinstance(request, Generate) else request.context
         text = prompt if isinstance(prompt, str) else prompt[-1].text
@@ -283,19 +283,19 @@ def _recorded(row: Any) -> Iterator[_Recorded]:
     if not isinstance(row, Mapping):
         raise ValueError("it is not a JSON object")
     if "task" not in row or "scores" not in row:
-        yield _of_plain(row)
+        yield _from_plain_row(row)
     elif "responses" in row:
-        yield from _of_sample(row)
+        yield from _from_sample_row(row)
 
 
-def _of_sample(row: Mapping[str, Any]) -> Iterator[_Recorded]:
-    """A line of a run's samples.jsonl; one that failed has no responses and is passed over."""
-    responses = [Response.from_dict(found) for found in row["responses"]]
+def _from_sample_row(row: Mapping[str, Any]) -> Iterator[_Recorded]:
+    """The responses in a line of a run's samples.jsonl; a failed sample has none."""
+    responses = [Response.from_dict(response) for response in row["responses"]]
     prompt = row["prompt"]
     scored = row.get("log_likelihoods", [])
     if not scored:
-        for place, response in _draws(row, len(responses)):
-            yield _Recorded(("generate", prompt, ""), place, responses[response])
+        for draw, response in _draws(row, len(responses)):
+            yield _Recorded(("generate", prompt, ""), draw, responses[response])
         if "strategy" not in row:
             yield from _generated(prompt, responses, row["draw"])
         return
@@ -318,18 +318,19 @@ def _draws(row: Mapping[str, Any], count: int) -> Iterator[tuple[int, int]]:
     """The draw of each response of a strategy with one for each draw: in their order, but for the
     chosen one, which is the last.
     """
-    found = row.get("strategy") or {}
-    draws = found.get("draws", [])
-    chosen = found.get("chosen", 0)
-    made = [
-        place
-        for place, one in enumerate(draws)
-        if "failure" not in one and place != chosen
+    strategy = row.get("strategy") or {}
+    draws = strategy.get("draws", [])
+    chosen = strategy.get("chosen", 0)
+    successful_draws = [
+        index
+        for index, draw_summary in enumerate(draws)
+        if "failure" not in draw_summary and index != chosen
     ]
-    if draws and len(made) + 1 == count:
-        first = row["draw"] * (len(draws) + found.get("saved_draws", 0))
+    if draws and len(successful_draws) + 1 == count:
+        first = row["draw"] * (len(draws) + strategy.get("saved_draws", 0))
         yield from (
-            (first + place, response) for response, place in enumerate([*made, chosen])
+            (first + index, response)
+            for response, index in enumerate([*successful_draws, chosen])
         )
 
 
@@ -372,7 +373,7 @@ def _with_likelihood(response: Response, value: float) -> Response:
     return Response.from_dict({**response.as_dict(), "log_likelihood": _number(value)})
 
 
-def _of_plain(row: Mapping[str, Any]) -> _Recorded:
+def _from_plain_row(row: Mapping[str, Any]) -> _Recorded:
     if "log_likelihood" in row:
         greedy = row.get("is_greedy")
         response = Response(

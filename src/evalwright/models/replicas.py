@@ -1,4 +1,4 @@
-"""What replicas of one model share, be they endpoints, processes or actors: how each of them did."""
+"""The record of each replica of a model, be it an endpoint, a process or an actor."""
 
 from __future__ import annotations
 
@@ -51,20 +51,22 @@ class Replica:
         }
 
 
-def said(replicas: Iterable[Replica]) -> str:
+def summarise_replicas(replicas: Iterable[Replica]) -> str:
     """How each did, in a few words: "a 20/s, b 48/s (2 tries failed), c set aside".
 
     Others may have answered what failed there.
     """
-    parts = []
-    for one in replicas:
-        found = one.as_dict()
-        tries = "try" if one.failures == 1 else "tries"
-        failed = f" ({one.failures:,} {tries} failed)" if one.failures else ""
+    descriptions = []
+    for replica in replicas:
+        record = replica.as_dict()
+        tries = "try" if replica.failures == 1 else "tries"
+        failed = f" ({replica.failures:,} {tries} failed)" if replica.failures else ""
         rate = (
-            f"{found['answers_per_second']:.3g}/s"
-            if "answers_per_second" in found
+            f"{record['answers_per_second']:.3g}/s"
+            if "answers_per_second" in record
             else "idle"
         )
-        parts.append(f"{one.name} {'set aside' if one.aside else rate}{failed}")
-    return ", ".join(parts)
+        descriptions.append(
+            f"{replica.name} {'set aside' if replica.aside else rate}{failed}"
+        )
+    return ", ".join(descriptions)

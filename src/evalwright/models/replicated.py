@@ -75,10 +75,10 @@ class ReplicaPool(Forwarding):
         self.pacing = replace(model.pacing, max_concurrency=most)
         self.replicas = [Replica(name) for name, _ in endpoints]
         self._endpoints = [member for _, member in endpoints]
-        parts = sorted(member.fingerprint for member in self._endpoints)
+        fingerprints = sorted(member.fingerprint for member in self._endpoints)
         self.differ = differ
         if differ:
-            self.fingerprint = fingerprint_of({"replicas": parts})
+            self.fingerprint = fingerprint_of({"replicas": fingerprints})
 
     def members(self) -> list[tuple[RemoteModel, Replica]]:
         """Each endpoint with its record."""
@@ -86,17 +86,17 @@ class ReplicaPool(Forwarding):
 
     def describe(self) -> dict[str, Any]:
         """The model, and each endpoint with how it did."""
-        said = super().describe()
+        description = super().describe()
         mine: list[dict[str, Any]] = []
         for member, replica in self.members():
-            its = member.describe()
+            member_description = member.describe()
             differing = {
-                name: its[name]
+                name: member_description[name]
                 for name in ("base_url", "key", "model")
-                if its.get(name) != said.get(name)
+                if member_description.get(name) != description.get(name)
             }
             mine.append({**replica.as_dict(), **differing})
-        return {**said, "fingerprint": self.fingerprint, "replicas": mine}
+        return {**description, "fingerprint": self.fingerprint, "replicas": mine}
 
     def check(self) -> None:
         """As every endpoint."""
@@ -119,18 +119,25 @@ class ReplicaPool(Forwarding):
 
 
 def open_replicated(
-    name: str, given: Mapping[str, Any], open_one: Open, options: Sequence[str]
+    name: str,
+    model_arguments: Mapping[str, Any],
+    open_one: Open,
+    options: Sequence[str],
 ) -> Model:
-    """The model that `name` and `given`, with `replicas` among it, describe. options: arguments
-    that it takes.
+    """The model that `name` and `model_arguments`, which have `replicas`, describe.
 
-    Raises UsageError as `open_one` does.
+    Args:
+        open_one: makes the model of one replica.
+        options: names of the arguments that the model takes.
+
+    Raises:
+        UsageError: as `open_one` does.
     """
-    rest = dict(given)
-    replicas = rest.pop("replicas", None)
+    common = dict(model_arguments)
+    replicas = common.pop("replicas", None)
     if isinstance(replicas, int) and not isinstance(replicas, bool):
-        return _in_processes(name, rest, replicas, open_one, options)
-    differ = arguments.flag("replicas_differ", rest.pop("replicas_differ", None))
+        return _in_processes(name, common, replicas, open_one, options)
+    differ = arguments.flag("replicas_differ", common.pop("replicas_differ", None))
     if replicas is None:
         raise ConfigurationError(
             "replicas_differ has no effect without replicas: name them, or leave it"
@@ -139,50 +146,57 @@ def open_replicated(
     listed = replicas.split(",") if isinstance(replicas, str) else replicas
     if not isinstance(listed, list) or not listed:
         raise ConfigurationError(f"{_FORM}; it is {replicas!r}.")
-    settings = [_settings(one) for one in listed]
+    settings = [_settings(replica) for replica in listed]
     endpoints: list[tuple[str, RemoteModel]] = []
-    for number, own in enumerate(settings, 1):
-        if own in settings[: number - 1]:
+    for number, replica_settings in enumerate(settings, 1):
+        if replica_settings in settings[: number - 1]:
             raise ConfigurationError(
-                f"Replica {number} is the same as replica {settings.index(own) + 1}:"
+                f"Replica {number} is the same as replica {settings.index(replica_settings) + 1}:"
                 " leave it out."
             )
         if (
-            "base_url" in own
+            "base_url" in replica_settings
             and "base_url" not in options
             and name.partition("/")[0] in BUILT_IN
         ):
             raise ConfigurationError(
                 f"'{name}' is a model in this process, which has no addresses: {_FORM}."
             )
-        made = open_one(_named(name, own), {**rest, **_merged(rest, own)})
-        if not isinstance(made, RemoteModel):
+        endpoint = open_one(
+            _endpoint_name(name, replica_settings),
+            {**common, **_merge_settings(common, replica_settings)},
+        )
+        if not isinstance(endpoint, RemoteModel):
             raise ConfigurationError(
                 f"'{name}' is a model in this process, which has no addresses: {_FORM}."
             )
-        made.name = name
-        endpoints.append((_label(own, number), made))
-    placed = "base_url" in rest or _address(name)
-    model = open_one(name, rest) if placed else endpoints[0][1]
+        endpoint.name = name
+        endpoints.append((_label(replica_settings, number), endpoint))
+    placed = "base_url" in common or _address(name)
+    model = open_one(name, common) if placed else endpoints[0][1]
     assert isinstance(model, RemoteModel)
     return ReplicaPool(model, endpoints, differ=bool(differ))
 
 
 def _in_processes(
-    name: str, rest: dict[str, Any], number: int, open_one: Open, options: Sequence[str]
+    name: str,
+    common: dict[str, Any],
+    number: int,
+    open_one: Open,
+    options: Sequence[str],
 ) -> Model:
-    if rest.pop("replicas_differ", None) is not None:
+    if common.pop("replicas_differ", None) is not None:
         raise ConfigurationError(
             "replicas_differ has no effect on a model in this machine's processes:"
             " leave it out."
         )
-    number = arguments.whole("replicas", number) or 1
+    number = arguments.whole_number("replicas", number) or 1
     if number > _MOST:
         raise ConfigurationError(
             f"replicas={number} processes are more than the {_MOST} that one machine is"
             " given."
         )
-    model = open_one(name, rest)
+    model = open_one(name, common)
     if not isinstance(model, LocalModel):
         raise ConfigurationError(f"{_FORM}; it is {number}.")
     if name.partition("/")[0] not in BUILT_IN:
@@ -192,52 +206,64 @@ def _in_processes(
         )
     from evalwright.models.local.processes import in_processes
 
-    return in_processes(model, rest, number, options)
+    return in_processes(model, common, number, options)
 
 
-def _settings(one: Any) -> dict[str, Any]:
-    own = {"base_url": one.strip()} if isinstance(one, str) else one
-    if not isinstance(own, Mapping) or own.get("base_url") == "":
-        raise ConfigurationError(f"{_FORM}; one of them is {one!r}.")
-    check_known("setting of a replica", own, _DIFFERING)
-    return dict(own)
+def _settings(replica: Any) -> dict[str, Any]:
+    settings = {"base_url": replica.strip()} if isinstance(replica, str) else replica
+    if not isinstance(settings, Mapping) or settings.get("base_url") == "":
+        raise ConfigurationError(f"{_FORM}; one of them is {replica!r}.")
+    check_known("setting of a replica", settings, _DIFFERING)
+    return dict(settings)
 
 
 def _address(name: str) -> str:
     """The address in a model's name; "" where it has none."""
-    rest = name.partition("/")[2]
-    return rest.partition("#")[0] if rest.startswith(("http://", "https://")) else ""
+    address_and_model = name.partition("/")[2]
+    return (
+        address_and_model.partition("#")[0]
+        if address_and_model.startswith(("http://", "https://"))
+        else ""
+    )
 
 
-def _named(name: str, own: Mapping[str, Any]) -> str:
-    """The name of an endpoint's model: with an address, or a name there, of its own, it stands in
-    the place of the model's.
-    """
-    provider, _, rest = name.partition("/")
+def _endpoint_name(name: str, settings: Mapping[str, Any]) -> str:
+    """The name of an endpoint's model, with the endpoint's own address or model name."""
+    provider, _, address_and_model = name.partition("/")
     address = _address(name)
-    model = own.get("model") or (rest.partition("#")[2] if address else rest)
+    model = settings.get("model") or (
+        address_and_model.partition("#")[2] if address else address_and_model
+    )
     return (
         f"{provider}/{address}#{model}"
-        if address and "base_url" not in own
+        if address and "base_url" not in settings
         else f"{provider}/{model}"
     )
 
 
-def _merged(rest: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """The endpoint's settings; mappings have the model's own beside them."""
-    found = {key: value for key, value in own.items() if key != "model"}
+def _merge_settings(
+    common: Mapping[str, Any], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """An endpoint's settings, with the model's own entries added to mappings."""
+    merged = {key: value for key, value in settings.items() if key != "model"}
     for key in ("headers", "variables"):
-        if isinstance(found.get(key), Mapping) and isinstance(rest.get(key), Mapping):
-            found[key] = {**rest[key], **found[key]}
-    return found
+        if isinstance(merged.get(key), Mapping) and isinstance(
+            common.get(key), Mapping
+        ):
+            merged[key] = {**common[key], **merged[key]}
+    return merged
 
 
-def _label(own: Mapping[str, Any], number: int) -> str:
+def _label(settings: Mapping[str, Any], number: int) -> str:
     """What people call an endpoint: its address, key, region; never a header."""
-    variables = own.get("variables")
-    parts = [own.get("base_url"), own.get("model"), own.get("api_key_env")]
-    parts += variables.values() if isinstance(variables, Mapping) else []
+    variables = settings.get("variables")
+    labels = [
+        settings.get("base_url"),
+        settings.get("model"),
+        settings.get("api_key_env"),
+    ]
+    labels += variables.values() if isinstance(variables, Mapping) else []
     return (
-        " ".join(without_login(str(part)) for part in parts if part)
+        " ".join(without_login(str(label)) for label in labels if label)
         or f"replica {number}"
     )

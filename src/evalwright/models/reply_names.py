@@ -67,19 +67,19 @@ _SNAPSHOT = re.compile(
 class NameRule:
     """Which names the replies of one endpoint may give.
 
-    asked: the name that is sent. where: its address, for messages. check: what a name is held
+    requested: the name that is sent. where: its address, for messages. check: what a name is held
     against: the one that was asked, the first that came, or nothing. accepted: names that a person
     says are this model's.
     """
 
-    asked: str
+    requested: str
     where: str = ""
     check: Check = "nothing"
     accepted: tuple[str, ...] = ()
 
     def relation(self, answered: str) -> Relation:
         """What a name in a reply is to the name that was asked."""
-        closest = relation(self.asked, answered)
+        closest = relation(self.requested, answered)
         if closest in ("other", "alias") and any(
             relation(name, answered) in ("same", "alias") for name in self.accepted
         ):
@@ -88,7 +88,7 @@ class NameRule:
 
 
 def rule_for(
-    asked: str,
+    requested: str,
     where: str,
     *,
     resolves: bool,
@@ -98,7 +98,7 @@ def rule_for(
     """The rule of an endpoint.
 
     Args:
-        asked: the model's name as it is sent.
+        requested: the model's name as it is sent.
         where: the address, without a login.
         resolves: the names are the endpoint's own to resolve: a provider's hosts, a server that
         says what it has loaded.
@@ -106,16 +106,16 @@ def rule_for(
         body: fields that are added to each request; those that list models to fall back to make it
         a router.
     """
-    last_part = _last_part(asked.casefold())
+    last_part = _last_part(requested.casefold())
     routes = last_part in _ROUTERS or any(
         field in (body or {}) for field in _ROUTING_FIELDS
     )
     if ANY_NAME in accepted or (routes and not accepted):
-        return NameRule(asked, where, "nothing")
+        return NameRule(requested, where, "nothing")
     if accepted:
-        return NameRule(asked, where, "asked", accepted)
+        return NameRule(requested, where, "asked", accepted)
     return NameRule(
-        asked, where, "first" if resolves or last_part in _NO_CLAIM else "asked"
+        requested, where, "first" if resolves or last_part in _NO_CLAIM else "asked"
     )
 
 
@@ -134,9 +134,9 @@ def accepted_names(value: str | list[str] | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in names)
 
 
-def relation(asked: str, answered: str) -> Relation:
+def relation(requested: str, answered: str) -> Relation:
     """What the name in a reply is to the name that was asked."""
-    ours = asked.strip().casefold()
+    ours = requested.strip().casefold()
     theirs = answered.strip().casefold()
     if theirs in _NO_CLAIM:
         return "unnamed"
@@ -183,23 +183,23 @@ def _extends(longer: list[str], shorter: list[str]) -> bool:
     shorter = shorter[:-1] if shorter[-1:] == ["0"] else shorter
     if not shorter or longer[: len(shorter)] != shorter:
         return False
-    rest = "-".join(longer[len(shorter) :])
-    while rest and (snapshot := _SNAPSHOT.match(rest)):
-        rest = rest[snapshot.end() :]
-    return not rest
+    remainder = "-".join(longer[len(shorter) :])
+    while remainder and (snapshot := _SNAPSHOT.match(remainder)):
+        remainder = remainder[snapshot.end() :]
+    return not remainder
 
 
-def _is_latest(asked: list[str], answered: list[str]) -> bool:
+def _is_latest(requested: list[str], answered: list[str]) -> bool:
     """Whether a name that ends with "latest" may stand for the other: all else of it is there, with
     numbers between.
     """
-    if not asked or asked[-1] != "latest":
+    if not requested or requested[-1] != "latest":
         return False
-    wanted = asked[:-1]
+    expected = requested[:-1]
     extra = []
     for word in answered:
-        if wanted and word == wanted[0]:
-            wanted = wanted[1:]
+        if expected and word == expected[0]:
+            expected = expected[1:]
         elif not _NUMBER.fullmatch(word):
             extra.append(word)
-    return not wanted and _extends(["x", *extra], ["x"])
+    return not expected and _extends(["x", *extra], ["x"])

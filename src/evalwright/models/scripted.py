@@ -158,10 +158,10 @@ class ScriptedModel(_Scripted, RemoteModel):
         seconds = self._seconds(request)
         if seconds > 0:
             await asyncio.sleep(seconds)
-        found = self._begin(request)
-        if inspect.isawaitable(found):
-            found = await found
-        return _as_response(found, request, seconds)
+        scripted = self._begin(request)
+        if inspect.isawaitable(scripted):
+            scripted = await scripted
+        return _as_response(scripted, request, seconds)
 
     def _set_pacing(self, pacing: Pacing | None) -> None:
         self.pacing = pacing or Pacing(start_concurrency=Pacing().max_concurrency)
@@ -196,46 +196,50 @@ class ScriptedLocalModel(_Scripted, LocalModel):
             if seconds > 0:
                 time.sleep(seconds)
             try:
-                found = self._begin(request)
-                if inspect.isawaitable(found):
+                scripted = self._begin(request)
+                if inspect.isawaitable(scripted):
                     raise ModelError(
                         "A local scripted model cannot wait for a coroutine."
                     )
-                answer: Response | Failure = _as_response(found, request, seconds)
+                answer: Response | Failure = _as_response(scripted, request, seconds)
             except RequestError as error:
                 answer = error.as_failure()
             yield index, answer
 
 
-def _as_response(found: Any, request: Request, seconds: float) -> Response:
+def _as_response(scripted: Any, request: Request, seconds: float) -> Response:
     """What the script gave, as the Response to this kind of request."""
-    if isinstance(found, Response):
-        return found
-    if isinstance(found, RequestError):
-        raise found
-    if isinstance(found, str):
+    if isinstance(scripted, Response):
+        return scripted
+    if isinstance(scripted, RequestError):
+        raise scripted
+    if isinstance(scripted, str):
         if isinstance(request, Generate):
-            return Response(found, finish_reason="stop", latency=seconds)
+            return Response(scripted, finish_reason="stop", latency=seconds)
         if isinstance(request, LogLikelihood):
-            certain = request.continuation.strip() == found.strip()
-            value = 0.0 if certain else UNLIKELY
+            certain = request.continuation.strip() == scripted.strip()
+            log_likelihood = 0.0 if certain else UNLIKELY
             return Response(
-                log_likelihood=value,
+                log_likelihood=log_likelihood,
                 is_greedy=certain,
                 tokens_scored=1,
                 latency=seconds,
             )
-    elif isinstance(found, int | float) and not isinstance(found, bool):
+    elif isinstance(scripted, int | float) and not isinstance(scripted, bool):
         if isinstance(request, LogLikelihood | RollingLogLikelihood):
             return Response(
-                log_likelihood=float(found), tokens_scored=1, latency=seconds
+                log_likelihood=float(scripted), tokens_scored=1, latency=seconds
             )
         if isinstance(request, Reward | Classify | Embed):
-            return Response(values=(float(found),), latency=seconds)
-    elif isinstance(found, Sequence) and isinstance(request, Reward | Classify | Embed):
-        return Response(values=tuple(float(value) for value in found), latency=seconds)
+            return Response(values=(float(scripted),), latency=seconds)
+    elif isinstance(scripted, Sequence) and isinstance(
+        request, Reward | Classify | Embed
+    ):
+        return Response(
+            values=tuple(float(number) for number in scripted), latency=seconds
+        )
     raise ModelError(
-        f"The script gave {type(found).__name__} for a {type(request).__name__}"
+        f"The script gave {type(scripted).__name__} for a {type(request).__name__}"
         " request."
     )
 
@@ -246,7 +250,7 @@ def _script(answers: Answers) -> Script:
     if isinstance(answers, Mapping):
         return partial(_by_prompt, answers)
     if isinstance(answers, Sequence):
-        return partial(_in_turn, iter(answers))
+        return partial(_next_answer, iter(answers))
     if callable(answers):
         return answers
     raise ConfigurationError(
@@ -276,8 +280,8 @@ def _by_prompt(answers: Mapping[Any, Scripted], request: Request) -> Scripted:
     raise Rejected(f"The script has no answer for {keys[0]!r:.200}.")
 
 
-def _in_turn(waiting: Iterator[Scripted], _: Request) -> Scripted:
-    """One answer after another, in the order of the requests."""
+def _next_answer(waiting: Iterator[Scripted], _: Request) -> Scripted:
+    """The next answer of the script, in the order of the requests."""
     for answer in waiting:
         return answer
     raise Rejected("The script has ended: all its answers were given.")
@@ -325,16 +329,16 @@ def _hash(key: bytes, request: Request) -> Scripted:
 
 def _words(request: Request) -> bytes:
     if isinstance(request, Generate):
-        parts: tuple[Any, ...] = (
+        identity: tuple[Any, ...] = (
             prompt_payload(request.prompt),
             request.draw,
             request.seed,
         )
     elif isinstance(request, LogLikelihood):
-        parts = (prompt_payload(request.context), request.continuation)
+        identity = (prompt_payload(request.context), request.continuation)
     else:
-        parts = tuple(request.payload().items())
-    return repr(parts).encode("utf-8", "surrogatepass")
+        identity = tuple(request.payload().items())
+    return repr(identity).encode("utf-8", "surrogatepass")
 
 
 _TAGGED = re.compile(
@@ -360,8 +364,10 @@ def lead(prompt: Prompt, sentences: int) -> str:
         prompt if isinstance(prompt, str) else "\n\n".join(turn.text for turn in prompt)
     )
     named = [match[2] for form in (_TAGGED, _LABELLED) for match in form.finditer(text)]
-    found = max(named or re.split(r"\n\s*\n", text), key=len)
-    return " ".join(part.strip() for part in _SENTENCE.split(found)[:sentences]).strip()
+    passage = max(named or re.split(r"\n\s*\n", text), key=len)
+    return " ".join(
+        sentence.strip() for sentence in _SENTENCE.split(passage)[:sentences]
+    ).strip()
 
 
 _TEXT: frozenset[Ability] = frozenset(("generate", "chat"))
@@ -394,7 +400,7 @@ def scripted_model(
                 f" {sentences!r}."
             )
         version += f" sentences={sentences}"
-    known: dict[str, tuple[Callable[[Any], Scripted], frozenset[Ability]]] = {
+    scripts: dict[str, tuple[Callable[[Any], Scripted], frozenset[Ability]]] = {
         "constant": (
             lambda request: str(text) if isinstance(request, Generate) else -1.0,
             _TEXT | _LIKELIHOODS,
@@ -403,10 +409,10 @@ def scripted_model(
         "hash": (partial(_hash, str(seed).encode()), EVERYTHING),
         "lead": (lambda request: lead(request.prompt, sentences), _TEXT),
     }
-    check_known("scripted model", [name], known)
-    script, abilities = known[name]
-    kind = ScriptedLocalModel if local else ScriptedModel
-    return kind(
+    check_known("scripted model", [name], scripts)
+    script, abilities = scripts[name]
+    model_class = ScriptedLocalModel if local else ScriptedModel
+    return model_class(
         script,
         name=f"scripted/{name}",
         abilities=abilities,

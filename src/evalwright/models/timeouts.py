@@ -70,7 +70,7 @@ class Limit:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
@@ -79,6 +79,6 @@ class Limit:
         if (
             self.expired
             and self.task.uncancel() <= self._cancelling
-            and kind is asyncio.CancelledError
+            and error_type is asyncio.CancelledError
         ):
             raise TimeoutError from error

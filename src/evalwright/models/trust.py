@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.core.private import config_folder, ordinary
+from evalwright.core.private import check_ordinary, config_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ def trusted() -> Trusted:
     """What the file says; nothing where there is none. Raises ConfigurationError."""
     path = trust_path()
     try:
-        with ordinary(path).open("rb") as file:
+        with check_ordinary(path).open("rb") as file:
             state = os.fstat(file.fileno())
-            data = tomllib.load(file)
+            tables = tomllib.load(file)
     except FileNotFoundError:
         return Trusted()
     except (OSError, ValueError) as error:
@@ -64,29 +64,29 @@ def trusted() -> Trusted:
             f"The trust file '{path}' can be changed by other people, so it is not"
             " used: make it yours alone (chmod 600)."
         )
-    for key in data:
+    for key in tables:
         if key not in ("keys", "files"):
             raise UnknownName(
                 "table of the trust file", key, ("keys", "files"), f"({path})"
             )
-    keys = _table(data, "keys", path)
-    files = _table(data, "files", path)
+    keys = _table(tables, "keys", path)
+    files = _table(tables, "files", path)
     named = {}
     for host, variables in keys.items():
-        several = [variables] if isinstance(variables, str) else variables
-        if not isinstance(several, list) or not all(
-            isinstance(one, str) for one in several
+        names = [variables] if isinstance(variables, str) else variables
+        if not isinstance(names, list) or not all(
+            isinstance(name, str) for name in names
         ):
             raise ConfigurationError(
                 f"{path}: '{host}' under [keys] must be the names of variables, such as"
                 ' ["OPENAI_API_KEY"].'
             )
-        named[host.lower()] = tuple(several)
+        named[host.lower()] = tuple(names)
     return Trusted(named, frozenset(files))
 
 
-def _table(data: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
-    found = data.get(key, {})
-    if not isinstance(found, Mapping):
+def _table(tables: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
+    table = tables.get(key, {})
+    if not isinstance(table, Mapping):
         raise ConfigurationError(f"{path}: '{key}' must be a table, [{key}].")
-    return found
+    return table

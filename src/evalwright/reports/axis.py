@@ -1,4 +1,4 @@
-"""Where a number stands on a drawn axis: round ends, a few round ticks, positions in percent."""
+"""Axes of drawn scores: round end points, a few round ticks, and positions in percent."""
 
 from __future__ import annotations
 
@@ -12,42 +12,49 @@ from evalwright.statistics import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From `low` to `high` in the metric's own scale; ticks are (position, label)."""
+    """A scale from `low` to `high` in the metric's unit; `ticks` are (position, label) pairs."""
 
     low: float
     high: float
     ticks: tuple[tuple[str, str], ...]
 
-    def place(self, x: float) -> str:
-        """The position of a value, "0.00%" to "100.00%"; what lies outside is put at the end."""
-        share = (x - self.low) / (self.high - self.low)
+    def place(self, number: float) -> str:
+        """The position of a number, "0.00%" to "100.00%"; numbers outside the axis go to an end."""
+        share = (number - self.low) / (self.high - self.low)
         return f"{100 * min(1.0, max(0.0, share)):.2f}%"
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An interval with its value, as positions on an axis."""
+    """A value and the ends of its interval, as positions on an axis."""
 
     low: str
     high: str
     value: str
 
 
-def axis_of(estimates: Sequence[Estimate], unit: Unit, *, whole: bool = False) -> Axis:
-    """An axis that holds all estimates with their intervals; `whole` takes the metric's whole
-    range, 0 to 100 points, or from the lowest number on where one is below 0.
+def axis_of(
+    estimates: Sequence[Estimate], unit: Unit, *, full_range: bool = False
+) -> Axis:
+    """Build an axis that holds all estimates with their intervals.
+
+    Args:
+        estimates: The estimates to be drawn.
+        unit: Their unit; "points" are shares that are shown times 100.
+        full_range: Whether the axis runs from 0 to 100 points, or from the lowest estimate where
+            one is below 0, and not only as far as the estimates do.
     """
     ends = [
-        x
-        for each in estimates
-        for x in (each.low, each.value, each.high)
-        if math.isfinite(x)
+        end
+        for estimate in estimates
+        for end in (estimate.low, estimate.value, estimate.high)
+        if math.isfinite(end)
     ]
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     if unit == "points":
-        below = any(each.value < 0 for each in estimates)  # worse than guessing
-        least = max(-1.0, low) if below else 0.0
-        low, high = (least, 1.0) if whole else (max(least, low), min(1.0, high))
+        below = any(estimate.value < 0 for estimate in estimates)  # worse than guessing
+        floor = max(-1.0, low) if below else 0.0
+        low, high = (floor, 1.0) if full_range else (max(floor, low), min(1.0, high))
     if high - low <= 1e-9 * max(1.0, abs(low), abs(high)):
         low, high = (0.0, 1.0) if unit == "points" else (low - 0.5, high + 0.5)
     rough = (high - low) / 4
@@ -69,7 +76,7 @@ def axis_of(estimates: Sequence[Estimate], unit: Unit, *, whole: bool = False) -
 
 
 def bar_of(estimate: Estimate, axis: Axis) -> Bar:
-    """The estimate on the axis; without an interval the bar is a point."""
+    """Place an estimate on the axis; without an interval, the bar is a point."""
     low = estimate.value if math.isnan(estimate.low) else estimate.low
     high = estimate.value if math.isnan(estimate.high) else estimate.high
     return Bar(axis.place(low), axis.place(high), axis.place(estimate.value))

@@ -1,6 +1,6 @@
-"""A leaderboard for programs and spreadsheets: CSV and JSON with the columns that people see.
+"""Leaderboards as CSV and JSON, for programs and spreadsheets, with the columns that people see.
 
-Values stand in the metric's own scale and with all digits: a rate of 3.3% is 0.0330042.
+Values are in the metric's own scale, with all digits: a rate of 3.3% is 0.0330042.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evalwright.reports.text import inert
 
 
 def board_rows(board: Board) -> list[dict[str, Any]]:
-    """A row per model; None where there is no number."""
+    """One dictionary per model; None where there is no number."""
     columns = data_columns(board)
     machines = any(row.hardware for row in board.rows)
     rows = []
@@ -25,55 +25,60 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
         zip(board.rows, map(inert, board_labels(board)), strict=True)
     ):
         best, worst = row.ranks or (None, None)
-        made: dict[str, Any] = {
+        record: dict[str, Any] = {
             "rank_best": best,
             "rank_worst": worst,
             "tied": row.letters,
         }
-        made |= {
+        record |= {
             "model": inert(row.model),
             "label": label,
             "run": inert(row.run),
             "date": inert(row.date),
         }
         for column in columns:
-            found = column.estimates[i]
+            estimate = column.estimates[i]
             name = inert(column.name.replace(" ", "_"))
-            made[name] = _number(found.value) if found else None
-            made[f"{name}_low"], made[f"{name}_high"] = (
-                (_number(found.low), _number(found.high)) if found else (None, None)
+            record[name] = _number(estimate.value) if estimate else None
+            record[f"{name}_low"], record[f"{name}_high"] = (
+                (_number(estimate.low), _number(estimate.high))
+                if estimate
+                else (None, None)
             )
-        made |= {"items": row.n, "asked": row.n_asked, "not_asked": row.n_not_asked}
-        made |= {"missing": row.n_missing, "unsure": row.n_unsure}
-        made |= {outcome: row.outcomes.get(outcome, 0) for outcome in NO_ANSWER}
-        made |= {
+        record |= {"items": row.n, "asked": row.n_asked, "not_asked": row.n_not_asked}
+        record |= {"missing": row.n_missing, "unsure": row.n_unsure}
+        record |= {outcome: row.outcomes.get(outcome, 0) for outcome in NO_ANSWER}
+        record |= {
             "cost": _number(row.cost),
             **({"hardware": inert(row.hardware)} if machines else {}),
         }
         if board.numbers_from:
-            made["numbers_from"] = inert(board.numbers_from.get(row.run, "samples"))
-        rows.append(made)
+            record["numbers_from"] = inert(board.numbers_from.get(row.run, "samples"))
+        rows.append(record)
     return rows
 
 
 def board_csv(board: Board) -> str:
-    """A row per model under one row of names; lines end with a line feed.
+    """The board as CSV: a header, then a line per model, ended by line feeds.
 
-    A text that a spreadsheet would run as a formula has an apostrophe before it.
+    A text that a spreadsheet would run as a formula starts with an apostrophe.
     """
     return csv_of(board_rows(board))
 
 
-def _number(x: float | None) -> float | None:
-    return None if x is None or math.isnan(x) else float(x)
+def _number(number: float | None) -> float | None:
+    return None if number is None or math.isnan(number) else float(number)
 
 
 def board_json(
     board: Board, title: str, pages: list[str] | None = None
 ) -> dict[str, Any]:
-    """The board as one mapping: what the columns are, a record per model, and the notes.
+    """The board as a JSON-compatible dictionary: its columns, its models and its notes.
 
-    pages: the address of each model's page. Numbers that do not exist are null in JSON.
+    Args:
+        board: The board.
+        title: The board's title.
+        pages: The address of each model's page, in the order of the rows.
     """
     columns = data_columns(board)
     return {

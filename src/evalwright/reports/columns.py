@@ -1,8 +1,8 @@
-"""The score columns of a published board: a hallucination board has four with plain names, any
-other its tasks.
+"""Score columns of a published board.
 
-Which board is one of hallucinations is seen by the kind and the labels of its metrics, whoever
-recorded the runs.
+A hallucination board has four columns with plain names, any other board one for each task.
+Hallucination boards are recognised by the kind and the labels of their metrics, so it does not
+matter which program recorded the runs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,14 @@ HALLUCINATION = "hallucination-rate"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A metric of the hallucination leaderboard. label: its normal form; measure: what one unit of
-    its numbers is; lower_is_better: None where neither is.
+class HallucinationColumn:
+    """A metric of the hallucination leaderboard.
+
+    Attributes:
+        label: The metric's label, normalised.
+        title: The column's title.
+        measure: The unit of its numbers.
+        lower_is_better: None where neither direction is better.
     """
 
     label: str
@@ -36,19 +41,25 @@ class Named:
 
 
 HALLUCINATION_COLUMNS = (
-    Named("hallucination rate", "Hallucination rate", "%", lower_is_better=True),
-    Named("factual consistency rate", "Factual consistency rate", "%"),
-    Named("answer rate", "Answer rate", "%"),
-    Named("mean words", "Average summary length", "words", lower_is_better=None),
+    HallucinationColumn(
+        "hallucination rate", "Hallucination rate", "%", lower_is_better=True
+    ),
+    HallucinationColumn("factual consistency rate", "Factual consistency rate", "%"),
+    HallucinationColumn("answer rate", "Answer rate", "%"),
+    HallucinationColumn(
+        "mean words", "Average summary length", "words", lower_is_better=None
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """One number of every row, in the order of the rows.
+    """One number for every row of a board, in the order of the rows.
 
-    name: for programs. measure: "%", "words", or "" where the unit says it. lower_is_better: None
-    where neither is.
+    Attributes:
+        name: The column's name in CSV and JSON.
+        measure: "%", "words", or "" where `unit` says it.
+        lower_is_better: None where neither direction is better.
     """
 
     name: str
@@ -62,11 +73,14 @@ class ScoreColumn:
 
 
 def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
-    """The columns, the one that orders the rows first."""
+    """The score columns of a board, the one that orders the rows first."""
     if is_hallucination_board(board):
         task = board.tasks[0].name
-        made = (_named(board, task, column) for column in HALLUCINATION_COLUMNS)
-        return tuple(column for column in made if any(column.estimates))
+        columns = (
+            _hallucination_column(board, task, column)
+            for column in HALLUCINATION_COLUMNS
+        )
+        return tuple(column for column in columns if any(column.estimates))
     overall: list[ScoreColumn] = []
     if board.has_overall:
         less = board.tasks[0].lower_is_better
@@ -83,23 +97,23 @@ def score_columns(board: Board) -> tuple[ScoreColumn, ...]:
         ]
     if any(row.shares for row in board.rows):
         first = (
-            [_of_task(board, board.tasks[0])]
+            [_task_column(board, board.tasks[0])]
             if board.tasks[0].metric != "accuracy"
             else []
         )
-        return (*(overall or first), *(_share(board, name) for name in SHARES))
+        return (*(overall or first), *(_share_column(board, name) for name in SHARES))
     return (
         *overall,
-        *(_of_group(board, group) for group in board.groups),
-        *(_of_task(board, task) for task in board.tasks),
+        *(_group_column(board, group) for group in board.groups),
+        *(_task_column(board, task) for task in board.tasks),
     )
 
 
-def _of_group(board: Board, group: BoardTask) -> ScoreColumn:
-    """A node of the tree of tasks."""
-    found = [row.groups.get(group.name) for row in board.rows]
+def _group_column(board: Board, group: BoardTask) -> ScoreColumn:
+    """The column of one group in the tree of tasks."""
+    cells = [row.groups.get(group.name) for row in board.rows]
     unit: numbers.Unit = "points" if group.bounded else "plain"
-    estimates = tuple(one.estimate if one else None for one in found)
+    estimates = tuple(cell.estimate if cell else None for cell in cells)
     return ScoreColumn(
         f"tree.{group.name}",
         group.name,
@@ -113,21 +127,22 @@ def _of_group(board: Board, group: BoardTask) -> ScoreColumn:
 
 
 def data_columns(board: Board) -> tuple[ScoreColumn, ...]:
-    """The columns of the board and of those in other units, all in the order of its rows."""
+    """All score columns, those in other units included, in the order of the board's rows."""
     columns = list(score_columns(board))
-    for one in board.more:
-        places = {row.place: i for i, row in enumerate(one.rows)}
-        order = [places[row.place] for row in board.rows]
+    for unit_board in board.more:
+        places = {row.run_index: i for i, row in enumerate(unit_board.rows)}
+        order = [places[row.run_index] for row in board.rows]
         columns += [
             replace(column, estimates=tuple(column.estimates[i] for i in order))
-            for column in score_columns(one)
+            for column in score_columns(unit_board)
         ]
     return tuple(columns)
 
 
-def _share(board: Board, name: str) -> ScoreColumn:
-    """A share of a factual board; that of the stress questions is not of a task that the name could
-    say.
+def _share_column(board: Board, name: str) -> ScoreColumn:
+    """The column of one outcome share of a factual board.
+
+    It belongs to no single task, because some shares are of the stress questions.
     """
     estimates = tuple(row.shares.get(name) for row in board.rows)
     return ScoreColumn(
@@ -136,7 +151,7 @@ def _share(board: Board, name: str) -> ScoreColumn:
 
 
 def is_hallucination_board(board: Board) -> bool:
-    """Whether the board has one task, which is shown by its hallucination rate."""
+    """Whether the board's only task is ranked by its hallucination rate."""
     if len(board.tasks) != 1:
         return False
     cells = [row.cells.get(board.tasks[0].name) for row in board.rows]
@@ -144,24 +159,28 @@ def is_hallucination_board(board: Board) -> bool:
 
 
 def find_metric(metrics: tuple[MetricResult, ...], label: str) -> MetricResult | None:
-    """The metric of a label, whether words in it are joined by spaces, dashes or underscores."""
-    return next((metric for metric in metrics if normal(metric.label) == label), None)
+    """Find a metric by its label; spaces, dashes and underscores are the same."""
+    return next(
+        (metric for metric in metrics if normalise_label(metric.label) == label), None
+    )
 
 
-def normal(label: str) -> str:
-    """A label in one form: "Answer-Rate" and "answer rate" are the same."""
+def normalise_label(label: str) -> str:
+    """Normalise a label: "Answer-Rate" and "answer rate" are the same."""
     return re.sub(r"[\s_-]+", " ", label).strip().lower()
 
 
 def metric_of(row: BoardRow, task: str, label: str) -> MetricResult | None:
-    """A row's metric of that label on a task."""
+    """The metric of a row with this label, on this task."""
     if label == HALLUCINATION_COLUMNS[0].label:
         return row.cells.get(task)
     return find_metric(row.metrics.get(task, ()), label)
 
 
-def _named(board: Board, task: str, column: Named) -> ScoreColumn:
-    found = [metric_of(row, task, column.label) for row in board.rows]
+def _hallucination_column(
+    board: Board, task: str, column: HallucinationColumn
+) -> ScoreColumn:
+    metrics = [metric_of(row, task, column.label) for row in board.rows]
     return ScoreColumn(
         name=column.title.lower().replace(" ", "_"),
         title=column.title,
@@ -170,11 +189,11 @@ def _named(board: Board, task: str, column: Named) -> ScoreColumn:
         measure=column.measure,
         unit="points" if column.measure == "%" else "plain",
         lower_is_better=column.lower_is_better,
-        estimates=tuple(metric.estimate if metric else None for metric in found),
+        estimates=tuple(metric.estimate if metric else None for metric in metrics),
     )
 
 
-def _of_task(board: Board, task: BoardTask) -> ScoreColumn:
+def _task_column(board: Board, task: BoardTask) -> ScoreColumn:
     cells = [row.cells.get(task.name) for row in board.rows]
     unit = numbers.unit_of(next((cell.kind for cell in cells if cell), ""))
     estimates = tuple(cell.estimate if cell else None for cell in cells)
@@ -185,5 +204,5 @@ def _of_task(board: Board, task: BoardTask) -> ScoreColumn:
 
 
 def as_of(board: Board) -> str:
-    """The day of the newest run: a board changes only when its runs do."""
+    """The date of the newest run: a board changes only when its runs do."""
     return max((row.date for row in board.rows), default="")

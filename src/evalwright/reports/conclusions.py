@@ -1,7 +1,6 @@
-"""What a comparison of two or several runs means: the sentences of its tasks and its conclusion,
-that a careful statistician signs.
+"""Conclusions of comparisons, in sentences that a careful statistician would sign.
 
-Results come without words; `worded_comparison` and `worded_several` add them.
+Comparisons come without words; `worded_comparison` and `worded_several` add them.
 """
 
 from __future__ import annotations
@@ -25,85 +24,94 @@ from evalwright.statistics import (
 )
 
 MOST_NAMED = 6
-"""Pairs that a sentence names one by one."""
+"""How many pairs a sentence names one by one."""
 
 Result = PairedComparison | UnpairedComparison
 
 
-def worded_comparison(found: Comparison) -> Comparison:
-    """The comparison with the sentence of each task and the conclusion filled in."""
-    names = found.labels
-    tasks = tuple(_worded(task, *names) for task in found.tasks)
-    steps = found.next_steps or (tasks[0].next_steps if len(tasks) == 1 else ())
+def worded_comparison(comparison: Comparison) -> Comparison:
+    """Return the comparison with the sentence of each task and the conclusion filled in."""
+    names = comparison.labels
+    tasks = tuple(_word_task(task, *names) for task in comparison.tasks)
+    steps = comparison.next_steps or (tasks[0].next_steps if len(tasks) == 1 else ())
     # A step that fills the gap says already how.
     how_to_fill = (
-        "" if any(step.kind == "fill" for step in steps) else found.how_to_fill
+        "" if any(step.kind == "fill" for step in steps) else comparison.how_to_fill
     )
-    if found.overall is not None:
-        parts = _over_all_tasks(found, tasks, how_to_fill)
+    if comparison.overall is not None:
+        sentences = _over_all_tasks(comparison, tasks, how_to_fill)
     elif len(tasks) == 1:
-        parts = [tasks[0].sentence, *_standing(tasks[0], names, how_to_fill)]
+        sentences = [tasks[0].sentence, *_caveats(tasks[0], names, how_to_fill)]
     else:
-        parts = _task_by_task(found, tasks)
-    overall = found.overall_equivalence
-    same = [overall] if overall else [task.equivalence for task in tasks]
-    parts += [one.sentence for one in same if one]
+        sentences = _task_by_task(comparison, tasks)
+    overall = comparison.overall_equivalence
+    equivalences = [overall] if overall else [task.equivalence for task in tasks]
+    sentences += [equivalence.sentence for equivalence in equivalences if equivalence]
     if steps:
-        parts.append(f"Next: {' Or: '.join(step.sentence for step in steps)}")
-    return replace(found, tasks=tasks, conclusion=" ".join(parts))
+        sentences.append(f"Next: {' Or: '.join(step.sentence for step in steps)}")
+    return replace(comparison, tasks=tasks, conclusion=" ".join(sentences))
 
 
 def _over_all_tasks(
-    found: Comparison, tasks: Sequence[TaskComparison], how_to_fill: str
+    comparison: Comparison, tasks: Sequence[TaskComparison], how_to_fill: str
 ) -> list[str]:
-    """The mean over tasks, what it lacks, and on which tasks something else is to be said."""
-    assert found.overall is not None
-    names = found.labels
-    parts = [
-        conclusion(found.overall, {task.task: task.result for task in tasks}, *names)
+    """Sentences on the mean over all tasks, what it lacks, and tasks that differ from it."""
+    assert comparison.overall is not None
+    names = comparison.labels
+    sentences = [
+        conclusion(
+            comparison.overall, {task.task: task.result for task in tasks}, *names
+        )
     ]
-    lacks = next(
-        (one.missing for one in found.groups if one.difference is found.overall), ()
+    missing_tasks = next(
+        (
+            group.missing
+            for group in comparison.groups
+            if group.difference is comparison.overall
+        ),
+        (),
     )
-    if lacks:
-        parts.append(f"Not in this mean: {listed(lacks, 5)}.")
-    parts += _standing(found, names, how_to_fill)
-    parts += [
+    if missing_tasks:
+        sentences.append(f"Not in this mean: {listed(missing_tasks, 5)}.")
+    sentences += _caveats(comparison, names, how_to_fill)
+    sentences += [
         f"On {task.task}, {task.other_questions}."
         for task in tasks
         if task.other_questions
     ]
-    parts += [f"{task.task}: {also}" for task in tasks if (also := _also(task, *names))]
-    return parts
+    sentences += [
+        f"{task.task}: {also}"
+        for task in tasks
+        if (also := _other_metrics_sentence(task, *names))
+    ]
+    return sentences
 
 
-def _task_by_task(found: Comparison, tasks: Sequence[TaskComparison]) -> list[str]:
-    parts = []
+def _task_by_task(comparison: Comparison, tasks: Sequence[TaskComparison]) -> list[str]:
+    sentences = []
     for task in tasks:
         if not _untested(task.result):
-            parts += [
+            sentences += [
                 f"{task.task}: {task.sentence}",
-                *_standing(task, found.labels, found.how_to_fill),
+                *_caveats(task, comparison.labels, comparison.how_to_fill),
             ]
-    if lost := [task.task for task in tasks if _untested(task.result)]:
-        parts.append(
-            f"Nothing can be said of {listed(lost, 5)}: the numbers have no interval."
+    if untested_tasks := [task.task for task in tasks if _untested(task.result)]:
+        sentences.append(
+            f"Nothing can be said of {listed(untested_tasks, 5)}: the numbers have no interval."
         )
-    return parts
+    return sentences
 
 
-def _standing(
+def _caveats(
     verdict_on: Comparison | TaskComparison, names: tuple[str, str], how_to_fill: str
 ) -> list[str]:
-    """What a verdict does not allow for, whether it is provisional and what to do then, and how
-    robust it is.
-    """
-    result = (
+    """What limits a verdict: early stopping, missing answers with what to do, and robustness."""
+    difference = (
         verdict_on.overall if isinstance(verdict_on, Comparison) else verdict_on.result
     )
-    if result is None or math.isnan(result.low):
+    if difference is None or math.isnan(difference.low):
         return []
-    parts = [verdict_on.stopped_early] if verdict_on.stopped_early else []
+    clauses = [verdict_on.stopped_early] if verdict_on.stopped_early else []
     robustness = verdict_on.robustness
     if verdict_on.provisional:
         of_missing = verdict_on.provisional.removesuffix(
@@ -122,11 +130,11 @@ def _standing(
             how_to_fill if of_missing else "",
             verdict_on.one_sided_judge,
         ]
-        parts.append(f"Provisional{although}: {' '.join(filter(None, reasons))}")
+        clauses.append(f"Provisional{although}: {' '.join(filter(None, reasons))}")
     if robustness is not None:
-        ordered = names if result.difference >= 0 else (names[1], names[0])
-        parts.append(robustness_sentence(robustness, *ordered))
-    return [part for part in parts if part]
+        higher_first = names if difference.difference >= 0 else (names[1], names[0])
+        clauses.append(robustness_sentence(robustness, *higher_first))
+    return [clause for clause in clauses if clause]
 
 
 def _holds_whatever_is_missing(robustness: Robustness) -> bool:
@@ -139,12 +147,12 @@ def _whatever_is_missing(robustness: Robustness) -> str:
 
 
 def robustness_sentence(robustness: Robustness, higher: str, lower: str) -> str:
-    """How much of a verdict rests on missing and unsure answers; "" without a verdict, or without
-    any of them.
+    """Say how much of a verdict rests on missing and unsure answers; "" where there are none.
 
     Args:
-        robustness: of the verdict.
-        higher, lower: what the run with the higher score and the other one are called.
+        robustness: The robustness of the verdict.
+        higher: The name of the run with the higher score.
+        lower: The name of the other run.
     """
     holds = list[str]()
     falls = list[str]()
@@ -168,75 +176,90 @@ def robustness_sentence(robustness: Robustness, higher: str, lower: str) -> str:
                 f"{unsure.fewest:,} of the {answers} would have to be misread,"
                 f" {direction}"
             )
-    parts = [f"It holds {listed(holds)}"] if holds else []
-    parts += (
-        [f"{'to' if parts else 'To'} overturn it, {listed(falls)}"] if falls else []
+    clauses = [f"It holds {listed(holds)}"] if holds else []
+    clauses += (
+        [f"{'to' if clauses else 'To'} overturn it, {listed(falls)}"] if falls else []
     )
-    return f"{'; '.join(parts)}." if parts else ""
+    return f"{'; '.join(clauses)}." if clauses else ""
 
 
-def verdict(found: Comparison) -> str:
-    """Who is better by how much over all tasks, or on the only one, and why it is provisional; ""
-    where nothing is said over several.
+def verdict(comparison: Comparison) -> str:
+    """Say who is better and by how much, over all tasks or on the only one, with the caveats.
+
+    Returns "" where there are several tasks without a mean over them.
     """
-    if found.overall is not None:
+    if comparison.overall is not None:
         return " ".join(
             [
-                _overall(found.overall, *found.labels),
-                *_standing(found, found.labels, ""),
+                _overall_sentence(comparison.overall, *comparison.labels),
+                *_caveats(comparison, comparison.labels, ""),
             ]
         )
-    if len(found.tasks) == 1:
-        task = found.tasks[0]
+    if len(comparison.tasks) == 1:
+        task = comparison.tasks[0]
         return " ".join(
-            [_task(task, *found.labels), *_standing(task, found.labels, "")]
+            [
+                _task_sentence(task, *comparison.labels),
+                *_caveats(task, comparison.labels, ""),
+            ]
         )
     return ""
 
 
-def _worded(task: TaskComparison, name_a: str, name_b: str) -> TaskComparison:
-    others = tuple(_worded(other, name_a, name_b) for other in task.others)
-    parts = (_task(task, name_a, name_b), _also(task, name_a, name_b))
-    return replace(task, others=others, sentence=" ".join(filter(None, parts)))
+def _word_task(task: TaskComparison, name_a: str, name_b: str) -> TaskComparison:
+    others = tuple(
+        _word_task(metric_comparison, name_a, name_b)
+        for metric_comparison in task.others
+    )
+    sentences = (
+        _task_sentence(task, name_a, name_b),
+        _other_metrics_sentence(task, name_a, name_b),
+    )
+    return replace(task, others=others, sentence=" ".join(filter(None, sentences)))
 
 
-def _also(task: TaskComparison, name_a: str, name_b: str) -> str:
-    """Other metrics by which the two differ significantly; each is judged by itself."""
-    parts = []
-    for other in task.others:
-        found = other.result
-        if found.low > 0 or found.high < 0:
-            who = name_a if (found.difference > 0) != other.lower_is_better else name_b
-            parts.append(
-                f"'{other.metric}' (p {_p_text(found.p_value)}, {who} is better)"
+def _other_metrics_sentence(task: TaskComparison, name_a: str, name_b: str) -> str:
+    """Name the other metrics by which two runs differ significantly, each tested by itself."""
+    clauses = []
+    for metric_comparison in task.others:
+        comparison = metric_comparison.result
+        if comparison.low > 0 or comparison.high < 0:
+            a_is_higher = comparison.difference > 0
+            a_is_better = a_is_higher != metric_comparison.lower_is_better
+            better_run = name_a if a_is_better else name_b
+            p_text = _p_text(comparison.p_value)
+            clauses.append(
+                f"'{metric_comparison.metric}' (p {p_text}, {better_run} is better)"
             )
+    if not clauses:
+        return ""
     return (
-        f"They also differ significantly by {listed(parts)}, each tested by itself."
-        if parts
-        else ""
+        f"They also differ significantly by {listed(clauses)}, each tested by itself."
     )
 
 
 def gain_sentence(gain: ContextGain) -> str:
-    """What passages add over all questions."""
-    said = sentence(
+    """Say what passages add, over all questions."""
+    difference = sentence(
         gain.parts["all"], "the model with passages", "the model without them"
     )
-    return f"{gain.run}, {gain.task}: {said}"
+    return f"{gain.run}, {gain.task}: {difference}"
 
 
-def worded_several(found: SeveralComparison) -> SeveralComparison:
-    """The comparison with its conclusion: over all tasks where there is a mean over them, else task
-    by task.
-    """
-    tables = [found.overall] if found.overall else found.tasks
-    parts = [_several(table, found.labels, found.baseline) for table in tables]
+def worded_several(comparison: SeveralComparison) -> SeveralComparison:
+    """Return the comparison with its conclusion: over all tasks if there is a mean, or by task."""
+    tables = [comparison.overall] if comparison.overall else comparison.tasks
+    sentences = [
+        _pair_table_sentence(table, comparison.labels, comparison.baseline)
+        for table in tables
+    ]
     if any(
         pair.provisional and pair.n_missing for table in tables for pair in table.pairs
     ):
-        parts.append(found.how_to_fill)
+        sentences.append(comparison.how_to_fill)
     return replace(
-        found, conclusion=" ".join(filter(None, [*parts, *found.other_questions]))
+        comparison,
+        conclusion=" ".join(filter(None, [*sentences, *comparison.other_questions])),
     )
 
 
@@ -246,10 +269,14 @@ def worded_several(found: SeveralComparison) -> SeveralComparison:
 def sentence(
     comparison: PairedComparison, name_a: str, name_b: str, unit: str = "points"
 ) -> str:
-    """One sentence that says who is better by how much, or what could not have been seen.
+    """Say who is better and by how much, or which differences would have gone undetected.
 
-    With unit "points" scores from 0 to 1 are shown times 100; any other unit shows them as they
-    are, "" without a word for it. Numbers get the decimals that the interval deserves.
+    Args:
+        comparison: The comparison of two runs.
+        name_a: The name of run A.
+        name_b: The name of run B.
+        unit: "points" shows scores from 0 to 1 times 100. Any other unit shows them as they are and
+            stands behind them; "" is no unit. Numbers get the decimals that the interval supports.
     """
     if comparison.n == 0:
         return (
@@ -264,8 +291,8 @@ def sentence(
         else 1
     )
 
-    def show(x: float) -> str:
-        return numbers.number(x * scale, "plain", decimals)
+    def show(number: float) -> str:
+        return numbers.number(number * scale, "plain", decimals)
 
     word = f" {unit}" if unit else ""
     if comparison.verdict != "no difference seen":
@@ -290,25 +317,37 @@ def sentence(
             f"{name_a} and {name_b} cannot be compared: there is no interval ({gap},"
             f" {details})."
         )
-    seen = (
+    no_difference = (
         f"No significant difference between {name_a} and {name_b} was found ({gap},"
         f" {details})"
     )
     visible = comparison.smallest_visible_difference
-    most = 1.0 if unit == "points" else math.inf
-    return f"{seen}; {_undetected(visible, most, lambda x: f'{show(x)}{word}')}."
+    missed = _missed_differences(
+        visible,
+        most=1.0 if unit == "points" else math.inf,
+        show=lambda number: f"{show(number)}{word}",
+    )
+    return f"{no_difference}; {missed}."
 
 
-def _ends_of_higher(found: Result) -> tuple[float, float]:
-    """The interval of the higher one minus the lower one."""
+def _ends_of_higher(comparison: Result) -> tuple[float, float]:
+    """The interval of the higher score minus the lower one."""
     return (
-        (found.low, found.high) if found.difference > 0 else (-found.high, -found.low)
+        (comparison.low, comparison.high)
+        if comparison.difference > 0
+        else (-comparison.high, -comparison.low)
     )
 
 
-def _undetected(visible: float, most: float, show: Callable[[float], str]) -> str:
-    """What would have been missed. visible: the smallest difference that would have been detected,
-    most: that there can be.
+def _missed_differences(
+    visible: float, most: float, show: Callable[[float], str]
+) -> str:
+    """Say which differences would have gone undetected.
+
+    Args:
+        visible: The smallest difference that would have been detected.
+        most: The largest difference that is possible.
+        show: Formats a difference.
     """
     if math.isnan(visible):
         return "how small a difference could have been detected is not known"
@@ -318,39 +357,42 @@ def _undetected(visible: float, most: float, show: Callable[[float], str]) -> st
 
 
 def _interval_text(
-    found: Result | MacroDifference,
+    difference: Result | MacroDifference,
     ends: tuple[float, float],
     show: Callable[[float], str],
 ) -> str:
-    """ "95% interval 2.1 to 9.9"; in the worst case of missing answers it says so."""
+    """Describe an interval, such as "95% interval 2.1 to 9.9", and what it allows for."""
     low, high = ends
     text = (
         f"interval {show(low)} to {show(high)}" if math.isfinite(low) else "no interval"
     )
-    if found.missing_policy == "worst-case" and math.isfinite(found.worst_low):
+    if difference.missing_policy == "worst-case" and math.isfinite(
+        difference.worst_low
+    ):
         text += ", whatever the missing answers would have scored"
-    return f"{100 * found.level:g}% {text}" if math.isfinite(low) else text
+    return f"{100 * difference.level:g}% {text}" if math.isfinite(low) else text
 
 
 def _p_text(p: float) -> str:
-    shown = numbers.p_value(p)
-    return shown if shown.startswith("<") else f"= {shown}"
+    text = numbers.p_value(p)
+    return text if text.startswith("<") else f"= {text}"
 
 
-def _cases_disagree(found: Result | MacroDifference) -> bool:
-    """Whether the worst case of the missing answers is on one side of 0 and the best on the other,
-    so that there is no p-value.
+def _cases_disagree(difference: Result | MacroDifference) -> bool:
+    """Whether best and worst case of the missing answers lie on different sides of 0.
+
+    There is no p-value then.
     """
     return (
-        found.missing_policy == "worst-case"
-        and math.isfinite(found.worst_low)
-        and found.p_value >= 1
+        difference.missing_policy == "worst-case"
+        and math.isfinite(difference.worst_low)
+        and difference.p_value >= 1
     )
 
 
-def _untested(found: Result) -> bool:
-    """Whether nothing is known of a difference's error."""
-    return math.isnan(found.low) and math.isnan(found.p_value)
+def _untested(comparison: Result) -> bool:
+    """Whether a difference has neither an interval nor a p-value."""
+    return math.isnan(comparison.low) and math.isnan(comparison.p_value)
 
 
 def _details(
@@ -358,54 +400,67 @@ def _details(
     ends: tuple[float, float],
     show: Callable[[float], str],
 ) -> str:
-    parts = [_interval_text(comparison, ends, show)]
+    details = [_interval_text(comparison, ends, show)]
     if math.isfinite(comparison.p_value) and not _cases_disagree(comparison):
-        parts.append(f"{comparison.test}, p {_p_text(comparison.p_value)}")
+        details.append(f"{comparison.test}, p {_p_text(comparison.p_value)}")
     clusters = comparison.n_clusters
     within = "" if clusters is None else f" in {counted(clusters, 'cluster')}"
     scored_in_both = " scored in both" if comparison.n_missing else ""
-    parts.append(f"n = {comparison.n:,}{scored_in_both}{within}")
+    details.append(f"n = {comparison.n:,}{scored_in_both}{within}")
     if comparison.n_missing:
-        parts.append(f"{comparison.n_missing:,} missing")
-    return ", ".join(parts)
+        details.append(f"{comparison.n_missing:,} missing")
+    return ", ".join(details)
 
 
-def _task(task: TaskComparison, name_a: str, name_b: str) -> str:
+def _task_sentence(task: TaskComparison, name_a: str, name_b: str) -> str:
     unit = "points" if task.bounded else "units"
     if task.paired is not None:
         text = sentence(task.paired, name_a, name_b, unit)
     else:
         assert task.unpaired is not None
-        text = _unpaired(task.unpaired, name_a, name_b, unit)
-    more = ["lower is better"] if task.lower_is_better else []
-    more += [task.other_questions] if task.other_questions else []
-    return "; ".join([text.removesuffix("."), *more]) + "."
+        text = _unpaired_sentence(task.unpaired, name_a, name_b, unit)
+    remarks = ["lower is better"] if task.lower_is_better else []
+    remarks += [task.other_questions] if task.other_questions else []
+    return "; ".join([text.removesuffix("."), *remarks]) + "."
 
 
-def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) -> str:
-    """One sentence on two runs that share no item."""
-    basis = f"different items: {found.n_a:,} and {found.n_b:,}"
-    if math.isnan(found.low):
+def _unpaired_sentence(
+    comparison: UnpairedComparison, name_a: str, name_b: str, unit: str
+) -> str:
+    """Compare two runs that share no items, in one sentence."""
+    basis = f"different items: {comparison.n_a:,} and {comparison.n_b:,}"
+    if math.isnan(comparison.low):
         return (
             f"{name_a} and {name_b} cannot be compared: they share no item, and too few"
             f" items have a score ({basis})."
         )
     scale, decimals = (100.0, 1) if unit == "points" else (1.0, 3)
 
-    def show(x: float) -> str:
-        return f"{scale * x + 0.0:.{decimals}f}"
+    def show(number: float) -> str:
+        return f"{scale * number + 0.0:.{decimals}f}"
 
-    gap = show(found.difference)
-    n_missing = found.n_missing_a + found.n_missing_b
-    significant = found.p_value < 1 - found.level and found.low * found.high > 0
-    ends = _ends_of_higher(found) if significant else (found.low, found.high)
-    details = _interval_text(found, ends, show)
+    gap = show(comparison.difference)
+    n_missing = comparison.n_missing_a + comparison.n_missing_b
+    significant = (
+        comparison.p_value < 1 - comparison.level
+        and comparison.low * comparison.high > 0
+    )
+    ends = (
+        _ends_of_higher(comparison)
+        if significant
+        else (comparison.low, comparison.high)
+    )
+    details = _interval_text(comparison, ends, show)
     details += (
-        "" if _cases_disagree(found) else f", {found.test}, p {_p_text(found.p_value)}"
+        ""
+        if _cases_disagree(comparison)
+        else f", {comparison.test}, p {_p_text(comparison.p_value)}"
     )
     details += f", {basis}{f', {n_missing:,} missing' if n_missing else ''}"
     if significant:
-        higher, lower = (name_a, name_b) if found.difference > 0 else (name_b, name_a)
+        higher, lower = (
+            (name_a, name_b) if comparison.difference > 0 else (name_b, name_a)
+        )
         return (
             f"{higher} scores {gap.removeprefix('-')} {unit} higher than {lower},"
             f" unpaired ({details})."
@@ -419,41 +474,48 @@ def _unpaired(found: UnpairedComparison, name_a: str, name_b: str, unit: str) ->
 def conclusion(
     overall: MacroDifference, tasks: Mapping[str, Result], name_a: str, name_b: str
 ) -> str:
-    """One or two sentences: the mean over tasks, and the single tasks on which the two differ
-    significantly.
+    """Summarise a comparison over several tasks in one or two sentences.
 
-    overall and tasks: differences a - b of scores between 0 and 1, shown in points of 100. Single
-    tasks are judged at 5% after Holm's correction over all of them.
+    Differences are a - b of scores from 0 to 1, and are shown in points of 100.
+
+    Args:
+        overall: The difference of the means over tasks.
+        tasks: The comparison on each task, by its name; tasks are tested at 5% after Holm's
+            correction over all of them.
+        name_a: The name of run A.
+        name_b: The name of run B.
     """
-    adjusted = holm([found.p_value for found in tasks.values()])
+    adjusted = holm([comparison.p_value for comparison in tasks.values()])
     higher: dict[str, list[str]] = {name_a: [], name_b: []}
-    for (task, found), p_value in zip(tasks.items(), adjusted, strict=True):
-        if p_value < 0.05 and (found.low > 0 or found.high < 0):
-            size = f"{task} (by {100 * abs(found.difference):.1f})"
-            higher[name_a if found.difference > 0 else name_b].append(size)
-    parts = [
-        f"{name} scores higher on {listed(own)}" for name, own in higher.items() if own
+    for (task, comparison), p_value in zip(tasks.items(), adjusted, strict=True):
+        if p_value < 0.05 and (comparison.low > 0 or comparison.high < 0):
+            size = f"{task} (by {100 * abs(comparison.difference):.1f})"
+            higher[name_a if comparison.difference > 0 else name_b].append(size)
+    clauses = [
+        f"{name} scores higher on {listed(sizes)}"
+        for name, sizes in higher.items()
+        if sizes
     ]
-    by_task = f" By task (Holm-corrected, 5%), {listed(parts)}." if parts else ""
-    return _overall(overall, name_a, name_b) + by_task
+    by_task = f" By task (Holm-corrected, 5%), {listed(clauses)}." if clauses else ""
+    return _overall_sentence(overall, name_a, name_b) + by_task
 
 
-def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
+def _overall_sentence(overall: MacroDifference, name_a: str, name_b: str) -> str:
     sample = overall.tasks_are == "sample"
-    where = "Over tasks like these" if sample else "Over all tasks"
+    scope = "Over tasks like these" if sample else "Over all tasks"
     if (
         math.isnan(overall.low)
         and overall.missing_policy == "worst-case"
         and overall.n_missing
     ):
         return (
-            f"{where} no verdict on {name_a} and {name_b} is possible in the worst"
+            f"{scope} no verdict on {name_a} and {name_b} is possible in the worst"
             f" case: what the {counted(overall.n_missing, 'missing answer')} could have"
             " scored has no known range."
         )
     if math.isnan(overall.low):
         return (
-            f"{where} {name_a} and {name_b} cannot be compared: at least one of the"
+            f"{scope} {name_a} and {name_b} cannot be compared: at least one of the"
             " tasks has too few items with a score from both, or no interval."
         )
     difference = overall.difference
@@ -467,72 +529,79 @@ def _overall(overall: MacroDifference, name_a: str, name_b: str) -> str:
         if sample
         else f"these {overall.n_tasks} tasks"
     )
-    parts = [_interval_text(overall, ends, lambda x: f"{100 * x:.1f}")]
-    parts += [f"mean of {mean}"] if overall.n_tasks > 1 else []
+    details = [_interval_text(overall, ends, lambda number: f"{100 * number:.1f}")]
+    details += [f"mean of {mean}"] if overall.n_tasks > 1 else []
     scored_in_both = " scored in both" if overall.n_missing else ""
-    parts += [f"{counted(overall.n, 'item')}{scored_in_both}"]
-    parts += [f"{overall.n_missing:,} missing"] if overall.n_missing else []
-    basis = ", ".join(parts)
+    details += [f"{counted(overall.n, 'item')}{scored_in_both}"]
+    details += [f"{overall.n_missing:,} missing"] if overall.n_missing else []
+    basis = ", ".join(details)
     if significant:
         return (
-            f"{where} {name_a} scores {100 * difference:.1f} points higher than"
+            f"{scope} {name_a} scores {100 * difference:.1f} points higher than"
             f" {name_b} ({basis})."
         )
+    missed = _missed_differences(
+        overall.smallest_visible_difference,
+        most=1.0,
+        show=lambda number: f"{100 * number:.1f} points",
+    )
     return (
-        f"{where} no significant difference between {name_a} and {name_b} was found "
-        f"({name_a} minus {name_b}: {100 * difference:+.1f} points; {basis}); "
-        f"{_undetected(overall.smallest_visible_difference, 1.0, lambda x: f'{100 * x:.1f} points')}."
+        f"{scope} no significant difference between {name_a} and {name_b} was found"
+        f" ({name_a} minus {name_b}: {100 * difference:+.1f} points; {basis});"
+        f" {missed}."
     )
 
 
 # -- several runs ----------------------------------------------------------------------
 
 
-def _several(table: PairTable, labels: Sequence[str], baseline: int | None) -> str:
-    """Which pairs differ significantly, which cannot be separated, and the smallest difference that
-    would be detected.
-    """
-    whole = (
+def _pair_table_sentence(
+    table: PairTable, labels: Sequence[str], baseline: int | None
+) -> str:
+    """Say which pairs differ, which cannot be separated, and what would have been detected."""
+    mean_scope = (
         "Over tasks like these"
         if table.metric == "mean over tasks like these"
         else "Over all tasks"
     )
-    where = f"On {table.task}" if table.task else whole
+    scope = f"On {table.task}" if table.task else mean_scope
     different = [pair for pair in table.pairs if pair.verdict in ("better", "worse")]
     open_pairs = [pair for pair in table.pairs if pair.verdict == "no difference seen"]
-    apart = [
+    uncompared = [
         pair
         for pair in table.pairs
         if pair.verdict == "not compared" and not math.isfinite(pair.low)
     ]
-    among = counted(len(table.pairs), "pair") + (
+    n_pairs = counted(len(table.pairs), "pair") + (
         "" if baseline is None else " with the baseline"
     )
     less = "; lower is better" if table.lower_is_better else ""
-    level = f"Holm-adjusted at {100 * (1 - table.level):.2g}% for {among}{less}"
-    none = "no two models differ significantly"
-    none = (
-        none
+    level = f"Holm-adjusted at {100 * (1 - table.level):.2g}% for {n_pairs}{less}"
+    no_difference = "no two models differ significantly"
+    no_difference = (
+        no_difference
         if baseline is None
         else f"no model differs significantly from {labels[baseline]}"
     )
-    said = [f"{where} {_different(different, labels, table) or none} ({level})."]
+    sentences = [
+        f"{scope} {_differing_pairs(different, labels, table) or no_difference} ({level})."
+    ]
     if open_pairs:
-        said.append(_open(open_pairs, labels, table, baseline))
-    if apart:
-        said.append(_not_compared(apart, table.pairs, labels))
+        sentences.append(_inseparable_pairs(open_pairs, labels, table, baseline))
+    if uncompared:
+        sentences.append(_not_compared(uncompared, table.pairs, labels))
     if provisional := _provisional_pairs(table, labels):
-        said.append(provisional)
-    return " ".join(said)
+        sentences.append(provisional)
+    return " ".join(sentences)
 
 
-def _different(
+def _differing_pairs(
     different: Sequence[Pair], labels: Sequence[str], table: PairTable
 ) -> str:
     if len(different) > MOST_NAMED:
         return f"{len(different)} of {len(table.pairs)} pairs differ significantly"
-    parts = []
-    for pair in sorted(different, key=lambda each: -abs(each.difference)):
+    clauses = []
+    for pair in sorted(different, key=lambda pair: -abs(pair.difference)):
         a = pair.a
         b = pair.b
         low = pair.low
@@ -540,25 +609,33 @@ def _different(
         if pair.difference < 0:
             a, b, low, high = b, a, -high, -low
         ends = f"{points(low, table.bounded)} to {points(high, table.bounded)}"
-        more = _size(abs(pair.difference), table)
-        parts.append(f"{labels[a]} scores {more} higher than {labels[b]} ({ends})")
-    return listed(parts)
+        size = _size(abs(pair.difference), table)
+        clauses.append(f"{labels[a]} scores {size} higher than {labels[b]} ({ends})")
+    return listed(clauses)
 
 
-def _open(
+def _inseparable_pairs(
     pairs: Sequence[Pair], labels: Sequence[str], table: PairTable, baseline: int | None
 ) -> str:
-    who = f"{len(pairs)} pairs cannot be separated"
+    subject = f"{len(pairs)} pairs cannot be separated"
     if baseline is not None:
         names = [labels[pair.a if pair.b == baseline else pair.b] for pair in pairs]
-        who = f"{listed(names, MOST_NAMED)} cannot be separated from {labels[baseline]}"
+        subject = (
+            f"{listed(names, MOST_NAMED)} cannot be separated from {labels[baseline]}"
+        )
     else:
-        letters = sorted({letter for own in table.letters for letter in own})
+        letters = sorted(
+            {letter for model_letters in table.letters for letter in model_letters}
+        )
         groups = [
-            [labels[i] for i, own in enumerate(table.letters) if letter in own]
+            [
+                labels[i]
+                for i, model_letters in enumerate(table.letters)
+                if letter in model_letters
+            ]
             for letter in letters
         ]
-        named = [
+        group_names = [
             (
                 listed(group)
                 if len(group) < 8
@@ -567,29 +644,27 @@ def _open(
             for group in groups
             if len(group) > 1
         ]
-        if 0 < len(named) <= MOST_NAMED:
-            who = f"These cannot be separated: {'; '.join(named)}"
-    seen = [pair.visible for pair in pairs if math.isfinite(pair.visible)]
-    if len(seen) < len(pairs):
-        return (
-            f"{who}; the smallest detectable difference is not known for all of them."
-        )
-    least = min(seen)
-    most = max(seen)
-    if table.bounded and least >= 1:
-        return f"{who}; with so few items no difference could be detected reliably."
-    least_text = points(least, table.bounded)
-    most_text = _size(min(most, 1.0) if table.bounded else most, table)
+        if 0 < len(group_names) <= MOST_NAMED:
+            subject = f"These cannot be separated: {'; '.join(group_names)}"
+    detectable = [pair.visible for pair in pairs if math.isfinite(pair.visible)]
+    if len(detectable) < len(pairs):
+        return f"{subject}; the smallest detectable difference is not known for all of them."
+    smallest = min(detectable)
+    largest = max(detectable)
+    if table.bounded and smallest >= 1:
+        return f"{subject}; with so few items no difference could be detected reliably."
+    least_text = points(smallest, table.bounded)
+    most_text = _size(min(largest, 1.0) if table.bounded else largest, table)
     span = (
         most_text
         if most_text.split()[0] == least_text
         else f"{least_text} to {most_text} (by pair)"
     )
-    return f"{who}; true differences under {span} would usually go undetected."
+    return f"{subject}; true differences under {span} would usually go undetected."
 
 
 def _provisional_pairs(table: PairTable, labels: Sequence[str]) -> str:
-    """Which verdicts are provisional, and why; "" where none is."""
+    """Say which verdicts are provisional, and why; "" where none is."""
     pairs = [
         pair
         for pair in table.pairs
@@ -599,46 +674,50 @@ def _provisional_pairs(table: PairTable, labels: Sequence[str]) -> str:
         return ""
     reasons = list(dict.fromkeys(pair.provisional.removesuffix(".") for pair in pairs))
     names = [f"{labels[pair.a]} against {labels[pair.b]}" for pair in pairs]
-    which = f"{len(pairs)} verdicts are provisional"
+    subject = f"{len(pairs)} verdicts are provisional"
     if len(pairs) <= MOST_NAMED:
-        which = f"Provisional {plural(len(pairs), 'is', 'are')} {listed(names)}"
-    more = f"; {len(reasons) - 2} more reasons" if len(reasons) > 2 else ""
-    return f"{which}: {'; '.join(reasons[:2])}{more}."
+        subject = f"Provisional {plural(len(pairs), 'is', 'are')} {listed(names)}"
+    remaining = f"; {len(reasons) - 2} more reasons" if len(reasons) > 2 else ""
+    return f"{subject}: {'; '.join(reasons[:2])}{remaining}."
 
 
 def _not_compared(
     apart: Sequence[Pair], every: Sequence[Pair], labels: Sequence[str]
 ) -> str:
-    """Runs without any answer by name, then the other pairs."""
-    compared = {
+    """Name runs that have no answers in common with any other run, then the remaining pairs."""
+    compared_runs = {
         run
         for pair in every
         if pair.verdict != "not compared"
         for run in (pair.a, pair.b)
     }
-    alone = sorted({run for pair in apart for run in (pair.a, pair.b)} - compared)
-    rest = [
+    alone = sorted({run for pair in apart for run in (pair.a, pair.b)} - compared_runs)
+    uncompared = [
         f"{labels[pair.a]} and {labels[pair.b]}"
         for pair in apart
-        if {pair.a, pair.b} <= compared
+        if {pair.a, pair.b} <= compared_runs
     ]
-    said = []
+    clauses = []
     if alone:
         names = listed([labels[run] for run in alone], MOST_NAMED)
-        said.append(f"{names} could not be compared with any other")
-    if rest:
-        more = f"; {len(rest) - MOST_NAMED} more" if len(rest) > MOST_NAMED else ""
+        clauses.append(f"{names} could not be compared with any other")
+    if uncompared:
+        remaining = (
+            f"; {len(uncompared) - MOST_NAMED} more"
+            if len(uncompared) > MOST_NAMED
+            else ""
+        )
         these = "these" if alone else "These"
-        said.append(
-            f"{these} pairs could not be compared: {'; '.join(rest[:MOST_NAMED])}{more}"
+        clauses.append(
+            f"{these} pairs could not be compared: {'; '.join(uncompared[:MOST_NAMED])}{remaining}"
         )
     if any(pair.units > 1 for pair in apart):
         return (
-            f"{'; '.join(said)}, because this number has no intervals, as of published"
+            f"{'; '.join(clauses)}, because this number has no intervals, as of published"
             " ones: compare a metric that has, by --metric."
         )
-    return f"{'; '.join(said)}, because they have too few scored items in common."
+    return f"{'; '.join(clauses)}, because they have too few scored items in common."
 
 
-def _size(x: float, table: PairTable) -> str:
-    return f"{points(x, table.bounded)} {'points' if table.bounded else 'units'}"
+def _size(number: float, table: PairTable) -> str:
+    return f"{points(number, table.bounded)} {'points' if table.bounded else 'units'}"

@@ -1,8 +1,8 @@
-"""What a report says, apart from where it is shown: a title, and headings, sentences, facts,
-tables, figures and texts in order.
+"""Documents: the content of a report, apart from the format in which it is shown.
 
-`terminal`, `markdown` and `html` each render a document. Text in it may come from anybody: the
-renderers make every piece of it inert and escape it for their medium, so that no page has to.
+A document has a title and a sequence of blocks: headings, notes, facts, tables, figures, texts.
+`terminal`, `markdown`, `html`, `latex` and `pdf` render it. Text in a document may come from
+anybody; each renderer makes it inert and escapes it for its medium, so that no page has to.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ Tone = Literal["", "strong", "quiet", "good", "bad", "warn"]
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An estimate in its unit, shown with its interval; `interval_only` shows that alone.
+    """An estimate in its unit, shown with its interval.
 
-    None: there is no number.
+    Attributes:
+        estimate: None where there is no number.
+        interval_only: Show the interval without the value.
     """
 
     estimate: Estimate | None
@@ -33,11 +35,13 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell with more than a plain text.
+    """A table cell that is more than plain text.
 
-    name: an untrusted name, which may be long. note: small print that only a page has room for.
-    sort: what a page sorts by, in place of the content. stretch: a part of a line, as (start,
-    length) in shares of it, which a page draws.
+    Attributes:
+        name: Whether the content is an untrusted name, which may be long.
+        note: Small print that only an HTML page has room for.
+        sort: What a page sorts by, instead of the content.
+        stretch: A (start, length) share of a line that a page draws.
     """
 
     content: str | Number = ""
@@ -54,13 +58,19 @@ Content = Cell | Number | str
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. note: what the title needs to be understood, such as the metric.
+    """A column of a table.
 
-    right: aligned right. folds: text that may be wrapped. key: repeated in every part of a table
-    that a terminal splits. name: the title is an untrusted name. under: shown by a page as small
-    print of the column before. axis: on which a page draws the column's numbers, with its ticks in
-    the head where `ticks` says so. ascending: a page sorts upwards first. moves: where the table is
-    too wide, into a table of its own below, before any other column does.
+    Attributes:
+        note: What the title needs to be understood, such as the metric.
+        right: Whether the column is aligned right.
+        folds: Whether its text may be wrapped.
+        key: Whether it is repeated in each part of a table that is split.
+        name: Whether the title is an untrusted name.
+        under: Whether a page shows it as small print below the column before it.
+        axis: The axis on which a page draws the column's numbers.
+        ticks: Whether the head shows the ticks of the axis.
+        ascending: Whether a page sorts it upwards first.
+        moves: Whether it moves to a table below where the table is too wide, before others do.
     """
 
     title: str
@@ -77,29 +87,30 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """The title with its note."""
+        """The title and its note."""
         return f"{self.title} ({self.note})" if self.note else self.title
 
 
 def columns(*titles: str) -> list[Column]:
-    """Columns of our own titles, each with a mark at its end: "Run*" is a key, "Scores~" folds,
-    "Items>" is aligned right.
-    """
+    """Make columns from marked titles: "Run*" is a key, "Scores~" folds, "Items>" aligns right."""
     return [
         Column(
-            one.rstrip("*~>"),
-            right=one.endswith(">"),
-            folds=one.endswith(("*", "~")),
-            key=one.endswith("*"),
+            title.rstrip("*~>"),
+            right=title.endswith(">"),
+            folds=title.endswith(("*", "~")),
+            key=title.endswith("*"),
         )
-        for one in titles
+        for title in titles
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells. caption: what it shows, for those who cannot see where it stands. sortable: a
-    page lets the reader sort it.
+    """Rows of cells.
+
+    Attributes:
+        caption: What the table shows, for readers who do not see where it stands.
+        sortable: Whether a page lets the reader sort it.
     """
 
     columns: Sequence[Column]
@@ -108,28 +119,35 @@ class Table:
     sortable: bool = False
 
     def cells(self, *, drawn: bool = False) -> tuple[list[Column], list[list[Cell]]]:
-        """The key columns and those in which anything stands, with their cells. drawn: whether what
-        is only drawn counts too.
+        """The key columns and all columns that are not empty, with their cells.
+
+        Args:
+            drawn: Whether a cell that only draws something counts as not empty.
         """
         rows = [
-            [one if isinstance(one, Cell) else Cell(one) for one in row]
+            [content if isinstance(content, Cell) else Cell(content) for content in row]
             for row in self.rows
         ]
-        used = [
+        used_columns = [
             i
             for i, column in enumerate(self.columns)
             if column.key
             or not rows
             or any(row[i].content != "" or (drawn and row[i].stretch) for row in rows)
         ]
-        return [self.columns[i] for i in used], [[row[i] for i in used] for row in rows]
+        return [self.columns[i] for i in used_columns], [
+            [row[i] for i in used_columns] for row in rows
+        ]
 
-    def parts(self, widths: Sequence[float], room: float) -> Iterator[Table]:
-        """The table in as many as are needed for each to fit into `room`: the key columns come
-        again in all of them.
+    def split_to_fit(self, widths: Sequence[float], room: float) -> Iterator[Table]:
+        """Split the table into as many as needed for each to fit into `room`.
 
-        widths: of the columns, in any unit. Columns that move leave the first part together; of
-        those that are left the last go.
+        Each repeats the key columns. Columns that move leave the first table together, the others
+        one by one, the last ones first.
+
+        Args:
+            widths: The width of each column, in any unit.
+            room: The available width, in the same unit.
         """
         places = range(len(self.columns))
         keys = [i for i in places if self.columns[i].key]
@@ -140,29 +158,29 @@ class Table:
         moving = [i for i in others if self.columns[i].moves]
         room -= sum(widths[i] for i in keys)
         for group in ([i for i in others if i not in moving], moving):
-            part: list[int] = []
+            part_columns: list[int] = []
             for i in group:
                 if (
-                    part
+                    part_columns
                     and not self.columns[i].under
-                    and sum(widths[j] for j in (*part, i)) > room
+                    and sum(widths[j] for j in (*part_columns, i)) > room
                 ):
-                    yield self._with([*keys, *part])
-                    part = []
-                part.append(i)
-            if part:
-                yield self._with([*keys, *part])
+                    yield self._with_columns([*keys, *part_columns])
+                    part_columns = []
+                part_columns.append(i)
+            if part_columns:
+                yield self._with_columns([*keys, *part_columns])
 
-    def _with(self, places: Sequence[int]) -> Table:
-        """The table of some of its columns, in their order."""
-        kept = sorted(places)
-        rows = [[row[i] for i in kept] for row in self.rows]
-        return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
+    def _with_columns(self, places: Sequence[int]) -> Table:
+        """A table of some of the columns, in their order."""
+        ordered = sorted(places)
+        rows = [[row[i] for i in ordered] for row in self.rows]
+        return replace(self, columns=[self.columns[i] for i in ordered], rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The title of what follows. level: 2 for a part of the document, 3 for a part of that."""
+    """The title of a section, or with level 3 of a subsection."""
 
     text: str
     level: int = 2
@@ -186,7 +204,7 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What all of it means, in a sentence or two."""
+    """What the document concludes, in a sentence or two."""
 
     text: str
     tone: Tone = "strong"
@@ -194,7 +212,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names with their values."""
+    """Names and values, such as "Model" and "demo/small"."""
 
     rows: Sequence[tuple[str, str]]
 
@@ -209,7 +227,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A way to another page."""
+    """A link to another page."""
 
     text: str
     address: str
@@ -225,7 +243,11 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One important number among those of others. others: their values, on the same axis."""
+    """An important number, drawn beside those of other models.
+
+    Attributes:
+        others: The other models' values, on the same axis.
+    """
 
     title: str
     measure: str
@@ -243,8 +265,11 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A part that a page shows when it is opened. number: its place, by which it is linked to.
-    marks: what stands beside the title.
+    """A section that a page shows when it is opened.
+
+    Attributes:
+        number: Its position, by which it is linked to.
+        marks: What stands before and after the title.
     """
 
     number: int
@@ -270,8 +295,11 @@ Block = (
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report. lede: one line below the title. back: the title and address of the page that this
-    one belongs to.
+    """A report.
+
+    Attributes:
+        lede: One line below the title.
+        back: The title and address of the page that this one belongs to.
     """
 
     title: str
@@ -280,12 +308,14 @@ class Document:
     back: tuple[str, str] | None = None
 
     def words(self) -> dict[str, Any]:
-        """Its notes and its conclusion, for programs."""
+        """The document's notes and conclusion, for JSON."""
         notes = [
             text
             for block in self.blocks
             if isinstance(block, Notes)
             for text in block.texts
         ]
-        said = [block.text for block in self.blocks if isinstance(block, Conclusion)]
-        return {"notes": notes, "conclusion": " ".join(said)}
+        conclusions = [
+            block.text for block in self.blocks if isinstance(block, Conclusion)
+        ]
+        return {"notes": notes, "conclusion": " ".join(conclusions)}

@@ -1,6 +1,4 @@
-"""How a run ended, in sentences: what to do about each kind of failure, and what stopping rules and
-the budget decided.
-"""
+"""Sentences on how a run ended: what failed, what to do about it, and why it stopped."""
 
 from __future__ import annotations
 
@@ -28,9 +26,9 @@ from evalwright.runs.results import TaskResult, faults_in_words, model_faults
 from evalwright.scorers.registry import WORST
 from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
-AGAIN = "Run the same command again: only what is missing is sent."
+AGAIN_ADVICE = "Run the same command again: only what is missing is sent."
 
-IMPORTED = (
+IMPORTED_ADVICE = (
     "It failed in the program that this run was imported from; only that program can"
     " retry it."
 )
@@ -48,14 +46,14 @@ PUBLISHED = "published failure"
 NOT_HERE = "not scored here"
 
 ADVICE: Mapping[str, str] = {
-    kind: said.replace("{again}", AGAIN)
-    for kind, said in tomllib.loads(
+    label: advice.replace("{again}", AGAIN_ADVICE)
+    for label, advice in tomllib.loads(
         (files("evalwright.reports") / "advice.toml").read_text(encoding="utf-8")
     ).items()
 }
-"""What a person can do, by `Failure.label`: the kind, and whether it is the judge's."""
+"""What to do about a failure, by `Failure.label`."""
 
-CLOSING = {
+CLOSING_ADVICE = {
     CUT: "A higher token limit helps those that were cut (-M max_tokens=N).",
     FILTERED: "Other settings of the provider's filter help those that were filtered.",
     TOO_LONG: (
@@ -65,34 +63,35 @@ CLOSING = {
         "More time helps those that were still being written (-M timeout=SECONDS)."
     ),
 }
-"""What helps against a fault of the model, for the last line of a command."""
+"""What helps against each fault of the model, for the last line of a command."""
 
 _LEFT_OUT = "without a score"
-_PARTICIPLES: Mapping[str, str] = {
+_TREATMENTS: Mapping[str, str] = {
     "count{s} as an empty answer": "counted as an empty answer",
     "count{s} as wrong": "counted as wrong",
     "{have} no score": _LEFT_OUT,
 }
-"""What becomes of replies without an answer, behind a comma."""
+"""How replies without an answer count, as a participle, by the end of a sentence."""
 
 _NOT_MENDED_BY_REPEATING = frozenset(
     {BAD_VERDICT, PUBLISHED, UNDECIDED, FILTERED, NOT_HERE, "scorer error"}
 )
-"""Labels of failures to which the same command would get the same again."""
+"""Failures that would happen again if the same command were repeated."""
 
 _LABELS: Mapping[str, str] = {FILTERED: "stopped by the filter on prompts"}
-"""Labels of failures that say too little by themselves."""
+"""Clearer texts for labels that say too little."""
 
 MOST_GIVEN_UP = 10
-"""Samples that a sentence names one by one."""
+"""How many samples a sentence names one by one."""
 
 _JUDGE_FAILED = "the judge failed: "
-"""What stands before a judge's failure in the reason why a score is unsure (`scorers/registry`)."""
+"""The text before a judge's failure in the reason of an unsure score (`scorers/registry`)."""
 
 
 def unscored_sentences(runs: Sequence[Run]) -> str:
-    """How many answers are missing, why, and what to do; "" where none is, or a person accepted
-    that. A command that ends with it has the exit code 1.
+    """Say how many answers are missing, why, and what to do; "" where none or all are accepted.
+
+    A command that prints this sentence ends with exit code 1.
     """
     runs = [run for run in runs if not has_acceptable_failures(run)]
     tasks = [task for run in runs for task in run.tasks]
@@ -107,14 +106,14 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
         return _left_out_sentence(runs, n_left_out)
     sentences = [_missing_sentence(n_missing, labels)]
     if FILTERED in labels:
-        sentences.append(CLOSING[FILTERED])
+        sentences.append(CLOSING_ADVICE[FILTERED])
     if BAD_VERDICT in labels:
         sentences.append(UNREADABLE_VERDICTS)
     if PUBLISHED in labels:
         sentences.append(
             "Those that fail as published are evaluated with --scoring corrected."
         )
-    sentences += _repeating(labels.keys() - _NOT_MENDED_BY_REPEATING, runs)
+    sentences += _repeat_advice(labels.keys() - _NOT_MENDED_BY_REPEATING, runs)
     if "scorer error" in labels:
         sentences.append(
             "The scorer raised errors: fix it, then `evalwright score` the run."
@@ -122,8 +121,8 @@ def unscored_sentences(runs: Sequence[Run]) -> str:
     return " ".join(sentences)
 
 
-def _repeating(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str]:
-    """Which command asks again, for failures that this may mend.
+def _repeat_advice(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str]:
+    """Say which command sends the failed requests again.
 
     A run that was scored again has its answers from another command.
     """
@@ -138,7 +137,7 @@ def _repeating(labels: Collection[str], runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _missing_sentence(n_missing: int, labels: Mapping[str, int]) -> str:
-    """How many answers are missing, and why."""
+    """Say how many answers are missing, and why."""
     reasons = {
         _LABELS.get(label, label): n
         for label, n in sorted(labels.items(), key=lambda pair: -pair[1])
@@ -155,15 +154,17 @@ def _missing_sentence(n_missing: int, labels: Mapping[str, int]) -> str:
         if len(reasons) > 1 and sum(reasons.values()) == n_missing
         else ()
     )
-    why = ", ".join(f"{n:,} {label}" for label, n in shares) or ", ".join(reasons)
+    reason_text = ", ".join(f"{n:,} {label}" for label, n in shares) or ", ".join(
+        reasons
+    )
     return (
         f"{counted(n_missing, 'answer')} {'is' if n_missing == 1 else 'are'} missing:"
-        f" {why}."
+        f" {reason_text}."
     )
 
 
 def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
-    """What becomes of answers that an earlier version recorded without a score."""
+    """Say how to score answers that an earlier version recorded without a score."""
     commands = ", ".join(
         f"evalwright score {quote(str(run.folder))}" for run in runs if run.n_left_out
     )
@@ -175,9 +176,7 @@ def _left_out_sentence(runs: Sequence[Run], n_left_out: int) -> str:
 
 
 def remarks(runs: Sequence[Run]) -> list[str]:
-    """What a command says at its end that is no reason for another exit code: replies that were no
-    answer, what a judge did.
-    """
+    """What a command says at its end without changing its exit code: faults, judges, images."""
     accepted = (acceptance_sentence(run) for run in runs if accepts_failures(run))
     return [
         *_fault_sentences(runs),
@@ -187,7 +186,7 @@ def remarks(runs: Sequence[Run]) -> list[str]:
 
 
 def unsent_image_warnings(runs: Sequence[Run]) -> list[str]:
-    """The warnings, each once, that a column of images of a data file was not sent."""
+    """Warnings, each once, that a data file's column of images was not sent."""
     notes = (
         task["metadata"].get("images_not_sent")
         for run in runs
@@ -197,9 +196,7 @@ def unsent_image_warnings(runs: Sequence[Run]) -> list[str]:
 
 
 def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:
-    """Why images of prompts are not kept beside the record, where somebody might look for them
-    there.
-    """
+    """Say why images of prompts are not stored beside the record."""
     for run in runs:
         left_out = run.data.get("images", {}).get("left_out", {})
         if left_out.keys() - EXPECTED:
@@ -210,32 +207,33 @@ def _image_sentences(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def acceptance_sentence(run: Run) -> str:
-    """What a run lacks where a person accepted that it may lack samples, and whether that is too
-    much; "" where it lacks nothing.
+    """Say which samples a run lacks where missing samples were accepted, and if they are too many.
+
+    Returns "" where it lacks none.
     """
-    parts = []
+    task_sentences = []
     for missing in missing_samples(run):
         n_others = len(missing.ids) - len(missing.given_up)
         names = (
             f"{len(missing.ids):,} of {counted(missing.n_samples, 'sample')} of"
             f" {missing.task} missing"
         )
-        which = f"({listed(missing.ids, MOST_GIVEN_UP)})"
+        missing_ids = f"({listed(missing.ids, MOST_GIVEN_UP)})"
         if missing.is_accepted:
-            parts.append(f"{names}, as accepted {which}")
+            task_sentences.append(f"{names}, as accepted {missing_ids}")
         else:
             allowed = (
                 f"{missing.n_allowed:,} may be" if missing.n_allowed else "none may be"
             )
             besides = " besides those given up" if missing.given_up else ""
-            parts.append(f"{names} {which}: {n_others:,}{besides}, where {allowed}")
-    return f"{run.label}: {'; '.join(parts)}." if parts else ""
+            task_sentences.append(
+                f"{names} {missing_ids}: {n_others:,}{besides}, where {allowed}"
+            )
+    return f"{run.label}: {'; '.join(task_sentences)}." if task_sentences else ""
 
 
 def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
-    """How many replies were no answer through the model's own fault, by what became of them, and
-    what helps.
-    """
+    """Say how many replies were no answer through the model's own fault, and what helps."""
     by_end: dict[tuple[str, str], list[TaskResult]] = {}
     for run in runs:
         whose = f" of {run.label}" if len(runs) > 1 else ""
@@ -250,15 +248,22 @@ def _fault_sentences(runs: Sequence[Run]) -> Iterator[str]:
         replies = f"{n_faults:,} {word}{whose} {verb}"
         sentence = (
             f"{replies} no answer ({faults_in_words(tasks)}) and"
-            f" {_agreed(end, n_faults)}."
+            f" {_conjugate(end, n_faults)}."
         )
         yield " ".join(
-            [sentence, *(CLOSING[outcome] for outcome in faults if outcome in CLOSING)]
+            [
+                sentence,
+                *(
+                    CLOSING_ADVICE[outcome]
+                    for outcome in faults
+                    if outcome in CLOSING_ADVICE
+                ),
+            ]
         )
 
 
-def _agreed(end: str, n_faults: int) -> str:
-    """The end of a sentence, its verb in the number of its subject."""
+def _conjugate(end: str, n_faults: int) -> str:
+    """Put the verb at the end of a sentence into singular or plural."""
     return (
         end.format(s="s", have="has")
         if n_faults == 1
@@ -267,12 +272,10 @@ def _agreed(end: str, n_faults: int) -> str:
 
 
 def faults_by_treatment(run: Run) -> dict[str, list[TaskResult]]:
-    """A run's tasks by what became of their replies without an answer: "counted as wrong", or that
-    the metric leaves them out.
-    """
+    """Group a run's tasks by how replies without an answer count, such as "counted as wrong"."""
     tasks: dict[str, list[TaskResult]] = {}
     for task, record in zip(run.tasks, run.data["tasks"], strict=True):
-        treatment = _PARTICIPLES[_end_of_faults(task, record)]
+        treatment = _TREATMENTS[_end_of_faults(task, record)]
         if treatment == _LEFT_OUT and task.main:
             treatment = f"left out of {task.main.label}"
         tasks.setdefault(treatment, []).append(task)
@@ -280,12 +283,15 @@ def faults_by_treatment(run: Run) -> dict[str, list[TaskResult]]:
 
 
 def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
-    """What became of a task's replies without an answer.
+    """How replies without an answer count in a task, as the end of a sentence.
 
-    A rate of hallucination leaves an empty answer out, too.
+    A hallucination rate leaves empty answers out, too.
     """
     scorer = task.main.scorer if task.main else ""
-    kinds = {entry["name"]: entry["kind"] for entry in record["scorers"]}
+    kinds = {
+        scorer_record["name"]: scorer_record["kind"]
+        for scorer_record in record["scorers"]
+    }
     if WORST.get(kinds.get(scorer, ""), 0.0) is None:
         return "{have} no score"
     if record.get("score_as_empty"):
@@ -298,19 +304,13 @@ def _end_of_faults(task: TaskResult, record: Mapping[str, Any]) -> str:
 
 
 def _judge_sentence(runs: Sequence[Run]) -> str:
-    """What a judge for unsure readings did, where the runs had one and it did not read them all; ""
-    elsewhere.
-    """
+    """Say what a judge of unsure readings did, unless it read all of them or there was none."""
     tasks = [task for run in runs for task in run.tasks]
     n_failed = sum(task.n_judge_failed for task in tasks)
     n_asked = n_failed + sum(task.n_judged for task in tasks)
     if not n_asked:
-        scorers = [
-            scorer
-            for run in runs
-            for record in run.data["tasks"]
-            for scorer in record["scorers"]
-        ]
+        records = [record for run in runs for record in run.data["tasks"]]
+        scorers = [scorer for record in records for scorer in record["scorers"]]
         has_judge = any("unsure" in scorer["options"] for scorer in scorers)
         return "The judge got no request: no answer was unsure." if has_judge else ""
     if not n_failed:
@@ -326,7 +326,7 @@ def _judge_sentence(runs: Sequence[Run]) -> str:
 
 
 def judge_failed_throughout(runs: Sequence[Run]) -> bool:
-    """Whether a judge for unsure readings was asked, and failed each time."""
+    """Whether there was a judge for unsure readings and it failed every time."""
     tasks = [task for run in runs for task in run.tasks]
     return any(task.n_judge_failed for task in tasks) and not any(
         task.n_judged for task in tasks
@@ -334,7 +334,7 @@ def judge_failed_throughout(runs: Sequence[Run]) -> bool:
 
 
 def _first_judge_failure(runs: Sequence[Run]) -> str:
-    """The first message of a judge that failed on an unsure reading."""
+    """The first error message of a judge that failed on an unsure reading."""
     for run in runs:
         if not any(task.n_judge_failed for task in run.tasks):
             continue
@@ -351,7 +351,7 @@ def _first_judge_failure(runs: Sequence[Run]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FailureNote:
-    """One kind of failure: how many items it took, what to do, and its first message."""
+    """One kind of failure: how often it happened, what to do, and its first message."""
 
     kind: str
     count: int
@@ -360,30 +360,30 @@ class FailureNote:
 
 
 def missing_sentence(run: Run) -> str:
-    """How many answers are missing, and what that does to the scores; "" where none is.
+    """Say how many answers are missing and how that affects the scores; "" where none is.
 
-    A failed task whose published number is 0 counts as that.
+    A failed task whose published number is 0 counts as 0.
     """
     if not run.n_missing:
         return ""
     samples = counted(sum(task.n_samples for task in run.tasks), "sample")
-    of = f"Of {samples} {run.n_missing:,} missing"
+    beginning = f"Of {samples} {run.n_missing:,} missing"
     zeros = published_zeros(run)
     if not zeros:
-        return f"{of}, left out of the scores."
+        return f"{beginning}, left out of the scores."
     left_out = run.n_missing - sum(
         task.n_missing for task in run.tasks if task.name in zeros
     )
-    said = [f"{left_out:,} left out of the scores"] if left_out else []
+    treatments = [f"{left_out:,} left out of the scores"] if left_out else []
     verb = "counts" if len(zeros) == 1 else "count"
-    said.append(
+    treatments.append(
         f"{listed(zeros, 3)} failed and {verb} as 0 in the scores, as published"
     )
-    return f"{of}: {'; '.join(said)}."
+    return f"{beginning}: {'; '.join(treatments)}."
 
 
 def published_zeros(run: Run) -> list[str]:
-    """Names of the failed tasks that count as the published 0."""
+    """Names of the failed tasks that count as 0, as published."""
     return [
         task.name
         for task in run.tasks
@@ -396,30 +396,31 @@ def failure_notes(run: Run) -> list[FailureNote]:
     """The kinds of failure of a run, most frequent first."""
     counts: dict[str, int] = {}
     for task in run.tasks:
-        for kind, count in task.failures.items():
-            counts[kind] = counts.get(kind, 0) + count
+        for label, count in task.failures.items():
+            counts[label] = counts.get(label, 0) + count
     examples = _first_messages(run, counts)
-    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    imported = "imported" in run.data["configuration"]
+    sorted_counts = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    is_imported = "imported" in run.data["configuration"]
     return [
         FailureNote(
-            kind, n, IMPORTED if imported else _advice(kind), examples.get(kind, "")
+            label,
+            n,
+            IMPORTED_ADVICE if is_imported else _advice(label),
+            examples.get(label, ""),
         )
-        for kind, n in ordered
+        for label, n in sorted_counts
     ]
 
 
 def _advice(label: str) -> str:
-    """What to do; a judge's failure without words of its own is mended as a model's is, but at the
-    judge.
-    """
-    return ADVICE.get(label) or ADVICE.get(label.removeprefix("judge: "), AGAIN)
+    """What to do about a failure; a judge's failure falls back to the advice for a model's."""
+    return ADVICE.get(label) or ADVICE.get(label.removeprefix("judge: "), AGAIN_ADVICE)
 
 
 def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
-    """The first message of each kind; reads no further than it must."""
+    """The first message of each kind of failure; stops reading as soon as it has all."""
     missing = set(kinds)
-    found = dict[str, str]()
+    messages = dict[str, str]()
     rows = run.score_rows()
     while missing:
         try:
@@ -430,65 +431,70 @@ def _first_messages(run: Run, kinds: Iterable[str]) -> dict[str, str]:
             break
         failures = [row.get("failure"), *row.get("score_failures", {}).values()]
         for failure in (
-            Failure(one["kind"], one["party"], one["message"])
-            for one in failures
-            if one
+            Failure(record["kind"], record["party"], record["message"])
+            for record in failures
+            if record
         ):
             if failure.label in missing:
                 missing.discard(failure.label)
-                found[failure.label] = failure.message
-    return found
+                messages[failure.label] = failure.message
+    return messages
 
 
 def stopping_sentences(run: Run) -> list[str]:
-    """What a reader of a run must know about how it ended; none where nothing was to stop it."""
+    """Say which stopping rules were decided and whether the run ended early."""
     stopping = run.data.get("stopping")
     if not stopping:
         return []
-    out = [_decision(found) for found in stopping["decisions"]]
-    early = [part for part in stopping["tasks"] if part["asked"] < part["of"]]
-    if early:
-        asked, whole = (
-            sum(part[key] for part in stopping["tasks"]) for key in ("asked", "of")
+    sentences = [_decision(decision) for decision in stopping["decisions"]]
+    stopped_tasks = [
+        task_state
+        for task_state in stopping["tasks"]
+        if task_state["asked"] < task_state["of"]
+    ]
+    if stopped_tasks:
+        n_asked, n_total = (
+            sum(task_state[key] for task_state in stopping["tasks"])
+            for key in ("asked", "of")
         )
-        said = (
-            f"Stopped early because the budget was spent: {asked:,} of {whole:,}"
+        sentence = (
+            f"Stopped early because the budget was spent: {n_asked:,} of {n_total:,}"
             " answers were requested."
         )
         if not stopping["budget_reached"]:
             saved = counted(stopping["saved_requests"], "request")
-            said = (
-                f"Stopped early because its rules were decided: {asked:,} of {whole:,}"
+            sentence = (
+                f"Stopped early because its rules were decided: {n_asked:,} of {n_total:,}"
                 " answers were requested, "
             )
-            said += f"saving about {saved}."
-        out.append(said)
-    return out
+            sentence += f"saving about {saved}."
+        sentences.append(sentence)
+    return sentences
 
 
-def _decision(found: Mapping[str, Any]) -> str:
-    """One rule on one task, in a sentence."""
-    name = f"'{found['rule']}' on {found['task']}"
-    units = f"{found['units']:,} of {found['n_total']:,} {found['unit']}"
-    units += f" ({found['failed']:,} without a score)" if found["failed"] else ""
-    level = f"{100 * found['level']:g}%"
-    seen = _interval(found)
-    if found.get("trouble"):
-        return f"{name}: undecided after {units}: {found['trouble']}"
-    if not found["decided"]:
-        return f"{name}: undecided after {units}{seen}."
-    when = "early, " if found["early"] else ""
-    provisional = _provisional_decision(found)
+def _decision(decision: Mapping[str, Any]) -> str:
+    """The decision on one rule and one task, as a sentence."""
+    name = f"'{decision['rule']}' on {decision['task']}"
+    units = f"{decision['units']:,} of {decision['n_total']:,} {decision['unit']}"
+    units += f" ({decision['failed']:,} without a score)" if decision["failed"] else ""
+    level = f"{100 * decision['level']:g}%"
+    interval_text = _interval(decision)
+    if decision.get("trouble"):
+        return f"{name}: undecided after {units}: {decision['trouble']}"
+    if not decision["decided"]:
+        return f"{name}: undecided after {units}{interval_text}."
+    when = "early, " if decision["early"] else ""
+    provisional = _provisional_decision(decision)
     mark = "provisionally " if provisional else ""
     sentence = (
-        f"{name}: {found['verdict']}, {mark}decided {when}after {units}{seen} (level"
-        f" {level}; {found['method']})."
+        f"{name}: {decision['verdict']}, {mark}decided {when}after {units}{interval_text} (level"
+        f" {level}; {decision['method']})."
     )
     return f"{sentence} Provisional: {provisional}" if provisional else sentence
 
 
 def _provisional_decision(decision: Mapping[str, Any]) -> str:
-    """Why a decision is provisional, "" where it is not.
+    """Why a decision is provisional; "" where it is not.
 
     Runs of earlier versions recorded only how many items have no score.
     """
@@ -502,20 +508,24 @@ def _provisional_decision(decision: Mapping[str, Any]) -> str:
     return "more than 5% of the answers are missing."
 
 
-def _interval(found: Mapping[str, Any]) -> str:
-    value, low, high = (found[key] for key in ("value", "low", "high"))
-    if value is None:
+def _interval(decision: Mapping[str, Any]) -> str:
+    estimate, low, high = (decision[key] for key in ("value", "low", "high"))
+    if estimate is None:
         return ""
-    sign = "+" if found["a"] else ""
+    sign = "+" if decision["a"] else ""
     inside = (
         ""
         if low is None or high is None or low == high
-        else f" [{_points(low, found)}, {_points(high, found)}]"
+        else f" [{_points(low, decision)}, {_points(high, decision)}]"
     )
-    shown = f"{_points(value, found, sign)}{inside}"
-    what = f"difference {shown}" if found["a"] else f"{found['metric']} {shown}"
-    return f"; {what}"
+    number_text = f"{_points(estimate, decision, sign)}{inside}"
+    subject = (
+        f"difference {number_text}"
+        if decision["a"]
+        else f"{decision['metric']} {number_text}"
+    )
+    return f"; {subject}"
 
 
-def _points(x: float, found: Mapping[str, Any], sign: str = "") -> str:
-    return f"{100 * x:{sign}.1f}" if found["bounded"] else f"{x:{sign}.4g}"
+def _points(number: float, decision: Mapping[str, Any], sign: str = "") -> str:
+    return f"{100 * number:{sign}.1f}" if decision["bounded"] else f"{number:{sign}.4g}"

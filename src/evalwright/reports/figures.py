@@ -1,8 +1,6 @@
-"""Figures of finished runs beside the bars of `plot`: a score against cost, time, day or length of
-the answers, and calibration.
+"""Figures of finished runs: scores against cost, time, date or length, calibration, agreement.
 
-Each is a `Chart`: points that stand alone, one for each model and numbered, or lines, one for each
-model.
+Each is the bars of `plot`, or a `Chart`: single points, numbered, one for each model, or lines.
 """
 
 from __future__ import annotations
@@ -17,8 +15,8 @@ from typing import Any
 from evalwright.analysis.answers import analyse_run
 from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
-from evalwright.analysis.confidence import confidences
-from evalwright.analysis.judge_validation.panels import judges_agreement
+from evalwright.analysis.confidence import list_confidences
+from evalwright.analysis.judge_validation.panels import measure_agreement
 from evalwright.analysis.several import compare_several
 from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.reports import numbers
@@ -29,11 +27,11 @@ from evalwright.reports.plot import (
     LEADS,
     LINE,
     QUIET,
-    WIDTH,
+    WIDTH_INCHES,
     Fonts,
     draw_plot,
     fixed_settings,
-    written,
+    save_figure,
 )
 from evalwright.reports.plot_view import PlotView, direction, plot_view, score_bar
 from evalwright.reports.text import inert
@@ -43,7 +41,7 @@ from evalwright.statistics.intervals import wilson
 
 BINS = 10
 MOST_LINES = 8
-"""Models of a chart of lines: with more they cannot be told apart."""
+"""How many lines a chart may have: more could not be told apart."""
 COLOURS = (
     "#0072b2",
     "#d55e00",
@@ -54,13 +52,13 @@ COLOURS = (
     "#000000",
     "#8a6d00",
 )
-"""Apart for colour-blind eyes (Okabe and Ito); the marks differ too."""
+"""Distinct for colour-blind readers (Okabe and Ito); the markers differ too."""
 _MARKS = "osD^vP*X"
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value with its interval, nan where there is none."""
+    """A value with its interval; nan where there is none."""
 
     x: float
     y: float
@@ -70,7 +68,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A model and its points; one alone, or several that are joined."""
+    """A model and its points: a single one, or several that are joined."""
 
     label: str
     points: tuple[Point, ...]
@@ -78,8 +76,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """ticks: (place, label) of the horizontal axis, where they are no plain numbers. diagonal: draw
-    where x and y are the same.
+    """A chart of points or lines.
+
+    Attributes:
+        ticks: (position, label) of the horizontal axis, where it has no plain numbers.
+        diagonal: Whether to draw the line on which x and y are equal.
     """
 
     subtitle: str
@@ -99,19 +100,28 @@ def figure(
     title: str = "",
     metric: str | None = None,
 ) -> bytes:
-    """The figure as a file of a kind: ".svg", ".png" or ".pdf".
+    """Draw a figure of runs and return it as a file.
 
-    Raises UnknownName for a kind that there is not, ConfigurationError where the runs have nothing
-    to draw, MissingExtra.
+    Args:
+        kind: One of `KINDS`.
+        runs: The runs to draw.
+        suffix: The file's type, ".svg", ".png" or ".pdf".
+        title: The title; by default it says what the figure shows.
+        metric: The metric to draw, by default each task's main one.
+
+    Raises:
+        UnknownName: There is no such kind.
+        ConfigurationError: The runs have nothing to draw.
+        MissingExtra: matplotlib is not installed.
     """
     check_known("figure", [kind], KINDS)
-    found = KINDS[kind]
-    if metric and not found.by_metric:
+    figure_kind = KINDS[kind]
+    if metric and not figure_kind.by_metric:
         raise ConfigurationError(
             f"The figure '{kind}' is not drawn by a metric: leave out --metric."
         )
-    view = found.view(confirm_all(runs), metric)
-    view = replace(view, title=inert(title) or view.title or found.title)
+    view = figure_kind.view(confirm_all(runs), metric)
+    view = replace(view, title=inert(title) or view.title or figure_kind.title)
     return (
         draw_plot(view, suffix)
         if isinstance(view, PlotView)
@@ -131,19 +141,22 @@ def _differences(runs: Sequence[Run], metric: str | None) -> PlotView:
 
     if len(runs) < 2:
         raise ConfigurationError("A figure of differences needs two runs or more.")
-    found = (
+    comparison = (
         compare_runs(*runs, metric=metric)
         if len(runs) == 2
         else compare_several(runs, metric=metric)
     )
-    return picture(found).view
+    return picture(comparison).view
 
 
 def _agreement(runs: Sequence[Run], metric: str | None) -> PlotView:
     """A bar for each pair of judges: how often their verdicts are the same."""
-    found = judges_agreement(list(runs))
-    rows = [score_bar(f"{one.a} and {one.b}", one.raw, "points") for one in found.pairs]
-    notes = (f"{numbers.counted(found.n, 'answer')} with two verdicts or more.",)
+    agreement = measure_agreement(list(runs))
+    rows = [
+        score_bar(f"{pair.a} and {pair.b}", pair.raw, "points")
+        for pair in agreement.pairs
+    ]
+    notes = (f"{numbers.counted(agreement.n, 'answer')} with two verdicts or more.",)
     return PlotView(
         "",
         "same verdict, % of the answers that both judged",
@@ -158,44 +171,58 @@ def _agreement(runs: Sequence[Run], metric: str | None) -> PlotView:
 def _headline(
     runs: Sequence[Run], metric: str | None
 ) -> tuple[str, list[tuple[Run, str, Any]], float]:
-    """What is scored, each run with its name and estimate, and how numbers are scaled."""
+    """The title of the score axis, each run with its label and estimate, and the scale."""
     board = make_board(runs, metric)
     column = score_columns(board)[0]
     scale = 100.0 if column.unit == "points" else 1.0
     rows = zip(board.rows, board_labels(board), column.estimates, strict=True)
-    found = [
-        (runs[row.place], label, one)
-        for row, label, one in rows
-        if one and not math.isnan(one.value)
+    estimates = [
+        (runs[row.run_index], label, estimate)
+        for row, label, estimate in rows
+        if estimate and not math.isnan(estimate.value)
     ]
     unit = ", points of 100" if column.unit == "points" and not column.measure else ""
-    return f"{inert(column.title)}{unit} ({direction(column)})", found, scale
+    return f"{inert(column.title)}{unit} ({direction(column)})", estimates, scale
 
 
-def _points(
-    x_title: str, x: Callable[[Run], float | None], without: str
+def _point_chart(
+    x_title: str, position_of: Callable[[Run], float | None], without: str
 ) -> Callable[..., Chart]:
-    """A chart with a point for each run at what `x` says of it. without: what a run may lack, for a
-    note.
+    """A function that draws a point for each run.
+
+    Args:
+        x_title: The title of the horizontal axis.
+        position_of: A run's position on it, None where it has none.
+        without: What such a run lacks, for a note.
     """
 
     def view(runs: Sequence[Run], metric: str | None) -> Chart:
-        y_title, found, scale = _headline(runs, metric)
+        y_title, estimates, scale = _headline(runs, metric)
         series = []
-        lacking = []
-        for run, label, one in found:
-            place = x(run)
-            if place is None or not math.isfinite(place):
-                lacking.append(inert(label))
+        unplaced_labels = []
+        for run, label, estimate in estimates:
+            position = position_of(run)
+            if position is None or not math.isfinite(position):
+                unplaced_labels.append(inert(label))
             else:
-                ends = scale * one.low, scale * one.high
+                ends = scale * estimate.low, scale * estimate.high
                 series.append(
-                    Series(inert(label), (Point(place, scale * one.value, *ends),))
+                    Series(
+                        inert(label), (Point(position, scale * estimate.value, *ends),)
+                    )
                 )
         if not series:
             raise ConfigurationError(f"There is nothing to plot: no run has {without}.")
-        notes = [f"Without {without}: {', '.join(lacking)}."] if lacking else []
-        ticks = _days([one.points[0].x for one in series]) if x is _day else ()
+        notes = (
+            [f"Without {without}: {', '.join(unplaced_labels)}."]
+            if unplaced_labels
+            else []
+        )
+        ticks = (
+            _date_ticks([run_series.points[0].x for run_series in series])
+            if position_of is _day
+            else ()
+        )
         return Chart(
             f"95% intervals; {x_title}",
             x_title,
@@ -209,18 +236,18 @@ def _points(
 
 
 def _cost(run: Run) -> float | None:
-    items = sum(task.n_samples for task in run.tasks)
-    return None if run.cost is None or not items else 1000 * run.cost / items
+    n_items = sum(task.n_samples for task in run.tasks)
+    return None if run.cost is None or not n_items else 1000 * run.cost / n_items
 
 
 def _seconds(run: Run) -> float | None:
-    found = [
+    latencies = [
         seconds
         for row in run.rows()
         for seconds in row.get("timing", {}).get("latency", ())
         if seconds > 0
     ]
-    return statistics.median(found) if found else None
+    return statistics.median(latencies) if latencies else None
 
 
 def _day(run: Run) -> float | None:
@@ -230,8 +257,8 @@ def _day(run: Run) -> float | None:
         return None
 
 
-def _days(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
-    """Up to five days on the axis."""
+def _date_ticks(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
+    """Up to five dates as ticks."""
     first = int(min(places))
     last = int(max(places))
     step = max(1, math.ceil((last - first) / 4))
@@ -241,8 +268,10 @@ def _days(places: Sequence[float]) -> tuple[tuple[float, str], ...]:
     )
 
 
-def _lines(
-    runs: Sequence[Run], made: Callable[[Run, str], Iterator[Series]], **more: Any
+def _line_chart(
+    runs: Sequence[Run],
+    make_series: Callable[[Run, str], Iterator[Series]],
+    **settings: Any,
 ) -> Chart:
     if len(runs) > MOST_LINES:
         raise ConfigurationError(
@@ -250,65 +279,77 @@ def _lines(
             f" than {len(runs)}."
         )
     series = tuple(
-        one
+        line
         for run, label in zip(runs, called(runs), strict=True)
-        for one in made(run, inert(label))
+        for line in make_series(run, inert(label))
     )
     if not series:
         raise ConfigurationError(
             "There is nothing to plot: the runs have no answers with a score."
         )
-    return Chart(series=series, **more)
+    return Chart(series=series, **settings)
 
 
 def _length(runs: Sequence[Run], metric: str | None) -> Chart:
-    """A line for each run and task: the mean score in each quarter of its answers, by length."""
+    """A line for each run and task: the mean score by length of the answer, in quarters."""
 
-    def made(run: Run, label: str) -> Iterator[Series]:
+    def make_lines(run: Run, label: str) -> Iterator[Series]:
         tasks = analyse_run(run)
         for task in tasks:
             name = f"{label}: {inert(task.name)}" if len(tasks) > 1 else label
             bounded = 0 <= task.score.value <= 1 and task.threshold == 0.5
             scale = 100.0 if bounded else 1.0
-            groups = [(place, one.score) for place, one in enumerate(task.lengths, 1)]
-            points = [
-                Point(place, scale * one.value, scale * one.low, scale * one.high)
-                for place, one in groups
+            groups = [
+                (quarter, group.score) for quarter, group in enumerate(task.lengths, 1)
             ]
-            if points := [one for one in points if math.isfinite(one.y)]:
+            points = [
+                Point(
+                    quarter,
+                    scale * estimate.value,
+                    scale * estimate.low,
+                    scale * estimate.high,
+                )
+                for quarter, estimate in groups
+            ]
+            if points := [point for point in points if math.isfinite(point.y)]:
                 yield Series(name, tuple(points))
 
     ticks = ((1.0, "shortest"), (2.0, "second"), (3.0, "third"), (4.0, "longest"))
     words = {"x_title": "quarters of the answers, by length", "y_title": "mean score"}
-    return _lines(
-        runs, made, subtitle="mean score with its 95% interval", ticks=ticks, **words
+    return _line_chart(
+        runs,
+        make_lines,
+        subtitle="mean score with its 95% interval",
+        ticks=ticks,
+        **words,
     )
 
 
 def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
-    """A line for each run and task: how often answers are right, by how sure the model is of them."""
+    """A line for each run and task: how often answers are right, by the model's confidence."""
 
-    def made(run: Run, label: str) -> Iterator[Series]:
-        found = confidences(run)
-        for task, sure, right in found:
-            order = sorted(range(len(sure)), key=lambda i: sure[i])
+    def make_lines(run: Run, label: str) -> Iterator[Series]:
+        task_confidences = list_confidences(run)
+        for task, confidence, right in task_confidences:
+            order = sorted(range(len(confidence)), key=lambda i: confidence[i])
             size = max(1, math.ceil(len(order) / BINS))
             points = []
             for start in range(0, len(order), size):
-                mine = order[start : start + size]
-                k = sum(right[i] for i in mine)
-                n = len(mine)
+                bin_rows = order[start : start + size]
+                k = sum(right[i] for i in bin_rows)
+                n = len(bin_rows)
                 low, high = wilson(k, n)
                 points.append(
                     Point(
-                        100 * sum(sure[i] for i in mine) / n,
+                        100 * sum(confidence[i] for i in bin_rows) / n,
                         100 * k / n,
                         100 * low,
                         100 * high,
                     )
                 )
             yield Series(
-                f"{label}: {inert(task)}" if len(found) > 1 else label, tuple(points)
+                f"{label}: {inert(task)}" if len(task_confidences) > 1 else label,
+                tuple(points),
             )
 
     notes = (
@@ -318,16 +359,21 @@ def _calibration(runs: Sequence[Run], metric: str | None) -> Chart:
         ),
     )
     words = {"x_title": "confidence, %", "y_title": "right, %"}
-    said = f"{BINS} groups of equal size, with 95% intervals"
-    return _lines(runs, made, subtitle=said, notes=notes, diagonal=True, **words)
+    subtitle = f"{BINS} groups of equal size, with 95% intervals"
+    return _line_chart(
+        runs, make_lines, subtitle=subtitle, notes=notes, diagonal=True, **words
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of figure. about: what it shows, for lists; view: of runs and the metric that is
-    shown, where it is drawn by one.
+class FigureKind:
+    """A kind of figure.
 
-    title: where neither the view nor the person has another.
+    Attributes:
+        title: The figure's title, unless the view or the person gives one.
+        about: What it shows, for lists.
+        view: Makes the view of runs and a metric.
+        by_metric: Whether a metric can be chosen.
     """
 
     title: str
@@ -336,33 +382,33 @@ class Kind:
     by_metric: bool = True
 
 
-KINDS: Mapping[str, Kind] = {
-    "scores": Kind("Scores", "each run's score", _scores),
-    "differences": Kind(
+KINDS: Mapping[str, FigureKind] = {
+    "scores": FigureKind("Scores", "each run's score", _scores),
+    "differences": FigureKind(
         "Differences", "paired differences of two runs, or of each pair", _differences
     ),
-    "cost": Kind(
+    "cost": FigureKind(
         "Score and cost",
         "score against cost",
-        _points("US dollars for 1,000 items", _cost, "a known cost"),
+        _point_chart("US dollars for 1,000 items", _cost, "a known cost"),
     ),
-    "latency": Kind(
+    "latency": FigureKind(
         "Score and time",
         "score against time",
-        _points("median seconds of an answer", _seconds, "measured times"),
+        _point_chart("median seconds of an answer", _seconds, "measured times"),
     ),
-    "date": Kind(
+    "date": FigureKind(
         "Scores over time",
         "score against the run's day",
-        _points("day of the run", _day, "a date"),
+        _point_chart("day of the run", _day, "a date"),
     ),
-    "length": Kind(
+    "length": FigureKind(
         "Score and length", "score by the length of the answers", _length, False
     ),
-    "calibration": Kind(
+    "calibration": FigureKind(
         "Calibration", "how often confident answers are right", _calibration, False
     ),
-    "agreement": Kind(
+    "agreement": FigureKind(
         "Agreement of judges",
         "how often judges' verdicts are the same",
         _agreement,
@@ -373,47 +419,55 @@ KINDS: Mapping[str, Kind] = {
 
 # -- drawing ---------------------------------------------------------------------------
 
-_LEFT = 0.75
-_PLOT = 5.1
-_TALL = 3.9
-_TOP = 0.95
-_KEY = 0.2
-"""Inches: the left margin, width and height of the plot, what is above it, and a line of the key.
-"""
+_LEFT_INCHES = 0.75
+_PLOT_WIDTH_INCHES = 5.1
+_PLOT_HEIGHT_INCHES = 3.9
+_TOP_INCHES = 0.95
+_KEY_LINE_INCHES = 0.2
+"""The left margin, the plot's size, the space above it, and the height of a line in the key."""
 
 
 def draw_chart(chart: Chart, suffix: str) -> bytes:
-    """The chart as a file.
+    """Draw a chart and return it as a file.
 
     The same chart gives the same bytes. Raises MissingExtra without matplotlib.
     """
     with fixed_settings(suffix):
-        return written(_drawn(chart), suffix, chart.title)
+        return save_figure(_draw_chart(chart), suffix, chart.title)
 
 
-def _drawn(chart: Chart) -> Any:
+def _draw_chart(chart: Chart) -> Any:
     from matplotlib.figure import Figure
 
     fonts = Fonts()
     notes = [
-        line for note in chart.notes for line in fonts.wrapped(note, 8, WIDTH - 0.5)
+        line
+        for note in chart.notes
+        for line in fonts.wrap_words(note, 8, WIDTH_INCHES - 0.5)
     ]
     names = [
-        fonts.broken(one.label, 8.5, WIDTH - _LEFT - _PLOT - 0.75)
-        for one in chart.series
+        fonts.break_lines(
+            series.label, 8.5, WIDTH_INCHES - _LEFT_INCHES - _PLOT_WIDTH_INCHES - 0.75
+        )
+        for series in chart.series
     ]
-    body = max(_TALL, _KEY * sum(map(len, names)))
-    height = _TOP + body + 0.75 + 0.17 * len(notes)
-    figure = Figure(figsize=(WIDTH, height), facecolor="white")
+    body = max(_PLOT_HEIGHT_INCHES, _KEY_LINE_INCHES * sum(map(len, names)))
+    height = _TOP_INCHES + body + 0.75 + 0.17 * len(notes)
+    figure = Figure(figsize=(WIDTH_INCHES, height), facecolor="white")
 
     def text(
-        x: float, y: float, content: str, size: float, colour: str, bold: bool = False
+        left: float,
+        y: float,
+        content: str,
+        size: float,
+        colour: str,
+        bold: bool = False,
     ) -> None:
-        font, shown = fonts.of(content, size, bold=bold)
+        font, glyphs = fonts.font_for(content, size, bold=bold)
         figure.text(
-            x / WIDTH,
+            left / WIDTH_INCHES,
             1 - y / height,
-            shown,
+            glyphs,
             fontproperties=font,
             color=colour,
             parse_math=False,
@@ -422,29 +476,40 @@ def _drawn(chart: Chart) -> Any:
     text(
         0.25,
         0.36,
-        fonts.fitted(chart.title, 15, WIDTH - 0.5, bold=True),
+        fonts.shorten_to_fit(chart.title, 15, WIDTH_INCHES - 0.5, bold=True),
         15,
         INK,
         bold=True,
     )
-    text(0.25, 0.67, fonts.fitted(chart.subtitle, 10.5, WIDTH - 0.5), 10.5, QUIET)
-    place = (_LEFT / WIDTH, 1 - (_TOP + _TALL) / height, _PLOT / WIDTH, _TALL / height)
-    axes = figure.add_axes(place)
-    joined = any(len(one.points) > 1 for one in chart.series)
-    y = _TOP
-    for number, (one, lines) in enumerate(zip(chart.series, names, strict=True)):
+    text(
+        0.25,
+        0.67,
+        fonts.shorten_to_fit(chart.subtitle, 10.5, WIDTH_INCHES - 0.5),
+        10.5,
+        QUIET,
+    )
+    frame = (
+        _LEFT_INCHES / WIDTH_INCHES,
+        1 - (_TOP_INCHES + _PLOT_HEIGHT_INCHES) / height,
+        _PLOT_WIDTH_INCHES / WIDTH_INCHES,
+        _PLOT_HEIGHT_INCHES / height,
+    )
+    axes = figure.add_axes(frame)
+    joined = any(len(series.points) > 1 for series in chart.series)
+    y = _TOP_INCHES
+    for number, (series, lines) in enumerate(zip(chart.series, names, strict=True)):
         shift = (
             0.06 * (number - (len(chart.series) - 1) / 2)
             if chart.ticks and joined
             else 0.0
         )
-        _series(axes, one, number, joined, shift)
-        middle = 1 - (y + 0.5 * _KEY * len(lines)) / height
-        x = (_LEFT + _PLOT + 0.3) / WIDTH
-        figure.add_artist(_marker([x], [middle], number, joined))
+        _series(axes, series, number, joined, shift)
+        middle = 1 - (y + 0.5 * _KEY_LINE_INCHES * len(lines)) / height
+        marker_x = (_LEFT_INCHES + _PLOT_WIDTH_INCHES + 0.3) / WIDTH_INCHES
+        figure.add_artist(_marker([marker_x], [middle], number, joined))
         if not joined:
             figure.text(
-                x,
+                marker_x,
                 middle,
                 str(number + 1),
                 color="white",
@@ -454,26 +519,32 @@ def _drawn(chart: Chart) -> Any:
                 va="center",
             )
         for line in lines:
-            text(_LEFT + _PLOT + 0.5, y + 0.75 * _KEY, line, 8.5, INK)
-            y += _KEY
+            text(
+                _LEFT_INCHES + _PLOT_WIDTH_INCHES + 0.5,
+                y + 0.75 * _KEY_LINE_INCHES,
+                line,
+                8.5,
+                INK,
+            )
+            y += _KEY_LINE_INCHES
     _axes(axes, chart, fonts)
     for i, note in enumerate(reversed(notes)):
         text(0.25, height - 0.15 - 0.17 * i, note, 8, QUIET)
     return figure
 
 
-def _marker(x: Sequence[float], y: Sequence[float], number: int, joined: bool) -> Any:
+def _marker(xs: Sequence[float], ys: Sequence[float], number: int, joined: bool) -> Any:
     from matplotlib.lines import Line2D
 
-    kind, colour = (
+    marker, colour = (
         (_MARKS[number % len(_MARKS)], COLOURS[number % len(COLOURS)])
         if joined
         else ("o", LEADS)
     )
     return Line2D(
-        x,
-        y,
-        marker=kind,
+        xs,
+        ys,
+        marker=marker,
         color=colour,
         markersize=6.5 if joined else 10,
         markeredgewidth=0,
@@ -481,12 +552,12 @@ def _marker(x: Sequence[float], y: Sequence[float], number: int, joined: bool) -
     )
 
 
-def _series(axes: Any, one: Series, number: int, joined: bool, shift: float) -> None:
-    """Draw a series. shift: to the right, so that intervals of several stand beside each other."""
-    xs = [point.x + shift for point in one.points]
-    ys = [point.y for point in one.points]
+def _series(axes: Any, series: Series, number: int, joined: bool, shift: float) -> None:
+    """Draw a series. shift: moves it right, so that several intervals do not overlap."""
+    xs = [point.x + shift for point in series.points]
+    ys = [point.y for point in series.points]
     colour = COLOURS[number % len(COLOURS)] if joined else LEADS
-    for point in one.points:
+    for point in series.points:
         if math.isfinite(point.low) and math.isfinite(point.high):
             axes.plot(
                 [point.x + shift] * 2,
@@ -513,10 +584,10 @@ def _series(axes: Any, one: Series, number: int, joined: bool, shift: float) -> 
 
 
 def _axes(axes: Any, chart: Chart, fonts: Fonts) -> None:
-    """Titles, ticks and lines of both axes."""
+    """Draw titles, ticks and grid of both axes."""
     from matplotlib.ticker import FuncFormatter
 
-    places = [point.x for one in chart.series for point in one.points]
+    places = [point.x for series in chart.series for point in series.points]
     if chart.diagonal:
         axes.plot(
             [0, 100],
@@ -529,12 +600,13 @@ def _axes(axes: Any, chart: Chart, fonts: Fonts) -> None:
         axes.set(xlim=(0, 100), ylim=(0, 100))
     elif chart.ticks:
         axes.set_xticks(
-            [x for x, _ in chart.ticks], [label for _, label in chart.ticks]
+            [position for position, _ in chart.ticks],
+            [label for _, label in chart.ticks],
         )
         axes.margins(x=0.12)
     elif min(places) > 0 and max(places) > 20 * min(places):
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
         axes.xaxis.set_minor_formatter("")
     axes.set_axisbelow(True)
     axes.grid(color=LINE, linewidth=0.7)
@@ -542,9 +614,12 @@ def _axes(axes: Any, chart: Chart, fonts: Fonts) -> None:
     for side in axes.spines.values():
         side.set_visible(False)
     for name, title in (("x", chart.x_title), ("y", chart.y_title)):
-        font, shown = fonts.of(
-            fonts.fitted(title, 9, _PLOT if name == "x" else _TALL), 9
+        font, glyphs = fonts.font_for(
+            fonts.shorten_to_fit(
+                title, 9, _PLOT_WIDTH_INCHES if name == "x" else _PLOT_HEIGHT_INCHES
+            ),
+            9,
         )
         getattr(axes, f"set_{name}label")(
-            shown, fontproperties=font, color=INK, parse_math=False
+            glyphs, fontproperties=font, color=INK, parse_math=False
         )

@@ -1,4 +1,4 @@
-"""Rows of data as a data frame of pandas or polars, or as CSV that stays text in every spreadsheet."""
+"""Rows as a data frame of pandas or polars, or as CSV that no spreadsheet executes."""
 
 from __future__ import annotations
 
@@ -22,44 +22,50 @@ LIBRARIES: tuple[str, ...] = get_args(FrameLibrary)
 
 
 def frame_of(rows: Iterable[Mapping[str, Any]], library: str | None = None) -> Any:
-    """A data frame with a column for every name that a row has; None where a row lacks it, mappings
-    as JSON.
+    """A data frame with a column for every key of the rows, None where a row lacks it.
 
-    library: pandas or polars; without it the one that the program has imported, else the one that
-    is installed, pandas first. Raises MissingExtra where it is not installed, and UnknownName for
-    another one.
+    Args:
+        rows: The rows; dictionaries in them become JSON.
+        library: "pandas" or "polars". By default the one that is imported, else the one that is
+            installed, pandas first.
+
+    Raises:
+        MissingExtra: The library is not installed.
+        UnknownName: There is no such library.
     """
     if library is not None and library not in LIBRARIES:
         raise UnknownName(
             "data frame library", library, LIBRARIES, f"Known: {', '.join(LIBRARIES)}."
         )
-    wanted = (
+    candidates = (
         [library]
         if library
         else sorted(LIBRARIES, key=lambda name: name not in sys.modules)
     )
-    found = next(
-        (name for name in wanted if name in sys.modules or find_spec(name)), None
+    library_name = next(
+        (name for name in candidates if name in sys.modules or find_spec(name)), None
     )
-    if found is None:
-        raise MissingExtra("A data frame", wanted[0], " or ".join(wanted))
+    if library_name is None:
+        raise MissingExtra("A data frame", candidates[0], " or ".join(candidates))
     settings = (
-        {"strict": False, "infer_schema_length": None} if found == "polars" else {}
+        {"strict": False, "infer_schema_length": None}
+        if library_name == "polars"
+        else {}
     )
-    return import_module(found).DataFrame(columns_of(rows), **settings)
+    return import_module(library_name).DataFrame(columns_of(rows), **settings)
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """The rows as columns of equal length, in the order in which their names first come."""
+    """Turn rows into columns of equal length, in the order in which their keys first occur."""
     columns: dict[str, list[Any]] = {}
     for count, row in enumerate(rows):
-        for name, value in row.items():
-            kept = (
-                json.dumps(value, ensure_ascii=False, default=str)
-                if isinstance(value, Mapping)
-                else value
+        for name, cell in row.items():
+            stored = (
+                json.dumps(cell, ensure_ascii=False, default=str)
+                if isinstance(cell, Mapping)
+                else cell
             )
-            columns.setdefault(name, [None] * count).append(kept)
+            columns.setdefault(name, [None] * count).append(stored)
         for column in columns.values():
             if len(column) == count:
                 column.append(None)
@@ -67,46 +73,44 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """A row of names and a row for each; lines end with a line feed.
+    """Rows as CSV with a header; lines end with line feeds.
 
-    A text that a spreadsheet would run has an apostrophe before it.
+    A text that a spreadsheet would run as a formula starts with an apostrophe.
     """
     columns = columns_of(rows)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([inert_cell(name) for name in columns])
     writer.writerows(
-        [_cell(value) for value in row] for row in zip(*columns.values(), strict=True)
+        [_cell(cell) for cell in row] for row in zip(*columns.values(), strict=True)
     )
-    return out.getvalue()
+    return buffer.getvalue()
 
 
-def _cell(value: Any) -> Any:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+def _cell(content: Any) -> Any:
+    if content is None or (isinstance(content, float) and math.isnan(content)):
         return ""
-    if isinstance(value, float):
-        return repr(float(value))
-    if isinstance(value, list | tuple):
-        value = json.dumps(value, ensure_ascii=False, default=str)
-    return inert_cell(value, lines=True) if isinstance(value, str) else value
+    if isinstance(content, float):
+        return repr(float(content))
+    if isinstance(content, list | tuple):
+        content = json.dumps(content, ensure_ascii=False, default=str)
+    return inert_cell(content, lines=True) if isinstance(content, str) else content
 
 
 # -- the rows of a run -----------------------------------------------------------------
 
 
 def run_rows(run: Run) -> Iterator[dict[str, Any]]:
-    """A row for every sample and draw: the question, what is right, the answer, its scores with
-    their labels, and metadata.
-    """
+    """Yield a row for each sample and draw: question, targets, answer, scores and metadata."""
     for record in run.samples():
         yield sample_row(record)
 
 
 def sample_row(record: SampleRecord) -> dict[str, Any]:
-    """One record.
+    """One record as a row.
 
-    A score is named like its scorer, its label NAME_label; metadata that has the name of a column
-    of ours metadata.NAME.
+    A score is named like its scorer and its label NAME_label. Metadata with the name of one of our
+    columns becomes metadata.NAME.
     """
     sample = record.sample
     answer = record.answer
@@ -115,7 +119,7 @@ def sample_row(record: SampleRecord) -> dict[str, Any]:
         "id": sample.id,
         "draw": record.draw,
         "input": sample.input,
-        "target": _several(sample.targets),
+        "target": _joined(sample.targets),
         "answer": answer.text if answer is not None else None,
         "outcome": record.outcome,
     }
@@ -138,11 +142,13 @@ def sample_row(record: SampleRecord) -> dict[str, Any]:
         *record.score_failures.values(),
     ]
     if failures:
-        row["failure"] = "; ".join(f"{one.label}: {one.message}" for one in failures)
-    for name, value in sample.metadata.items():
-        row[f"metadata.{name}" if name in row else str(name)] = value
+        row["failure"] = "; ".join(
+            f"{failure.label}: {failure.message}" for failure in failures
+        )
+    for name, metadata_value in sample.metadata.items():
+        row[f"metadata.{name}" if name in row else str(name)] = metadata_value
     return row
 
 
-def _several(texts: Sequence[str]) -> str | None:
+def _joined(texts: Sequence[str]) -> str | None:
     return " | ".join(texts) if texts else None

@@ -1,9 +1,8 @@
-"""Documents as self-contained HTML pages: no network, no foreign code, readable without scripts, in
-light and dark.
+"""Documents as self-contained HTML pages, for light and dark screens, readable without scripts.
 
 A page carries its style and, where a table can be sorted, one small script, both allowed by their
-hashes in a Content-Security-Policy that forbids everything else. The markup stands in `templates/`;
-whatever text is put into it is made inert and escaped there and then.
+hashes in a Content-Security-Policy that forbids everything else. The markup is in `templates/`; all
+text that goes into it is made inert and escaped there.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _SEPARATED = re.compile(r"[^/_@:+-]*[/_@:+-]+(?=.)|.+")
-"""A part of a name up to and with its separators, or the rest."""
+"""A part of a name with the separators after it, or the end of the name."""
 
 
 def to_html(document: doc.Document) -> str:
-    """The page of a document. The same document gives the same bytes."""
+    """Render a document as a page. The same document gives the same bytes."""
     sortable = any(
         isinstance(block, doc.Table) and block.sortable for block in document.blocks
     )
@@ -43,9 +42,7 @@ def to_html(document: doc.Document) -> str:
 
 
 def to_notebook(document: doc.Document) -> str:
-    """The document as a part of a notebook, in the notebook's own colours: no script, nothing
-    loaded.
-    """
+    """Render a document for a notebook, in the notebook's colours, without scripts."""
     from markupsafe import Markup
 
     style = Markup(read_asset("notebook.css"))
@@ -56,29 +53,33 @@ def to_notebook(document: doc.Document) -> str:
     )
 
 
-def fill_page(kind: str, title: str, **values: Any) -> str:
-    """A page of our own template, style and script of that name; values are put into it as inert,
-    escaped text.
+def fill_page(template: str, title: str, **values: Any) -> str:
+    """Render one of our page templates, with its own style and script.
+
+    Args:
+        template: The name of the template, style and script.
+        title: The page's title.
+        values: Values for the template; their texts are made inert and escaped.
     """
     from markupsafe import Markup
 
-    style = read_asset(f"{kind}.css")
-    script = read_asset(f"{kind}.js")
+    style = read_asset(f"{template}.css")
+    script = read_asset(f"{template}.js")
     policy = (
         f"default-src 'none'; style-src {source_hash(style)}; script-src"
         f" {source_hash(script)}; img-src data:; base-uri 'none'; form-action 'none'"
     )
-    own = {
+    page_fields = {
         "title": title,
         "style": Markup(style),
         "script": Markup(script),
         "policy": Markup(policy),
     }
-    return _templates().get_template(f"{kind}.html").render(own, **values)
+    return _templates().get_template(f"{template}.html").render(page_fields, **values)
 
 
 def read_asset(name: str) -> str:
-    """A style, script or template of ours."""
+    """Read one of our styles, scripts or templates."""
     return (files("evalwright.reports") / "templates" / name).read_text(
         encoding="utf-8"
     )
@@ -89,9 +90,9 @@ def _templates() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
-    def shown(value: Any) -> Any:
+    def make_inert(output: Any) -> Any:
         """Every text that is put out, unless it is markup of ours."""
-        return value if isinstance(value, Markup) else inert(value)
+        return output if isinstance(output, Markup) else inert(output)
 
     def name(content: str) -> Markup:
         """A name that may be long: kept apart from the direction of what surrounds it, and broken
@@ -105,59 +106,66 @@ def _templates() -> Environment:
         """A sentence, with what stands between backticks as code."""
         return Markup(CODE_SPAN.sub(r"<code>\1</code>", escape(inert(content))))
 
-    made = Environment(
+    environment = Environment(
         loader=FunctionLoader(read_asset),
         autoescape=True,
-        finalize=shown,
+        finalize=make_inert,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "name": name,
         "prose": prose,
         "lines": lambda content: Markup(escape(inert_lines(content))),
     }
-    made.globals |= {
+    environment.globals |= {
         "bar_of": bar_of,
         "is_number": lambda cell: isinstance(cell.content, doc.Number),
         "kind_of": lambda block: type(block).__name__,
-        "known": _known,
-        "laid_out": _laid_out,
-        "parts": _parts,
+        "known": _has_number,
+        "laid_out": _layout,
+        "parts": _number_texts,
         "sort_key": _sort_key,
-        "tables": _tables,
+        "tables": _split_table,
     }
-    return made
+    return environment
 
 
 def source_hash(content: str) -> str:
-    """A style or script as a Content-Security-Policy allows it."""
+    """A style or script as a Content-Security-Policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 
-ROOM = 74.0
+ROOM_REM = 74.0
 """Characters' heights (rem) that a page of 1,280 pixels leaves to a table; what is wider falls into
 parts.
 """
 _WIDTHS = {"key": 13.0, "drawn": 15.5, "folds": 9.0, "right": 4.6, "": 6.6}
 
 
-def _tables(table: doc.Table) -> list[doc.Table]:
-    """The table in parts that fit a common screen; on a narrower one the page puts the cells of a
-    row below each other.
+def _split_table(table: doc.Table) -> list[doc.Table]:
+    """Split a table so that each piece fits a common screen.
+
+    On narrower screens, the page puts the cells of a row below each other.
     """
     columns, rows = table.cells(drawn=True)
     table = replace(table, columns=columns, rows=rows)
     widths = [_width(column) for column in columns]
-    first, *others = table.parts(widths, ROOM)
-    return [first, *(replace(part, caption=_stretch(part)) for part in others)]
+    first, *others = table.split_to_fit(widths, ROOM_REM)
+    return [
+        first,
+        *(
+            replace(split_table, caption=_column_span(split_table))
+            for split_table in others
+        ),
+    ]
 
 
-def _stretch(part: doc.Table) -> str:
-    """From which column to which a part goes."""
+def _column_span(table: doc.Table) -> str:
+    """The first and last column of a split table, for its caption."""
     titles = [
-        column.title for column in part.columns if not (column.key or column.under)
+        column.title for column in table.columns if not (column.key or column.under)
     ]
     return " to ".join(dict.fromkeys((titles[0], titles[-1])))
 
@@ -167,57 +175,58 @@ def _width(column: doc.Column) -> float:
         return 0.0
     if column.axis is not None:
         return _WIDTHS["drawn"]
-    kind = (
-        "right"
-        if column.right
-        else "key"
-        if column.key
-        else "folds"
-        if column.folds
-        else ""
-    )
-    return _WIDTHS[kind]
+    if column.right:
+        return _WIDTHS["right"]
+    if column.key:
+        return _WIDTHS["key"]
+    return _WIDTHS["folds" if column.folds else ""]
 
 
 Under = Sequence[tuple[str, doc.Cell]]
 
 
-def _laid_out(
+def _layout(
     table: doc.Table,
 ) -> tuple[
     str,
     list[tuple[doc.Column, str]],
     list[list[tuple[doc.Cell, doc.Column, str, Under]]],
 ]:
-    """Its caption; the columns that stand in their own right, with how each is styled; and their
-    cells, with those below.
+    """The caption, the visible columns with their style, and their cells.
+
+    Each cell comes with the cells of the columns that are printed below it.
     """
     columns, rows = table.cells(drawn=True)
-    shown = [i for i, column in enumerate(columns) if not column.under]
-    head = next((i for i in shown if columns[i].key and not columns[i].right), shown[0])
-    kinds = {i: _kind(columns[i], [row[i] for row in rows], i == head) for i in shown}
-    ends = dict(zip(shown, [*shown[1:], len(columns)], strict=True))
+    visible = [i for i, column in enumerate(columns) if not column.under]
+    head = next(
+        (i for i in visible if columns[i].key and not columns[i].right), visible[0]
+    )
+    styles = {
+        i: _column_style(columns[i], [row[i] for row in rows], i == head)
+        for i in visible
+    }
+    ends = dict(zip(visible, [*visible[1:], len(columns)], strict=True))
     cells: list[list[tuple[doc.Cell, doc.Column, str, Under]]] = [
         [
             (
                 row[i],
                 columns[i],
-                kinds[i],
+                styles[i],
                 [(columns[j].title, row[j]) for j in range(i + 1, ends[i])],
             )
-            for i in shown
+            for i in visible
         ]
         for row in rows
     ]
     return (
         table.caption or columns[head].heading or "Table",
-        [(columns[i], kinds[i]) for i in shown],
+        [(columns[i], styles[i]) for i in visible],
         cells,
     )
 
 
-def _kind(column: doc.Column, cells: Sequence[doc.Cell], head: bool) -> str:
-    """How a column is styled."""
+def _column_style(column: doc.Column, cells: Sequence[doc.Cell], head: bool) -> str:
+    """The style of a column."""
     if head:
         return "head"
     if column.axis is not None:
@@ -230,25 +239,27 @@ def _kind(column: doc.Column, cells: Sequence[doc.Cell], head: bool) -> str:
 
 
 def _sort_key(cell: doc.Cell) -> str:
-    """What the column is sorted by; nothing where there is no number."""
+    """What a cell sorts by; "" where there is no number."""
     content = cell.content
     if cell.sort is not None:
         return repr(cell.sort)
     if isinstance(content, doc.Number):
         return (
-            repr(content.estimate.value) if _known(content) and content.estimate else ""
+            repr(content.estimate.value)
+            if _has_number(content) and content.estimate
+            else ""
         )
     return "" if content == numbers.NOTHING else content
 
 
-def _known(number: doc.Number) -> bool:
+def _has_number(number: doc.Number) -> bool:
     return number.estimate is not None and not math.isnan(number.estimate.value)
 
 
-def _parts(number: doc.Number) -> tuple[str, str]:
-    """The value and the interval; the latter empty where there is none."""
+def _number_texts(number: doc.Number) -> tuple[str, str]:
+    """The value and its interval; the latter is empty where there is none."""
     if number.estimate is None or math.isnan(number.estimate.value):
         return numbers.NOTHING, ""
-    found = number.estimate
+    estimate = number.estimate
     unit = number.unit
-    return numbers.value(found, unit), numbers.interval(found, unit, "")
+    return numbers.value(estimate, unit), numbers.interval(estimate, unit, "")

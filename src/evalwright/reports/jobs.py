@@ -1,8 +1,7 @@
-"""Writes job files for clusters: an array of jobs that runs a command in shards, and the job that
-merges them.
+"""Job files for clusters: an array of jobs that run the shards of a run, and a job that merges.
 
-Arguments are quoted for the place where they stand, and those that no quoting makes safe there are
-refused. Nothing in a file is a secret.
+Arguments are quoted for the place where they stand; those that no quoting makes safe are refused.
+No file contains a secret.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from textwrap import indent
 from unicodedata import category
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.secrets import key_in
+from evalwright.core.secrets import find_key_prefix
 from evalwright.tasks.files import failing_as
 
 SYSTEMS = ("slurm", "pbs", "kubernetes")
@@ -55,28 +54,42 @@ needs limits of its own.
 """
 
 _FOR_MERGE = {
-    "slurm": {"-A": "account", "-p": "partition", "-q": "qos", "-M": "clusters", "-t": "time", "": "reservation constraint mail-user mail-type comment wckey"},
+    "slurm": {
+        "-A": "account",
+        "-p": "partition",
+        "-q": "qos",
+        "-M": "clusters",
+        "-t": "time",
+        "": "reservation constraint mail-user mail-type comment wckey",
+    },
     "pbs": {"-A": "", "-q": "", "-P": "", "-M": "", "-m": ""},
-}  # fmt: skip
+}
 """Options of a submission that say who pays and where it runs, not what a shard needs: short names,
 and what follows two dashes.
 """
 
 _MERGE = '"$@" || { code=$?; [ "$code" = 1 ] || exit "$code"; }'
-"""Ends well when the run is merged, also where samples in it failed."""
+"""Succeeds once the run is merged, even if samples in it failed (exit code 1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """What the jobs do. name: of the evaluation. run: `evalwright run ...`, without its shard;
-    merge: the one that merges, both as arguments.
+    """The jobs of one evaluation.
 
-    options: of the submission of shards, as typed; for Kubernetes the limits of a shard's resources
-    (KEY=VALUE). merge_options: of the submission of the merge, besides those of `options` that are
-    for both. at_once: how many shards run at a time, 0 for all. image, claim, tolerations,
-    shared_memory: of Kubernetes alone, the image of the containers, the volume claim of the working
-    folder, taints that the pods tolerate (KEY[=VALUE][:EFFECT]), and how much memory processes of a
-    pod may share.
+    Attributes:
+        name: The evaluation's name.
+        shards: How many shards there are.
+        run: The arguments of `evalwright run ...`, without its shard.
+        merge: The arguments of the command that merges the shards.
+        options: Options of the submission of shards, as typed; for Kubernetes the limits of a
+            shard's resources (KEY=VALUE).
+        image: For Kubernetes, the image of the containers.
+        claim: For Kubernetes, the volume claim of the working folder.
+        merge_options: Options of the submission of the merge, besides those of `options` that are
+            for both.
+        at_once: How many shards run at a time; 0 for all.
+        tolerations: For Kubernetes, taints that the pods tolerate (KEY[=VALUE][:EFFECT]).
+        shared_memory: For Kubernetes, how much memory the processes of a pod may share.
     """
 
     name: str
@@ -92,83 +105,86 @@ class Jobs:
     shared_memory: str = "2Gi"
 
 
-def job_file(system: str, made: Jobs) -> str:
-    """The file for one of SYSTEMS. Raises ConfigurationError for what it cannot hold."""
+def job_file(system: str, jobs: Jobs) -> str:
+    """The job file for one of SYSTEMS.
+
+    Raises ConfigurationError for arguments that it cannot contain.
+    """
     for text in (
-        *made.run,
-        *made.merge,
-        *made.options,
-        *made.merge_options,
-        made.image,
-        made.claim,
+        *jobs.run,
+        *jobs.merge,
+        *jobs.options,
+        *jobs.merge_options,
+        jobs.image,
+        jobs.claim,
     ):
         if any(category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text):
             raise ConfigurationError(
                 f"A job file cannot contain {text!a}: it has line breaks or control"
                 " characters. Put it into a suite file (--config)."
             )
-        if found := key_in(text):
+        if key_start := find_key_prefix(text):
             raise ConfigurationError(
-                f"An argument has the form of a key ('{found}...'), and job files hold"
+                f"An argument has the form of a key ('{key_start}...'), and job files hold"
                 " none: put keys into the environment, .env or a secret."
             )
-    of = made.shards
-    run = [*made.run[:2], "--shard", f"auto/{of}", *made.run[2:]]
+    n_shards = jobs.shards
+    run = [*jobs.run[:2], "--shard", f"auto/{n_shards}", *jobs.run[2:]]
     plain = (
-        re.sub(r"[^a-z0-9]+", "-", made.name.lower())
+        re.sub(r"[^a-z0-9]+", "-", jobs.name.lower())
         .strip("-")[: 15 if system == "pbs" else 40]
         .strip("-")
     )
     values = {
         "NAME": plain if plain[:1].isalpha() else f"run-{plain}".strip("-")[:15],
-        "SHARDS": str(of),
+        "SHARDS": str(n_shards),
     }
-    at_once = min(made.at_once, of) or of
+    at_once = min(jobs.at_once, n_shards) or n_shards
     if system == "kubernetes":
-        limits = _limits(made.options)
+        limits = _limits(jobs.options)
         requests = {
             name: amount for name, amount in _REQUESTS.items() if name not in limits
         }
         values |= {
-            "RUN": _listed(["/bin/sh", "-c", _SHARD % of, "sh", *run]),
-            "MERGE": _listed(
+            "RUN": _yaml_list(["/bin/sh", "-c", _SHARD % n_shards, "sh", *run]),
+            "MERGE": _yaml_list(
                 [
                     "/bin/sh",
                     "-c",
                     _MERGE,
                     "sh",
-                    *made.merge[:3],
+                    *jobs.merge[:3],
                     "--wait",
-                    *made.merge[3:],
+                    *jobs.merge[3:],
                 ]
             ),
-            "IMAGE": json.dumps(made.image, ensure_ascii=False),
-            "CLAIM": json.dumps(made.claim, ensure_ascii=False),
+            "IMAGE": json.dumps(jobs.image, ensure_ascii=False),
+            "CLAIM": json.dumps(jobs.claim, ensure_ascii=False),
             "RESOURCES": json.dumps(
                 {"requests": requests, "limits": limits}, ensure_ascii=False
             ),
             "TOLERATIONS": json.dumps(
-                _tolerations(made.tolerations, limits), ensure_ascii=False
+                _tolerations(jobs.tolerations, limits), ensure_ascii=False
             ),
-            "MEMORY": _amount(made.shared_memory),
+            "MEMORY": _amount(jobs.shared_memory),
             "PARALLEL": str(at_once),
         }
     else:
-        options = [word for option in made.options for word in _words(option)]
+        options = [word for option in jobs.options for word in _words(option)]
         for_merge = [
             word
-            for option in made.merge_options
+            for option in jobs.merge_options
             for word in _words(option, "--merge-option")
         ]
         values |= {
             "RUN": shlex.join(run),
-            "MERGE": shlex.join(made.merge),
+            "MERGE": shlex.join(jobs.merge),
             "OPTIONS": "".join(f"{shlex.quote(word)} " for word in options),
             "MERGEOPTIONS": "".join(
                 f"{shlex.quote(word)} "
-                for word in (*_for_merge(system, options), *for_merge)
+                for word in (*_merge_options(system, options), *for_merge)
             ),
-            "ATONCE": f"%{at_once}" if at_once < of else "",
+            "ATONCE": f"%{at_once}" if at_once < n_shards else "",
         }
     text = (files("evalwright.reports") / "templates" / f"jobs.{system}").read_text(
         encoding="utf-8"
@@ -177,22 +193,22 @@ def job_file(system: str, made: Jobs) -> str:
     return re.sub("@([A-Z]+)@", lambda mark: values[mark[1]], text)
 
 
-def _listed(words: Sequence[str]) -> str:
-    """Arguments as Kubernetes takes them, a line each: JSON, which is YAML too, and `$` doubled, so
-    that it replaces no `$(NAME)` in them.
+def _yaml_list(words: Sequence[str]) -> str:
+    """Arguments as Kubernetes takes them, a line each.
 
-    A script, which alone has line breaks, is a block that people can read.
+    They are JSON, which is YAML too, with `$` doubled so that it replaces no `$(NAME)` in them. A
+    script, which alone has line breaks, is a block that people can read.
     """
-    items = []
+    lines = []
     for word in words:
         text = word.replace("$", "$$")
-        item = (
+        argument = (
             "|\n" + indent(text, _INDENT + "  ").rstrip("\n")
             if "\n" in text
             else json.dumps(text, ensure_ascii=False)
         )
-        items.append(f"{_INDENT}- {item}")
-    return "\n".join(items)
+        lines.append(f"{_INDENT}- {argument}")
+    return "\n".join(lines)
 
 
 def _words(option: str, typed: str = "--option") -> list[str]:
@@ -214,34 +230,35 @@ def _limits(options: Sequence[str]) -> Mapping[str, str]:
     return dict(option.split("=", 1) for option in options)
 
 
-def _for_merge(system: str, words: Sequence[str]) -> list[str]:
-    """The words of the submission of shards that are for the merge too, such as its account and
-    partition.
-    """
-    known = _FOR_MERGE[system]
-    long_names = {f"--{name}" for names in known.values() for name in names.split()}
-    short_names = {name for name in known if name}
-    kept: list[str] = []
+def _merge_options(system: str, words: Sequence[str]) -> list[str]:
+    """Options of the submission of shards that also hold for the merge, such as the account."""
+    option_names = _FOR_MERGE[system]
+    long_names = {
+        f"--{name}" for names in option_names.values() for name in names.split()
+    }
+    short_names = {name for name in option_names if name}
+    merge_words: list[str] = []
     value_follows = False
     for word in words:
         if value_follows:
-            kept.append(word)
+            merge_words.append(word)
             value_follows = False
         elif word in short_names or word in long_names:
-            kept.append(word)
+            merge_words.append(word)
             value_follows = True
         elif word.partition("=")[0] in long_names or (
             word[:2] in short_names and not word.startswith("--")
         ):
-            kept.append(word)
-    return kept
+            merge_words.append(word)
+    return merge_words
 
 
 def _tolerations(
     texts: Sequence[str], limits: Mapping[str, str]
 ) -> list[dict[str, str]]:
-    """Tolerations as typed; nodes with accelerators usually let in only pods that tolerate a taint
-    of that name.
+    """Tolerations as typed, and those for nodes with the accelerators that are asked for.
+
+    Such nodes usually admit only pods that tolerate a taint with the accelerator's name.
     """
     accelerators = [name for name in limits if "/" in name]
     tolerations = [
@@ -259,11 +276,11 @@ def _tolerations(
                 f" nvidia.com/gpu=present:NoSchedule, not '{text}'. Effects:"
                 " NoSchedule, PreferNoSchedule, NoExecute."
             )
-        key, value, effect = match.groups()
+        key, taint_value, effect = match.groups()
         equal = (
             {"operator": "Exists"}
-            if value is None
-            else {"operator": "Equal", "value": value}
+            if taint_value is None
+            else {"operator": "Equal", "value": taint_value}
         )
         tolerations.append(
             {"key": key, **equal, **({"effect": effect} if effect else {})}

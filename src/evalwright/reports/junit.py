@@ -1,6 +1,6 @@
-"""A gate as JUnit XML, which build servers show: one test case per rule and task.
+"""Gates as JUnit XML, which build servers show: one test case per rule and task.
 
-Untrusted names are text in it, nothing more.
+Untrusted names are only ever text in it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from evalwright.analysis.gate import Gate
 from evalwright.reports.text import inert
 
 _NO_XML = re.compile("[\ufffe\uffff]|[\U0001fffe\U0001ffff]")
-"""Characters that XML 1.0 knows not, beyond those that `inert` shows as escapes."""
+"""Characters that XML 1.0 forbids, besides those that `inert` escapes."""
 
 
 def junit_xml(gates: Sequence[Gate]) -> str:
-    """One suite per gate; a rule that could not be judged is an error, one that failed a failure."""
+    """One suite per gate. A failed rule is a failure; one that could not be judged is an error."""
     root = ElementTree.Element("testsuites", name="evalwright compare")
     for gate in gates:
         judged = [outcome for outcome in gate.outcomes if outcome.judged]
@@ -38,11 +38,11 @@ def junit_xml(gates: Sequence[Gate]) -> str:
                 name=_text(outcome.rule),
             )
             if outcome.failed:
-                kind = "failure" if outcome.judged else "error"
-                said = ElementTree.SubElement(
-                    case, kind, type=gate.mode, message=_text(outcome.sentence)
+                element_name = "failure" if outcome.judged else "error"
+                problem = ElementTree.SubElement(
+                    case, element_name, type=gate.mode, message=_text(outcome.sentence)
                 )
-                said.text = _text(outcome.sentence)
+                problem.text = _text(outcome.sentence)
             else:
                 ElementTree.SubElement(case, "system-out").text = _text(
                     outcome.sentence

@@ -1,9 +1,8 @@
-"""Answers to label: as a table for spreadsheets, and as one self-contained HTML page with keys and
-buttons.
+"""Answers to label: as a table for spreadsheets, and as one HTML page with keys and buttons.
 
-The table is UTF-8 with a byte order mark, commas and CRLF, and no cell acts. The page's
+The table is UTF-8 with a byte order mark, commas and CRLF, and no cell is executed. The page's
 Content-Security-Policy allows its own style and script by their hashes and nothing else; the texts
-of a run stand in it as escaped text, never made into markup.
+of a run are escaped text in it, never markup.
 """
 
 from __future__ import annotations
@@ -30,40 +29,38 @@ COLUMNS = (
     "labeller",
 )
 LONGEST_CELL = 32_000
-"""Characters; spreadsheets cut a cell at 32,767 and shift what follows it."""
+"""In characters; spreadsheets cut a cell at 32,767 and shift what follows it."""
 
 _FILLED_IN = ("label", "labeller")
 _ONLY_WHERE_USED = ("choices", "context")
 
 
 def sheet_csv(rows: Sequence[SheetRow]) -> str:
-    """The rows with the empty columns `label` and `labeller`, as text for `write_text`."""
-    used = [
+    """The rows as CSV, with the empty columns `label` and `labeller`."""
+    columns = [
         name
         for name in COLUMNS
         if name not in _ONLY_WHERE_USED or any(getattr(row, name) for row in rows)
     ]
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(used)
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer.writerow(columns)
     for row in rows:
         writer.writerow(
-            ["" if name in _FILLED_IN else cell(getattr(row, name)) for name in used]
+            ["" if name in _FILLED_IN else cell(getattr(row, name)) for name in columns]
         )
-    return "\ufeff" + out.getvalue()
+    return "\ufeff" + buffer.getvalue()
 
 
 def cell(text: str) -> str:
-    """A cell that no spreadsheet runs or cuts: an apostrophe stands before what it would take for a
-    formula.
-    """
-    shown = inert_cell(text, lines=True)
-    if len(shown) > LONGEST_CELL:
-        shown = (
-            f"{shown[:LONGEST_CELL]} ... [{len(shown) - LONGEST_CELL:,} more"
+    """A cell that no spreadsheet runs or cuts: formulas start with an apostrophe."""
+    content = inert_cell(text, lines=True)
+    if len(content) > LONGEST_CELL:
+        content = (
+            f"{content[:LONGEST_CELL]} ... [{len(content) - LONGEST_CELL:,} more"
             " characters: label on the page]"
         )
-    return shown
+    return content
 
 
 Choice = tuple[str, str, str]
@@ -88,10 +85,13 @@ def label_html(
     name: str = "labels",
     question: str = QUESTION,
 ) -> str:
-    """The page for some rows. graded: five grades instead of right or wrong. name: how the
-    downloaded file's name begins. question: what people are asked about each answer.
+    """The labelling page. The same rows give the same bytes.
 
-    The same rows give the same bytes.
+    Args:
+        rows: The answers to label.
+        graded: Whether there are five grades instead of right and wrong.
+        name: How the name of the downloaded file begins.
+        question: What people are asked about each answer.
     """
     return fill_page(
         "label",

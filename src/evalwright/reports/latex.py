@@ -1,7 +1,8 @@
-r"""Documents as LaTeX for a paper: booktabs tables with captions, everything in them escaped, whole under every engine.
+r"""Documents as LaTeX for a paper: booktabs tables with captions, fully escaped, for any engine.
 
-A fragment for `\input`. Tables that are too wide fall into parts; one with many rows is a longtable. Letters that pdfLaTeX cannot set
-are written for LuaLaTeX and XeLaTeX, with their code points for pdfLaTeX, so that no name stops a build.
+The result is a fragment for \input. Tables that are too wide are split, and one with many rows is a
+longtable. Letters that pdfLaTeX cannot set are written for LuaLaTeX and XeLaTeX, with their code
+points for pdfLaTeX, so that no name stops a build.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from evalwright.reports.markdown import cell_text
 from evalwright.reports.text import inert
 
 ROOM = 96
-"""Characters of a line in small print on a page of A4."""
+"""How many characters of small print fit on a line of an A4 page."""
 _LONGEST_NAME = 34
 _LONGEST_TITLE = 14
 _MOST_ROWS = 45
@@ -23,15 +24,18 @@ _HEAD = r"""% Made with evalwright. In the preamble: \usepackage{booktabs,longta
 \providecommand{\evalwrightletters}[2]{\ifdefined\Umathcode#1\else#2\fi}
 """
 _ESCAPES = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_\allowbreak{}",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    '"': r"\symbol{34}", "'": r"\symbol{39}", "`": r"\symbol{96}", "[": "{[}", "]": "{]}", "*": "{*}", "/": r"/\allowbreak{}",
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_\allowbreak{}",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}",
+    '"': r"\symbol{34}", "'": r"\symbol{39}", "`": r"\symbol{96}",
+    "[": "{[}", "]": "{]}", "*": "{*}", "/": r"/\allowbreak{}",
     "–": "--", "…": r"\ldots{}", "×": r"$\times$", "·": r"$\cdot$",
 }  # fmt: skip
 _LIGATURES = re.compile("(?<=[-,?!])(?=[-,?!])")
-"""Between signs that fonts would join, as two hyphens to a dash."""
+"""Positions between signs that fonts would join, such as two hyphens to a dash."""
 _LONG_WORD = re.compile("[A-Za-z0-9.]{30}(?=[A-Za-z0-9.])")
-_SET = frozenset("øØæÆœŒßłŁåÅ")
+_SETTABLE_LETTERS = frozenset("øØæÆœŒßłŁåÅ")
 """Letters without a base letter that every engine can set."""
 _ACCENTS = frozenset(
     "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
@@ -39,7 +43,7 @@ _ACCENTS = frozenset(
 
 
 def to_latex(document: doc.Document) -> str:
-    """The fragment. The same document gives the same bytes."""
+    """Render a document as a fragment. The same document gives the same bytes."""
     blocks = [
         text for block in document.blocks for text in _block(block, document.title)
     ]
@@ -47,34 +51,33 @@ def to_latex(document: doc.Document) -> str:
 
 
 def escape(text: str) -> str:
-    """Untrusted text as plain text of a paragraph or a cell: nothing in it is a command, and no row
-    or argument ends early.
-    """
-    out = []
-    for plain, other in re.findall(
+    """Escape untrusted text for a paragraph or a cell: it runs no command and ends no argument."""
+    pieces = []
+    for plain, letters in re.findall(
         r"([\x20-\x7e–…×·]+)|([^\x20-\x7e–…×·]+)", inert(text)
     ):
         if plain:
-            parts = _LIGATURES.split(plain)
+            stretches = _LIGATURES.split(plain)
             signs = [
-                "".join(_ESCAPES.get(char, char) for char in part) for part in parts
+                "".join(_ESCAPES.get(char, char) for char in stretch)
+                for stretch in stretches
             ]
-            out.append(_LONG_WORD.sub(r"\g<0>\\allowbreak{}", "{}".join(signs)))
-        elif all(map(_is_set, other)):
-            out.append(other)
+            pieces.append(_LONG_WORD.sub(r"\g<0>\\allowbreak{}", "{}".join(signs)))
+        elif all(map(_is_set, letters)):
+            pieces.append(letters)
         else:
-            points = " ".join(f"U+{ord(char):04X}" for char in other)
-            out.append(rf"\evalwrightletters{{{other}}}{{{points}}}")
-    return "".join(out)
+            points = " ".join(f"U+{ord(char):04X}" for char in letters)
+            pieces.append(rf"\evalwrightletters{{{letters}}}{{{points}}}")
+    return "".join(pieces)
 
 
 def _is_set(char: str) -> bool:
-    parts = unicodedata.normalize("NFD", char)
-    return char in _SET or (
-        len(parts) == 2
-        and parts[0].isascii()
-        and parts[0].isalpha()
-        and parts[1] in _ACCENTS
+    decomposed = unicodedata.normalize("NFD", char)
+    return char in _SETTABLE_LETTERS or (
+        len(decomposed) == 2
+        and decomposed[0].isascii()
+        and decomposed[0].isalpha()
+        and decomposed[1] in _ACCENTS
     )
 
 
@@ -85,14 +88,14 @@ def _block(block: doc.Block, title: str) -> Iterator[str]:
         case doc.Note() | doc.Conclusion():
             yield f"{escape(block.text)}\n"
         case doc.Notes() if block.texts:
-            items = "\n".join(rf"\item {escape(text)}" for text in block.texts)
-            yield f"{{\\footnotesize\\begin{{itemize}}\n{items}\n\\end{{itemize}}}}\n"
+            listing = "\n".join(rf"\item {escape(text)}" for text in block.texts)
+            yield f"{{\\footnotesize\\begin{{itemize}}\n{listing}\n\\end{{itemize}}}}\n"
         case doc.Facts() if block.rows:
-            items = "\n".join(
-                rf"\item[{{{escape(name)}}}] {escape(value)}"
-                for name, value in block.rows
+            listing = "\n".join(
+                rf"\item[{{{escape(name)}}}] {escape(content)}"
+                for name, content in block.rows
             )
-            yield f"\\begin{{description}}\n{items}\n\\end{{description}}\n"
+            yield f"\\begin{{description}}\n{listing}\n\\end{{description}}\n"
         case doc.Text():
             yield rf"\paragraph*{{{escape(block.title)}}}"
             yield (
@@ -101,14 +104,14 @@ def _block(block: doc.Block, title: str) -> Iterator[str]:
         case doc.Table():
             yield from _tables(block, title)
         case doc.Cards():
-            rows = [(one.title, one.number) for one in block.cards]
+            rows = [(card.title, card.number) for card in block.cards]
             yield from _tables(
                 doc.Table(doc.columns("Score*", "Value"), rows, title), title
             )
         case doc.Fold():
             yield rf"\paragraph*{{{escape(block.title)}}}"
-            for one in block.blocks:
-                yield from _block(one, block.title)
+            for inner_block in block.blocks:
+                yield from _block(inner_block, block.title)
 
 
 def _tables(table: doc.Table, title: str) -> Iterator[str]:
@@ -119,9 +122,13 @@ def _tables(table: doc.Table, title: str) -> Iterator[str]:
     widths = [
         _width(column, [row[i] for row in texts]) for i, column in enumerate(columns)
     ]
-    whole = doc.Table(columns, cells, table.caption or title)
-    for place, part in enumerate(whole.parts([width + 2 for width in widths], ROOM)):
-        yield _table(part, place, title if table.sortable else table.caption or title)
+    full_table = doc.Table(columns, cells, table.caption or title)
+    for part_index, split_table in enumerate(
+        full_table.split_to_fit([width + 2 for width in widths], ROOM)
+    ):
+        yield _table(
+            split_table, part_index, title if table.sortable else table.caption or title
+        )
 
 
 def _width(column: doc.Column, cells: Sequence[str]) -> int:
@@ -129,47 +136,50 @@ def _width(column: doc.Column, cells: Sequence[str]) -> int:
     return max(min(longest, _LONGEST_NAME), min(len(column.heading), _LONGEST_TITLE))
 
 
-def _table(table: doc.Table, place: int, caption: str) -> str:
+def _table(table: doc.Table, part_index: int, caption: str) -> str:
     columns, cells = table.cells()
-    kinds = []
+    alignments = []
     heads = []
     for i, column in enumerate(columns):
         right = column.right or any(
             isinstance(row[i].content, doc.Number) for row in cells
         )
-        long = max((len(cell_text(row[i])) for row in cells), default=0) > _LONGEST_NAME
-        kinds.append("r" if right else r"p{5.5cm}" if long else "l")
+        longest = max((len(cell_text(row[i])) for row in cells), default=0)
+        left = r"p{5.5cm}" if longest > _LONGEST_NAME else "l"
+        alignments.append("r" if right else left)
         heads.append(_heading(column.heading, "r" if right else "l"))
-    rows = [" & ".join(map(_cell, row, kinds)) + r" \tabularnewline" for row in cells]
+    rows = [
+        " & ".join(map(_cell, row, alignments)) + r" \tabularnewline" for row in cells
+    ]
     head = "\n".join([r"\toprule", " & ".join(heads) + r" \\", r"\midrule"])
-    said = rf"\caption{{{escape(caption)}{' (continued)' if place else ''}}}"
-    spec = f"{{@{{}}{''.join(kinds)}@{{}}}}"
+    caption_line = (
+        rf"\caption{{{escape(caption)}{' (continued)' if part_index else ''}}}"
+    )
+    spec = f"{{@{{}}{''.join(alignments)}@{{}}}}"
     body = "\n".join(rows)
     if len(rows) > _MOST_ROWS:
         return (
-            f"{{\\small\\begin{{longtable}}{spec}\n{said}"
+            f"{{\\small\\begin{{longtable}}{spec}\n{caption_line}"
             f" \\\\\n{head}\n\\endhead\n{body}\n\\bottomrule\n\\end{{longtable}}}}\n"
         )
     inner = f"\\begin{{tabular}}{spec}\n{head}\n{body}\n\\bottomrule\n\\end{{tabular}}"
-    return (
-        f"\\begin{{table}}[htbp]\n\\centering\\small\n{said}\n{inner}\n\\end{{table}}\n"
-    )
+    return f"\\begin{{table}}[htbp]\n\\centering\\small\n{caption_line}\n{inner}\n\\end{{table}}\n"
 
 
 def _heading(title: str, side: str) -> str:
-    """A title on as many lines as it needs to be no wider than its numbers."""
+    """A title, on as many lines as it needs to be no wider than its numbers."""
     lines = [""]
-    for part in re.findall(r"[^\s/_@:+-]*[\s/_@:+-]+|.+", inert(title)):
-        if lines[-1] and len(lines[-1] + part.rstrip()) > _LONGEST_TITLE:
-            lines.append(part)
+    for chunk in re.findall(r"[^\s/_@:+-]*[\s/_@:+-]+|.+", inert(title)):
+        if lines[-1] and len(lines[-1] + chunk.rstrip()) > _LONGEST_TITLE:
+            lines.append(chunk)
         else:
-            lines[-1] += part
-    shown = [escape(line.strip()) for line in lines if line.strip()]
-    joined = r" \\ ".join(shown)
-    return rf"\shortstack[{side}]{{{joined}}}" if len(shown) > 1 else joined
+            lines[-1] += chunk
+    escaped_lines = [escape(line.strip()) for line in lines if line.strip()]
+    joined = r" \\ ".join(escaped_lines)
+    return rf"\shortstack[{side}]{{{joined}}}" if len(escaped_lines) > 1 else joined
 
 
-def _cell(cell: doc.Cell, kind: str) -> str:
+def _cell(cell: doc.Cell, alignment: str) -> str:
     text = escape(cell_text(cell))
     text = rf"\textbf{{{text}}}" if cell.tone == "strong" and text else text
-    return rf"\raggedright {text}" if kind.startswith("p") else text
+    return rf"\raggedright {text}" if alignment.startswith("p") else text

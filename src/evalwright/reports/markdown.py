@@ -1,6 +1,6 @@
-"""Documents as Markdown that says the same in every renderer and never runs what a name contains.
+"""Documents as Markdown that reads the same in every renderer and never runs what a name contains.
 
-Names stand in code spans, where Markdown, HTML, links, mentions and images are plain characters.
+Names are code spans, in which Markdown, HTML, links, mentions and images are plain characters.
 The bytes depend on the document alone.
 """
 
@@ -16,19 +16,24 @@ from evalwright.reports.text import CODE_SPAN, inert
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 
 _NUMBERS = re.compile(r"(?!\s*$)[-\d.,+%:–<\[\]na/ ]+")
-"""What our own numbers are made of, intervals and "n/a" included: nothing in it acts."""
+"""Our own numbers, with intervals and "n/a": none of these characters is active in Markdown."""
 
 
 def to_markdown(document: doc.Document, level: int = 1) -> str:
-    """The document as Markdown. level: of its title's heading; 0 leaves the title and the lede out."""
-    parts = []
+    """Render a document as Markdown.
+
+    Args:
+        document: The document.
+        level: The level of its title's heading; 0 leaves out the title and the lede.
+    """
+    texts = []
     if level:
-        parts = [f"{'#' * level} {escape(document.title)}"]
-        parts += [escape(document.lede)] if document.lede else []
-    parts += [
-        part for block in document.blocks for part in _block(block, max(0, level - 1))
+        texts = [f"{'#' * level} {escape(document.title)}"]
+        texts += [escape(document.lede)] if document.lede else []
+    texts += [
+        text for block in document.blocks for text in _block(block, max(0, level - 1))
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def _block(block: doc.Block, level: int) -> Iterator[str]:
@@ -43,7 +48,7 @@ def _block(block: doc.Block, level: int) -> Iterator[str]:
             yield "\n".join(f"- {_prose(text)}" for text in block.texts)
         case doc.Facts():
             yield "\n".join(
-                f"- {escape(name)}: {escape(value)}" for name, value in block.rows
+                f"- {escape(name)}: {escape(content)}" for name, content in block.rows
             )
         case doc.Table():
             yield _table(block)
@@ -58,13 +63,13 @@ def _block(block: doc.Block, level: int) -> Iterator[str]:
             yield _table(
                 doc.Table(
                     doc.columns("", ""),
-                    [(one.title, one.number) for one in block.cards],
+                    [(card.title, card.number) for card in block.cards],
                 )
             )
         case doc.Fold():
             yield f"{'#' * (level + 2)} {escape(block.title)}"
-            for one in block.blocks:
-                yield from _block(one, level + 1)
+            for inner_block in block.blocks:
+                yield from _block(inner_block, level + 1)
 
 
 def _table(table: doc.Table) -> str:
@@ -74,19 +79,15 @@ def _table(table: doc.Table) -> str:
         column.right or any(isinstance(row[i].content, doc.Number) for row in cells)
         for i, column in enumerate(columns)
     ]
-    rule = ["--:" if one else ":--" for one in right]
+    rule = ["--:" if is_right else ":--" for is_right in right]
     rows = [[_cell(cell) for cell in row] for row in cells]
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
 def _title(column: doc.Column) -> str:
-    title = (
-        code(column.title)
-        if column.name
-        else escape(column.title)
-        if column.title
-        else " "
-    )
+    title = escape(column.title) if column.title else " "
+    if column.name:
+        title = code(column.title)
     return f"{title} ({escape(column.note)})" if column.note else title
 
 
@@ -103,7 +104,7 @@ def _cell(cell: doc.Cell) -> str:
 
 
 def cell_text(cell: doc.Cell) -> str:
-    """What stands in a cell, on one line: a number with its interval, or the text made inert."""
+    """The text of a cell on one line: a number with its interval, or the text made inert."""
     if not isinstance(cell.content, doc.Number):
         return inert(cell.content)
     text = numbers.score(cell.content.estimate, cell.content.unit)
@@ -113,7 +114,7 @@ def cell_text(cell: doc.Cell) -> str:
 
 
 def _fenced(text: str) -> str:
-    """A text of several lines that nothing in it can end."""
+    """A fenced block that nothing in the text can end."""
     fence = "`" * max(
         3, 1 + max((len(run) for run in re.findall("`+", text)), default=0)
     )
@@ -122,33 +123,34 @@ def _fenced(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Untrusted text as a code span in a table cell; as escaped text in the rare case that a code
-    span cannot hold it.
-    """
-    shown = inert(text)
-    if "\\|" in shown or not shown.strip():
-        return escape(shown)
-    shown = shown.replace("|", "\\|")  # a pipe ends the cell even inside a code span
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
-    space = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) else ""
-    return f"{fence}{space}{shown}{space}{fence}"
+    """Untrusted text as a code span in a table cell, or escaped if a code span cannot hold it."""
+    content = inert(text)
+    if "\\|" in content or not content.strip():
+        return escape(content)
+    content = content.replace(
+        "|", "\\|"
+    )  # a pipe ends the cell even inside a code span
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", content)), default=0))
+    space = (
+        " " if content.startswith(("`", " ")) or content.endswith(("`", " ")) else ""
+    )
+    return f"{fence}{space}{content}{space}{fence}"
 
 
 def _prose(text: str) -> str:
-    """A sentence as plain text, with what stands between backticks as code."""
-    parts = CODE_SPAN.split(inert(text))
-    return (
-        "".join(
-            code(part) if i % 2 else escape(part) if part else ""
-            for i, part in enumerate(parts)
-        )
-        or "&nbsp;"
-    )
+    """A sentence as plain text, with its backticked parts as code."""
+    texts = []
+    for i, piece in enumerate(CODE_SPAN.split(inert(text))):
+        is_code = i % 2 == 1
+        if is_code:
+            texts.append(code(piece))
+        elif piece:
+            texts.append(escape(piece))
+    return "".join(texts) or "&nbsp;"
 
 
 def escape(text: str) -> str:
-    """Untrusted text as plain text in a table cell: what Markdown or HTML could act on is a
-    character reference.
+    """Escape untrusted text for a table cell: active characters become character references.
 
     References cannot begin markup in any renderer.
     """

@@ -3,8 +3,8 @@
     <!-- evalwright:leaderboard:start -->
     <!-- evalwright:leaderboard:end -->
 
-The markers of the HHEM leaderboard engine (LEADERBOARD_START, LEADERBOARD_END) are known too. A
-marker in a code block or a code span is an example, not a place.
+The markers of the HHEM leaderboard engine (LEADERBOARD_START, LEADERBOARD_END) work too. A marker
+in a code block or a code span is an example and is ignored.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ END = "<!-- evalwright:leaderboard:end -->"
 SETTINGS_SUFFIXES = frozenset(
     {".yaml", ".yml", ".toml", ".py", ".ini", ".cfg", ".lock"}
 )
-"""Endings of files that programs read, beside those of data."""
+"""Suffixes of files that programs read, besides data files."""
 
 _MARKER = re.compile(
-    r"<!--["
-    r" \t]*(?:(?P<ours>evalwright:leaderboard:)(?P<side>start|end)|LEADERBOARD_(?P<theirs>START|END))["
-    r" \t]*-->"
+    r"<!--[ \t]*"
+    r"(?:(?P<ours>evalwright:leaderboard:)(?P<side>start|end)"
+    r"|LEADERBOARD_(?P<theirs>START|END))"
+    r"[ \t]*-->"
 )
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])\1(?!`)")
@@ -36,7 +37,7 @@ _SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])\1(?!`)")
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """Where a marker stands, as (start, end) in the text, and its line."""
+    """A marker in a text: its start, its end, and its line."""
 
     opens: bool
     ours: bool
@@ -46,9 +47,7 @@ class Marker:
 
 
 def check_text_file(path: Path) -> None:
-    """Raise ConfigurationError for a file of data or settings, which a board put into it would
-    break.
-    """
+    """Raise ConfigurationError for a file of data or settings, which a board would break."""
     suffix = path.suffix.lower()
     if suffix in SUFFIXES or suffix in SETTINGS_SUFFIXES:
         raise ConfigurationError(
@@ -57,15 +56,21 @@ def check_text_file(path: Path) -> None:
         )
 
 
-def put_between(data: bytes, block: str, heading: str) -> bytes:
-    """The file's bytes with the block between the markers; at the end, under the heading, where it
-    has none.
+def put_between(content: bytes, block: str, heading: str) -> bytes:
+    """Put a block between the markers of a file, or at its end under the heading.
 
-    Line ends are the file's own. Raises ConfigurationError for a file that is no UTF-8 text, and
-    where the markers are not one pair.
+    Line ends stay the file's own.
+
+    Args:
+        content: The file's bytes.
+        block: The text to put in.
+        heading: The heading, used where the file has no markers.
+
+    Raises:
+        ConfigurationError: The file is not UTF-8 text, or its markers are not one pair.
     """
     try:
-        text = data.decode("utf-8")
+        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConfigurationError(
             f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8."
@@ -73,37 +78,35 @@ def put_between(data: bytes, block: str, heading: str) -> bytes:
     if "\0" in text:
         raise ConfigurationError("it is not a text file.")
     line_end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
-    own = f"\n\n{block.strip()}\n\n".replace("\n", line_end)
+    board_text = f"\n\n{block.strip()}\n\n".replace("\n", line_end)
     pair = _pair(list(_markers(text)))
     if pair is not None:
         first, last = pair
-        return (text[: first.end] + own + text[last.start :]).encode()
+        return (text[: first.end] + board_text + text[last.start :]).encode()
     empty = not text.strip("\ufeff \t\r\n")
     before = (
         text if empty else text + ("" if text.endswith("\n") else line_end) + line_end
     )
     level = "#" if empty else "##"
-    return (
-        f"{before}{level} {heading}{2 * line_end}{START}{own}{END}{line_end}".encode()
-    )
+    return f"{before}{level} {heading}{2 * line_end}{START}{board_text}{END}{line_end}".encode()
 
 
-def _pair(found: list[Marker]) -> tuple[Marker, Marker] | None:
-    opening = [one for one in found if one.opens]
-    closing = [one for one in found if not one.opens]
-    if not found:
+def _pair(markers: list[Marker]) -> tuple[Marker, Marker] | None:
+    opening = [marker for marker in markers if marker.opens]
+    closing = [marker for marker in markers if not marker.opens]
+    if not markers:
         return None
     if len(opening) > 1 or len(closing) > 1:
-        lines = ", ".join(str(one.line) for one in found)
+        lines = ", ".join(str(marker.line) for marker in markers)
         raise ConfigurationError(
             f"it has several markers of a leaderboard (lines {lines}), so it is not"
             " clear which one to use. Keep one pair."
         )
     if not opening or not closing:
-        there, missing = ("start", "end") if opening else ("end", "start")
+        present_side, missing_side = ("start", "end") if opening else ("end", "start")
         raise ConfigurationError(
-            f"it has the {there} marker of a leaderboard (line {found[0].line}) without"
-            f" the {missing} marker. Add '{END if opening else START}', or remove the"
+            f"it has the {present_side} marker of a leaderboard (line {markers[0].line}) without"
+            f" the {missing_side} marker. Add '{END if opening else START}', or remove the"
             " one that it has."
         )
     first = opening[0]
@@ -132,10 +135,10 @@ def _markers(text: str) -> Iterator[Marker]:
         elif opened and not (opened[1][0] == "`" and "`" in opened[2]):
             fence = opened[1]
         else:
-            spans = [found.span() for found in _SPAN.finditer(line)]
-            for found in _MARKER.finditer(line):
-                if not any(start < found.start() < end for start, end in spans):
-                    opens = (found["side"] or found["theirs"].lower()) == "start"
-                    start, end = (position + place for place in found.span())
-                    yield Marker(opens, found["ours"] is not None, start, end, number)
+            spans = [span_match.span() for span_match in _SPAN.finditer(line)]
+            for match in _MARKER.finditer(line):
+                if not any(start < match.start() < end for start, end in spans):
+                    opens = (match["side"] or match["theirs"].lower()) == "start"
+                    start, end = (position + offset for offset in match.span())
+                    yield Marker(opens, match["ours"] is not None, start, end, number)
         position += len(line)

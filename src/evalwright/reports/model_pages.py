@@ -1,6 +1,4 @@
-"""A page of its own for each model of a board: static HTML under a name that every file system
-takes.
-"""
+"""A page for each model of a board: static HTML, under a name that every file system accepts."""
 
 from __future__ import annotations
 
@@ -21,19 +19,19 @@ from evalwright.reports.html import to_html
 from evalwright.runs.reader import Run
 from evalwright.tasks.files import failing_as, write_file
 
-EXAMPLES = 5
-"""Examples on a page, for each task."""
+DEFAULT_EXAMPLES = 5
+"""How many examples of each task a page shows."""
 
 _FIRST_META = '<meta charset="utf-8">'
 _HEAD_BYTES = 1_000
-"""Where the mark of a page is."""
+"""How much of a page is searched for its mark."""
 _LONGEST = 80
 _DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 """Names that Windows keeps for devices, with any ending."""
 
 
 def page_files(board: Board, folder: Path) -> list[Path]:
-    """Where the page of each row goes, in the order of the rows."""
+    """The file of each row's page, in the order of the rows."""
     names = page_names(board_labels(board), [row.run for row in board.rows])
     return [folder / name for name in names]
 
@@ -45,22 +43,29 @@ def write_pages(
     *,
     title: str = "Leaderboard",
     board_page: Path | None = None,
-    examples: int = EXAMPLES,
+    examples: int = DEFAULT_EXAMPLES,
 ) -> list[Path]:
-    """Write a page for each row into the folder, and return the files in the order of the rows.
+    """Write a page for each row of a board, and return the files in the order of the rows.
 
-    runs: those that the board was made of, in the same order. board_page: where the board's own
-    page is, to link back. examples: samples with a low score that each page shows for a task; 0
-    leaves out every text of the samples. Raises ConfigurationError where the folder cannot be
-    written, RunError where samples cannot be read.
+    Args:
+        board: The board.
+        runs: The runs of the board, in the same order.
+        folder: The folder to write into.
+        title: The board's title.
+        board_page: The board's own page, to link back to.
+        examples: Low-scored samples of each task on a page; 0 leaves out all texts of samples.
+
+    Raises:
+        ConfigurationError: The folder cannot be written.
+        RunError: Samples cannot be read.
     """
     if examples < 0:
         raise ConfigurationError(f"--examples must be 0 or more, not {examples}.")
     files = page_files(board, folder)
-    for place, file in enumerate(files):
+    for index, file in enumerate(files):
         back = link_to(board_page, file) if board_page else ""
         document = model_document(
-            board, place, runs[board.rows[place].place], title, back, examples
+            board, index, runs[board.rows[index].run_index], title, back, examples
         )
         page = to_html(document).replace(
             _FIRST_META, f"{_FIRST_META}\n{_mark(board, title)}", 1
@@ -74,8 +79,8 @@ def remove_stale_pages(
 ) -> list[Path]:
     """Remove the pages of models that are no longer on the board, and return their files.
 
-    Only pages that `write_pages` wrote for a board of this title and these tasks, by the mark in
-    them.
+    Only pages that `write_pages` wrote for a board of this title and these tasks are removed; they
+    carry a mark.
     """
     current = {file.name for file in page_files(board, folder)}
     mark = _mark(board, title).encode()
@@ -93,9 +98,11 @@ def remove_stale_pages(
 
 
 def _mark(board: Board, title: str) -> str:
-    """What says in a page that this package wrote it, and for which board."""
+    """A mark in a page: written by this package, for this board."""
     columns = [
-        (task.name, task.metric) for part in (board, *board.more) for task in part.tasks
+        (task.name, task.metric)
+        for unit_board in (board, *board.more)
+        for task in unit_board.tasks
     ]
     board_name = hashlib.sha256(
         repr((title, sorted(columns))).encode("utf-8", "surrogatepass")
@@ -104,28 +111,28 @@ def _mark(board: Board, title: str) -> str:
 
 
 def link_to(target: Path, page: Path) -> str:
-    """The relative address of a file as a page beside it links to it; "" where there is none
-    (another drive).
-    """
+    """The address of a file relative to a page; "" where there is none (another drive)."""
     try:
-        found = os.path.relpath(target.resolve(), page.resolve().parent)
+        relative = os.path.relpath(target.resolve(), page.resolve().parent)
     except ValueError:
         return ""
-    return quote(found.replace(os.sep, "/"), safe="/")
+    return quote(relative.replace(os.sep, "/"), safe="/")
 
 
 def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
-    """A file name for each model: lower-case ASCII letters, digits, dots and dashes, ending in
-    ".html".
+    """A file name for each model: lower-case ASCII letters, digits, dots, dashes, and ".html".
 
-    labels: what the models are called, from anybody; runs: their runs' names. The name of one model
-    does not depend on the order of the board: those that would be equal get a mark made of label
-    and run. Two equal ones of both are told apart by a number.
+    A model's name does not depend on the order of the board. Models whose names would be equal get
+    a mark made of label and run, and if these are equal too, a number.
+
+    Args:
+        labels: What the models are called; untrusted.
+        runs: The names of their runs.
     """
     plain = [_plain(label) for label in labels]
     counts = Counter(plain)
-    seen: Counter[str] = Counter()
-    out = []
+    n_by_name: Counter[str] = Counter()
+    file_names = []
     for label, run, name in zip(labels, runs, plain, strict=True):
         unsure = (
             counts[name] > 1
@@ -140,9 +147,11 @@ def page_names(labels: Sequence[str], runs: Sequence[str]) -> list[str]:
             ).hexdigest()[:8]
             name = f"{name[:_LONGEST].strip('.-') or 'model'}-{mark}"
             name = f"model-{name}" if _DEVICES.fullmatch(name) else name
-        seen[name] += 1
-        out.append(f"{name}.html" if seen[name] == 1 else f"{name}-{seen[name]}.html")
-    return out
+        n_by_name[name] += 1
+        file_names.append(
+            f"{name}.html" if n_by_name[name] == 1 else f"{name}-{n_by_name[name]}.html"
+        )
+    return file_names
 
 
 def _plain(label: str) -> str:

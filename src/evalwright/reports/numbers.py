@@ -1,8 +1,8 @@
-"""The one place that turns numbers into text, so that a number looks the same wherever it is shown.
+"""Formats numbers, in one place, so that a number looks the same everywhere.
 
 Scores of bounded metrics are shown in points of 100 with one decimal, perplexities with four
-significant digits, and other metrics with as many decimals as their interval deserves. The minus is
-the plain ASCII one, which can be copied into a program; a range of ranks takes an en dash. What
+significant digits, and other metrics with as many decimals as their interval supports. The minus is
+plain ASCII, so that numbers can be copied into a program; a range of ranks has an en dash. What
 does not exist is "n/a".
 """
 
@@ -15,7 +15,6 @@ from typing import Any, Literal
 from evalwright.analysis.words import count as count
 from evalwright.analysis.words import counted as counted
 from evalwright.analysis.words import duration as duration
-from evalwright.analysis.words import few_clusters as few_clusters
 from evalwright.analysis.words import plural as plural
 from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER
 from evalwright.statistics import Estimate
@@ -29,14 +28,14 @@ interval.
 
 
 def unit_of(kind: str) -> Unit:
-    """The unit of a metric."""
+    """The unit of a kind of metric."""
     if kind in BOUNDED:
         return "points"
     return "perplexity" if kind in LOWER_IS_BETTER else "plain"
 
 
 def value(estimate: Estimate, unit: Unit) -> str:
-    """The estimate alone: "62.5"."""
+    """The value alone: "62.5"."""
     return number(
         estimate.value,
         unit,
@@ -45,7 +44,7 @@ def value(estimate: Estimate, unit: Unit) -> str:
 
 
 def limits(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
-    """Both ends of the interval with the decimals of the value, None where there is no interval."""
+    """Both ends of the interval, with the decimals of the value; None without an interval."""
     if math.isnan(estimate.low) or math.isnan(estimate.high):
         return None
     return _ends(estimate, (estimate.low, estimate.high), unit)
@@ -63,41 +62,46 @@ def interval(estimate: Estimate, unit: Unit, without: str = f"[{NOTHING}]") -> s
 
 
 def score(estimate: Estimate | None, unit: Unit) -> str:
-    """The estimate with its interval: "62.5 [57.1, 67.6]"; "n/a" where nothing was scored."""
+    """The value with its interval: "62.5 [57.1, 67.6]"; "n/a" where nothing was scored."""
     if estimate is None or math.isnan(estimate.value):
         return NOTHING
     return f"{value(estimate, unit)} {interval(estimate, unit)}"
 
 
 def aligned_scores(estimates: Sequence[Estimate | None], unit: Unit) -> list[str]:
-    """As `score`, for a column: padded so that values and both limits stand under each other."""
-    shown = [one if one and not math.isnan(one.value) else None for one in estimates]
+    """Like `score`, for a column: padded so that values and limits are aligned."""
+    scored = [
+        estimate if estimate and not math.isnan(estimate.value) else None
+        for estimate in estimates
+    ]
     rows = [
-        (value(one, unit), *(limits(one, unit) or ("", ""))) if one else ("", "", "")
-        for one in shown
+        (value(estimate, unit), *(limits(estimate, unit) or ("", "")))
+        if estimate
+        else ("", "", "")
+        for estimate in scored
     ]
     widths = [
         max(map(len, column), default=0) for column in zip(*rows, strict=True)
     ] or [0, 0, 0]
-    out = []
-    for one, cells in zip(shown, rows, strict=True):
+    texts = []
+    for estimate, cells in zip(scored, rows, strict=True):
         text, low, high = (
             cell.rjust(width) for cell, width in zip(cells, widths, strict=True)
         )
         bracket = f"[{low}, {high}]"
-        if one and not cells[1]:
+        if estimate and not cells[1]:
             bracket = f"[{NOTHING}]".ljust(len(bracket))
-        out.append(f"{text} {bracket}" if one else NOTHING)
-    return out
+        texts.append(f"{text} {bracket}" if estimate else NOTHING)
+    return texts
 
 
-def difference(x: float, low: float, high: float, *, bounded: bool) -> str:
+def difference(amount: float, low: float, high: float, *, bounded: bool) -> str:
     """A difference with its sign and interval: "+3.2 [-1.0, 7.4]"."""
-    if math.isnan(x):
+    if math.isnan(amount):
         return NOTHING
     unit: Unit = "points" if bounded else "plain"
-    decimals = _decimals(x, low, high, unit)
-    text = number(x, unit, decimals)
+    decimals = _decimals(amount, low, high, unit)
+    text = number(amount, unit, decimals)
     sign = "" if text.startswith("-") or float(text.replace(",", "")) == 0 else "+"
     if math.isnan(low) or math.isnan(high):
         return f"{sign}{text} [{NOTHING}]"
@@ -106,30 +110,30 @@ def difference(x: float, low: float, high: float, *, bounded: bool) -> str:
     )
 
 
-def points(x: float) -> str:
-    """A score or a difference in points of 100, with a decimal."""
-    return number(x, "points", 1)
+def points(amount: float) -> str:
+    """A score or a difference in points of 100, with one decimal."""
+    return number(amount, "points", 1)
 
 
-def gap(x: float, found: Any, *, bounded: bool = True) -> str:
-    """As `difference`, with the ends `low` and `high` of what was found."""
-    return difference(x, found.low, found.high, bounded=bounded)
+def gap(amount: float, bounds: Any, *, bounded: bool = True) -> str:
+    """Like `difference`, with `low` and `high` taken from `bounds`."""
+    return difference(amount, bounds.low, bounds.high, bounded=bounded)
 
 
-def number(x: float, unit: Unit, decimals: int) -> str:
-    """A bare number of a unit, without a minus before zero."""
-    if math.isnan(x):
+def number(amount: float, unit: Unit, decimals: int) -> str:
+    """A number in its unit, without a minus before zero."""
+    if math.isnan(amount):
         return NOTHING
-    if math.isinf(x):
-        return "inf" if x > 0 else "-inf"
-    shown = 100 * x if unit == "points" else x
-    if abs(shown) >= 1e7:
-        return f"{shown:.3e}"
-    text = f"{shown:,.{decimals}f}"
+    if math.isinf(amount):
+        return "inf" if amount > 0 else "-inf"
+    scaled = 100 * amount if unit == "points" else amount
+    if abs(scaled) >= 1e7:
+        return f"{scaled:.3e}"
+    text = f"{scaled:,.{decimals}f}"
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
 
 
-def _decimals(x: float, low: float, high: float, unit: Unit) -> int:
+def _decimals(amount: float, low: float, high: float, unit: Unit) -> int:
     if unit == "points":
         return 1
     width = high - low
@@ -137,25 +141,23 @@ def _decimals(x: float, low: float, high: float, unit: Unit) -> int:
         return min(
             6, max(0, 1 - math.floor(math.log10(width)))
         )  # two digits of the interval count
-    if not math.isfinite(x) or x == 0:
+    if not math.isfinite(amount) or amount == 0:
         return 3
-    return min(9, max(0, 3 - math.floor(math.log10(abs(x)))))
+    return min(9, max(0, 3 - math.floor(math.log10(abs(amount)))))
 
 
-def ranks(found: tuple[int, int] | None) -> str:
+def ranks(rank_range: tuple[int, int] | None) -> str:
     """A range of ranks: "1", "2–4", or "n/a"."""
-    if found is None:
+    if rank_range is None:
         return NOTHING
-    best, worst = found
+    best, worst = rank_range
     return str(best) if best == worst else f"{best}–{worst}"
 
 
 def items(
     n: int, n_missing: int, n_clusters: int | None = None, n_unsure: int = 0
 ) -> str:
-    """What a number rests on: "240", "240, 3 missing", "240, 9 of them unsure", "240 in 60
-    clusters".
-    """
+    """What a number rests on: "240", "240, 3 missing", "240 in 60 clusters"."""
     text = count(n)
     if n_clusters is not None:
         text += f" in {count(n_clusters)} {plural(n_clusters, 'cluster')}"
@@ -167,8 +169,9 @@ def items(
 
 
 def unsure_range(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
-    """What a score would be if all unsure readings were wrong, and right, where that is wider than
-    its interval; else None.
+    """The score if all unsure readings were wrong, and if all were right.
+
+    Returns None where that range is within the interval.
     """
     if estimate.unsure_range is None or math.isnan(estimate.value):
         return None
@@ -183,12 +186,17 @@ def tokens(n: int) -> str:
     for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if n >= size * 0.9995:
             scaled = n / size
-            return f"{scaled:.{0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2}f}{mark}"
+            decimals = 2
+            if scaled >= 99.95:
+                decimals = 0
+            elif scaled >= 9.995:
+                decimals = 1
+            return f"{scaled:.{decimals}f}{mark}"
     return str(n)
 
 
 def money(dollars: float | None) -> str:
-    """US dollars with digits for small sums: "$12.34", "$0.0021"; "n/a" where no price is known."""
+    """US dollars, with digits for small sums: "$12.34", "$0.0021"; "n/a" without a price."""
     if dollars is None or not math.isfinite(dollars):
         return NOTHING
     if dollars == 0:
@@ -199,7 +207,7 @@ def money(dollars: float | None) -> str:
 
 
 def rate(per_second: float) -> str:
-    """A speed in the unit that suits it: "1,240/s", "12.3/s", "4.0/min"."""
+    """A speed in a suitable unit: "1,240/s", "12.3/s", "4.0/min"."""
     if not math.isfinite(per_second) or per_second < 0:
         return NOTHING
     if per_second >= 99.95:
@@ -208,7 +216,7 @@ def rate(per_second: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """A probability: "< 0.001", "0.013", "0.40"; more digits where two would round it onto 5%."""
+    """A p-value: "< 0.001", "0.013", "0.40"; it gets more digits where rounding would hit 5%."""
     if math.isnan(p):
         return NOTHING
     if p < 0.001:

@@ -1,8 +1,7 @@
-"""Documents as PDF, drawn with matplotlib (the extra `plot`): pages of A4 across, no browser and
-nothing from the network.
+"""Documents as PDF, drawn with matplotlib (the extra `plot`) on landscape A4 pages.
 
-Tables repeat their titles on every page and fall into parts where they are too wide; text is
-wrapped, never cut. The same document gives the same bytes.
+Tables repeat their titles on every page and are split where they are too wide; text is wrapped,
+never cut. The same document gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,38 +23,38 @@ WIDTH = 11.69
 HEIGHT = 8.27
 MARGIN = 0.55
 ROOM = WIDTH - 2 * MARGIN
-_GAP = 0.16
-_BAR = 1.5
-_NAME = 2.9
-_TITLE = 1.0
+_GAP_INCHES = 0.16
+_BAR_INCHES = 1.5
+_NAME_INCHES = 2.9
+_TITLE_INCHES = 1.0
 """Inches: between columns, of a drawn interval, the most of a name, the most of a title over
 narrower cells.
 """
-_SIZE = 8.5
-_LEAD = 0.165
+_FONT_POINTS = 8.5
+_LEAD_INCHES = 0.165
 _TONES = {"quiet": QUIET, "warn": "#8a5300", "good": "#1a6b35", "bad": "#b3261e"}
 _POINT = "#0a58b8"
 _RANGE = "#a9cbf2"
 
 
 def to_pdf(document: doc.Document) -> bytes:
-    """The document as a file. Raises MissingExtra without matplotlib."""
-    out = io.BytesIO()
-    nothing = {"CreationDate": None, "Creator": None, "Producer": None}
+    """Render a document as a PDF file. Raises MissingExtra without matplotlib."""
+    buffer = io.BytesIO()
+    no_metadata = {"CreationDate": None, "Creator": None, "Producer": None}
     with fixed_settings(".pdf"):
         from matplotlib.backends.backend_pdf import PdfPages
 
         with PdfPages(
-            out, metadata={**nothing, "Title": inert(document.title)}
+            buffer, metadata={**no_metadata, "Title": inert(document.title)}
         ) as pages:
-            drawn = _Pages(pages, inert(document.title))
-            drawn.paragraph(document.title, 15, bold=True, after=0.04)
+            writer = _Pages(pages, inert(document.title))
+            writer.paragraph(document.title, 15, bold=True, after=0.04)
             if document.lede:
-                drawn.paragraph(document.lede, 9, colour=QUIET, after=0.12)
+                writer.paragraph(document.lede, 9, colour=QUIET, after=0.12)
             for block in document.blocks:
-                _block(block, drawn)
-            drawn.end()
-    return out.getvalue()
+                _block(block, writer)
+            writer.end()
+    return buffer.getvalue()
 
 
 def _block(block: doc.Block, pages: _Pages) -> None:
@@ -73,7 +72,7 @@ def _block(block: doc.Block, pages: _Pages) -> None:
             bold = isinstance(block, doc.Conclusion)
             pages.paragraph(
                 block.text,
-                _SIZE,
+                _FONT_POINTS,
                 bold=bold,
                 colour=_TONES.get(block.tone, INK),
                 after=0.04,
@@ -86,14 +85,14 @@ def _block(block: doc.Block, pages: _Pages) -> None:
         case doc.Text():
             pages.paragraph(block.title, 8, colour=QUIET)
             for line in inert_lines(block.text).split("\n"):
-                pages.paragraph(line, _SIZE)
+                pages.paragraph(line, _FONT_POINTS)
         case doc.Table():
             pages.table(block)
         case doc.Cards():
             pages.table(
                 doc.Table(
                     doc.columns("Score*", "Value"),
-                    [(one.title, one.number) for one in block.cards],
+                    [(card.title, card.number) for card in block.cards],
                 )
             )
         case doc.Fold():
@@ -104,14 +103,14 @@ def _block(block: doc.Block, pages: _Pages) -> None:
                 before=0.2,
                 keep=0.8,
             )
-            for one in block.blocks:
-                _block(one, pages)
+            for inner_block in block.blocks:
+                _block(inner_block, pages)
 
 
 class _Pages:
-    """Writes from top to bottom, and begins a new page where the next piece does not fit.
+    """Writes from top to bottom, and starts a new page where the next block does not fit.
 
-    Places are in inches.
+    Positions are in inches.
     """
 
     def __init__(self, pages: Any, title: str) -> None:
@@ -119,7 +118,7 @@ class _Pages:
         self.title = title
         self.fonts = Fonts()
         self.width = self.fonts.width
-        self.lines = self.fonts.broken
+        self.lines = self.fonts.break_lines
         self.number = 0
         self.figure: Any = None
         self._begin()
@@ -135,11 +134,11 @@ class _Pages:
         self.axes.set_axis_off()
         self.axes.autoscale(False)
         self.y = MARGIN
-        self.text = partial(self.fonts.put, self.axes)
+        self.text = partial(self.fonts.draw_text, self.axes)
 
     def end(self) -> None:
-        """Put the page out."""
-        foot = self.fonts.fitted(self.title, 7.5, ROOM - 1)
+        """Save the current page."""
+        foot = self.fonts.shorten_to_fit(self.title, 7.5, ROOM - 1)
         self.text(MARGIN, HEIGHT - 0.3, foot, 7.5, QUIET)
         self.text(
             WIDTH - MARGIN, HEIGHT - 0.3, str(self.number), 7.5, QUIET, align="right"
@@ -147,7 +146,7 @@ class _Pages:
         self.pages.savefig(self.figure)
 
     def need(self, height: float) -> bool:
-        """Make room; whether that took a new page."""
+        """Make room of this height; return whether that took a new page."""
         if self.y + height <= HEIGHT - MARGIN:
             return False
         self.end()
@@ -165,7 +164,7 @@ class _Pages:
         after: float = 0.0,
         keep: float = 0.0,
     ) -> None:
-        """A paragraph over the width of the page. keep: what must fit below it."""
+        """Write a paragraph across the page. keep: the height that must fit below it."""
         lead = size / 72 * 1.4
         self.need(before + lead + keep)
         self.y += before
@@ -176,22 +175,22 @@ class _Pages:
         self.y += after
 
     def table(self, table: doc.Table, *, heads: bool = True) -> None:
-        """A table, in parts where it is too wide."""
+        """Draw a table, split where it is too wide."""
         columns, cells = table.cells()
         if not columns:
             return
-        whole = doc.Table(columns, cells)
+        full_table = doc.Table(columns, cells)
         widths = [
-            _Column(column, [row[i] for row in cells], self).width + _GAP
+            _Column(column, [row[i] for row in cells], self).width + _GAP_INCHES
             for i, column in enumerate(columns)
         ]
-        for part in whole.parts(widths, ROOM + _GAP):
-            _Drawn(part, self, heads).draw()
+        for split_table in full_table.split_to_fit(widths, ROOM + _GAP_INCHES):
+            _TablePart(split_table, self, heads).draw()
             self.y += 0.14
 
 
 class _Column:
-    """A column of a part: its width, where its texts stand, and what they are."""
+    """A column of a split table: its width, its texts and where they stand."""
 
     def __init__(
         self, column: doc.Column, cells: Sequence[doc.Cell], pages: _Pages
@@ -204,16 +203,17 @@ class _Column:
         )
         widest = max(
             (
-                pages.width(cell_text(cell), _SIZE, bold=cell.tone == "strong")
+                pages.width(cell_text(cell), _FONT_POINTS, bold=cell.tone == "strong")
                 for cell in cells
             ),
             default=0.0,
         )
         title = pages.width(inert(column.heading), 8, bold=True)
         self.numbers = max(
-            min(widest, _NAME) if not self.right else widest, min(title, _TITLE)
+            min(widest, _NAME_INCHES) if not self.right else widest,
+            min(title, _TITLE_INCHES),
         )
-        self.width = self.numbers + (_BAR + _GAP if column.axis else 0.0)
+        self.width = self.numbers + (_BAR_INCHES + _GAP_INCHES if column.axis else 0.0)
         self.title = (
             pages.lines(column.heading, 8, max(self.width, 0.3), bold=True)
             if column.heading
@@ -221,19 +221,22 @@ class _Column:
         )
 
     def lines(self, row: int) -> list[str]:
-        """A cell's lines."""
+        """The lines of a cell."""
         cell = self.cells[row]
         return self.pages.lines(
-            cell_text(cell), _SIZE, self.numbers + 0.01, bold=cell.tone == "strong"
+            cell_text(cell),
+            _FONT_POINTS,
+            self.numbers + 0.01,
+            bold=cell.tone == "strong",
         )
 
-    def place(self, x: float) -> tuple[float, str]:
-        """Where texts stand, and on which side of it."""
-        return (x + self.numbers, "right") if self.right else (x, "left")
+    def text_position(self, left: float) -> tuple[float, str]:
+        """Where texts stand, and how they are aligned there."""
+        return (left + self.numbers, "right") if self.right else (left, "left")
 
 
-class _Drawn:
-    """One part of a table on its pages."""
+class _TablePart:
+    """One table, of those that a wide one is split into, on its pages."""
 
     def __init__(self, table: doc.Table, pages: _Pages, heads: bool) -> None:
         self.pages = pages
@@ -251,39 +254,41 @@ class _Drawn:
             self._row(i)
 
     def _places(self) -> Iterator[tuple[float, _Column]]:
-        x = MARGIN
+        left = MARGIN
         for column in self.columns:
-            yield x, column
-            x += column.width + _GAP
+            yield left, column
+            left += column.width + _GAP_INCHES
 
     def _head(self) -> None:
         pages = self.pages
         height = max(len(column.title) for column in self.columns) * 0.15
         pages.need(height + 0.4)
         pages.y += height
-        for x, column in self._places():
+        for left, column in self._places():
             for i, line in enumerate(reversed(column.title)):
-                at, side = column.place(x)
-                pages.text(at, pages.y - 0.15 * i, line, 8, INK, bold=True, align=side)
+                text_x, side = column.text_position(left)
+                pages.text(
+                    text_x, pages.y - 0.15 * i, line, 8, INK, bold=True, align=side
+                )
         pages.y += 0.06
         self._rule(INK, 0.8)
 
     def _row(self, row: int) -> None:
         pages = self.pages
         lines = [column.lines(row) for column in self.columns]
-        height = max(map(len, lines)) * _LEAD + 0.05
+        height = max(map(len, lines)) * _LEAD_INCHES + 0.05
         if pages.need(height) and self.heads:
             self._head()
-        for (x, column), texts in zip(self._places(), lines, strict=True):
+        for (left, column), texts in zip(self._places(), lines, strict=True):
             cell = column.cells[row]
-            at, side = column.place(x)
+            text_x, side = column.text_position(left)
             for i, line in enumerate(texts):
-                base = pages.y + _LEAD * (i + 1) - 0.03
+                base = pages.y + _LEAD_INCHES * (i + 1) - 0.03
                 pages.text(
-                    at,
+                    text_x,
                     base,
                     line,
-                    _SIZE,
+                    _FONT_POINTS,
                     _TONES.get(cell.tone, INK),
                     bold=cell.tone == "strong",
                     align=side,
@@ -294,22 +299,22 @@ class _Drawn:
                 and cell.content.estimate
             ):
                 self._bar(
-                    x + column.numbers + _GAP,
-                    pages.y + 0.5 * _LEAD + 0.015,
+                    left + column.numbers + _GAP_INCHES,
+                    pages.y + 0.5 * _LEAD_INCHES + 0.015,
                     cell.content.estimate,
                     column.column.axis,
                 )
         pages.y += height
         self._rule(LINE, 0.4)
 
-    def _bar(self, x: float, y: float, estimate: Estimate, axis: Axis) -> None:
-        """The value and its interval on the column's axis."""
+    def _bar(self, left: float, y: float, estimate: Estimate, axis: Axis) -> None:
+        """Draw a value and its interval on the column's axis."""
 
-        def at(value: float) -> float:
-            return x + _BAR * float(axis.place(value).rstrip("%")) / 100
+        def at(number: float) -> float:
+            return left + _BAR_INCHES * float(axis.place(number).rstrip("%")) / 100
 
         axes = self.pages.axes
-        axes.plot([x, x + _BAR], [y, y], LINE, linewidth=0.6)
+        axes.plot([left, left + _BAR_INCHES], [y, y], LINE, linewidth=0.6)
         if math.isfinite(estimate.low) and math.isfinite(estimate.high):
             axes.plot(
                 [at(estimate.low), at(estimate.high)],
@@ -329,7 +334,11 @@ class _Drawn:
             )
 
     def _rule(self, colour: str, width: float) -> None:
-        end = MARGIN + sum(column.width + _GAP for column in self.columns) - _GAP
+        end = (
+            MARGIN
+            + sum(column.width + _GAP_INCHES for column in self.columns)
+            - _GAP_INCHES
+        )
         self.pages.axes.plot(
             [MARGIN, end], [self.pages.y, self.pages.y], colour, linewidth=width
         )

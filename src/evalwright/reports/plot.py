@@ -1,12 +1,11 @@
-"""Draws a leaderboard as a bar for each model with its interval, as SVG, PNG or PDF, with
-matplotlib (the extra `plot`).
+"""Draws a leaderboard as bars with intervals, as SVG, PNG or PDF, with matplotlib.
 
 The same board gives the same bytes: fonts are those that matplotlib ships, settings of the machine
-are left aside, and nothing in the file tells the time. In an SVG letters are outlines, because a
-text would be set in whatever font the reader has, and names that were fitted to their place would
-no longer fit; the page that shows the picture gives the words. Latin, Greek, Cyrillic, Arabic and
-Hebrew letters are in the shipped font. Others are looked for in a short list of fonts that machines
-have; a letter that none has is shown as the replacement character.
+are ignored, and the file has no date. In an SVG letters are outlines, because text would be set in
+the reader's font, in which names that were fitted to their place would no longer fit; the page that
+shows the picture has the words. The shipped font has Latin, Greek, Cyrillic, Arabic and Hebrew
+letters. Others are looked up in a short list of common fonts; a letter that none has is shown as
+the replacement character.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from evalwright.reports.text import inert
 if TYPE_CHECKING:
     from evalwright.reports.plot_view import PlotRow, PlotView
 
-ELSEWHERE = (
+FALLBACK_FONTS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
     "Noto Sans CJK KR",
@@ -49,34 +48,40 @@ ELSEWHERE = (
 )
 """Fonts for the scripts that the shipped one lacks, in the order in which they are tried."""
 
-MISSING = "\ufffd"
+REPLACEMENT_CHARACTER = "\ufffd"
 
 _PIECES = re.compile(r"\s+|[^\s/_@:+-]*[/_@:+-]+|[^\s/_@:+-]+")
 """Where a text may be broken: after spaces, and after what separates the parts of a name."""
 
 
 class Fonts:
-    """Texts in the fonts of one picture.
+    """Measures and draws texts in the fonts of one picture.
 
-    Sizes are in points, widths in inches. lacking: letters that no font here has; as_text: they
-    stay, for a reader whose fonts may have them.
+    Sizes are in points, widths in inches.
+
+    Attributes:
+        as_text: Whether letters without a font are kept, for a reader whose fonts may have them.
+        missing_letters: Letters that no font here has.
     """
 
     def __init__(self, as_text: bool = False) -> None:
         self.as_text = as_text
-        self.lacking: set[str] = set()
+        self.missing_letters: set[str] = set()
         self._widths: dict[tuple[str, float, bool], float] = {}
 
-    def of(self, text: str, size: float, *, bold: bool = False) -> tuple[Any, str]:
-        """A font that has all of the text's letters, and the text; else the shipped font and the
-        text with replacements.
+    def font_for(
+        self, text: str, size: float, *, bold: bool = False
+    ) -> tuple[Any, str]:
+        """A font that has all letters of the text, and the text.
+
+        If there is none, the shipped font, and the text with replacement characters.
         """
         from matplotlib.font_manager import FontProperties
 
         file = _shipped(bold)
         lacking = {char for char in text if ord(char) not in _letters(file)}
         if lacking:
-            other = next(
+            fallback = next(
                 (
                     path
                     for path in _others()
@@ -84,76 +89,78 @@ class Fonts:
                 ),
                 None,
             )
-            if other is not None:
-                return FontProperties(fname=other, size=size), text
-            self.lacking |= lacking
+            if fallback is not None:
+                return FontProperties(fname=fallback, size=size), text
+            self.missing_letters |= lacking
             if not self.as_text:
-                text = "".join(MISSING if char in lacking else char for char in text)
+                text = "".join(
+                    REPLACEMENT_CHARACTER if char in lacking else char for char in text
+                )
         return FontProperties(fname=file, size=size), text
 
     def width(self, text: str, size: float, *, bold: bool = False) -> float:
-        """How wide the text is drawn."""
-        known = self._widths.get((text, size, bold))
-        if known is None:
-            known = self._widths[text, size, bold] = (
-                self._measured(text, size, bold) if text else 0.0
+        """The width of the text."""
+        measured = self._widths.get((text, size, bold))
+        if measured is None:
+            measured = self._widths[text, size, bold] = (
+                self._measure(text, size, bold) if text else 0.0
             )
-        return known
+        return measured
 
-    def _measured(self, text: str, size: float, bold: bool) -> float:
+    def _measure(self, text: str, size: float, bold: bool) -> float:
         from matplotlib.textpath import text_to_path
 
-        font, shown = self.of(text, size, bold=bold)
-        shown = "".join("M" if char in self.lacking else char for char in shown)
+        font, glyphs = self.font_for(text, size, bold=bold)
+        glyphs = "".join(
+            "M" if char in self.missing_letters else char for char in glyphs
+        )
         width, _, _ = text_to_path.get_text_width_height_descent(
-            shown, font, ismath=False
+            glyphs, font, ismath=False
         )
         return float(width) / 72
 
-    def fitted(self, text: str, size: float, room: float, *, bold: bool = False) -> str:
-        """The text, cut in its middle where it would not fit: both ends of a model's name tell it
-        from others.
-        """
+    def shorten_to_fit(
+        self, text: str, size: float, room: float, *, bold: bool = False
+    ) -> str:
+        """Cut the text in its middle if it does not fit: both ends of a name identify a model."""
         if self.width(text, size, bold=bold) <= room:
             return text
         # letters that are kept
         low = 0
         high = len(text) - 1
         while low < high:
-            kept = (low + high + 1) // 2
-            fits = self.width(_cut(text, kept), size, bold=bold) <= room
-            low, high = (kept, high) if fits else (low, kept - 1)
+            n_kept = (low + high + 1) // 2
+            fits = self.width(_cut(text, n_kept), size, bold=bold) <= room
+            low, high = (n_kept, high) if fits else (low, n_kept - 1)
         return _cut(text, low)
 
-    def broken(
+    def break_lines(
         self, text: str, size: float, room: float, *, bold: bool = False
     ) -> list[str]:
-        """The text on lines that fit: broken at spaces and separators, and within a word where that
-        alone is too long.
-        """
-        out = [""]
+        """Break the text into lines that fit, at spaces and separators, or within long words."""
+        lines = [""]
         for piece in _PIECES.findall(inert(text)):
-            if self.width(out[-1] + piece.rstrip(), size, bold=bold) <= room:
-                out[-1] += piece
+            if self.width(lines[-1] + piece.rstrip(), size, bold=bold) <= room:
+                lines[-1] += piece
                 continue
-            out.append(piece.lstrip())
-            while len(out[-1]) > 1 and self.width(out[-1], size, bold=bold) > room:
-                ends = range(len(out[-1]) - 1, 1, -1)
-                kept = next(
+            lines.append(piece.lstrip())
+            while len(lines[-1]) > 1 and self.width(lines[-1], size, bold=bold) > room:
+                ends = range(len(lines[-1]) - 1, 1, -1)
+                n_fitting = next(
                     (
                         end
                         for end in ends
-                        if self.width(out[-1][:end], size, bold=bold) <= room
+                        if self.width(lines[-1][:end], size, bold=bold) <= room
                     ),
                     1,
                 )
-                out[-1:] = [out[-1][:kept], out[-1][kept:]]
-        return [line for line in out if line.strip()] or [""]
+                lines[-1:] = [lines[-1][:n_fitting], lines[-1][n_fitting:]]
+        return [line for line in lines if line.strip()] or [""]
 
-    def put(
+    def draw_text(
         self,
         axes: Any,
-        x: float,
+        left: float,
         y: float,
         text: str,
         size: float,
@@ -164,11 +171,11 @@ class Fonts:
     ) -> None:
         """Draw a text on the base line y."""
         if text.strip():
-            font, shown = self.of(text, size, bold=bold)
+            font, glyphs = self.font_for(text, size, bold=bold)
             axes.text(
-                x,
+                left,
                 y,
-                shown,
+                glyphs,
                 fontproperties=font,
                 color=colour,
                 ha=align,
@@ -176,21 +183,21 @@ class Fonts:
                 parse_math=False,
             )
 
-    def wrapped(self, text: str, size: float, room: float) -> list[str]:
-        """The text on lines that fit; a word that is too long is cut."""
+    def wrap_words(self, text: str, size: float, room: float) -> list[str]:
+        """Break the text into lines that fit, at spaces; a word that is too long is cut."""
         lines = [""]
         for word in text.split():
             longer = f"{lines[-1]} {word}".strip()
             if lines[-1] and self.width(longer, size) > room:
-                lines.append(self.fitted(word, size, room))
+                lines.append(self.shorten_to_fit(word, size, room))
             else:
-                lines[-1] = self.fitted(longer, size, room)
+                lines[-1] = self.shorten_to_fit(longer, size, room)
         return lines
 
 
-def _cut(text: str, kept: int) -> str:
-    head = (kept + 1) * 3 // 5
-    tail = kept - head
+def _cut(text: str, n_kept: int) -> str:
+    head = (n_kept + 1) * 3 // 5
+    tail = n_kept - head
     return f"{text[:head].rstrip()}…{text[len(text) - tail :].lstrip() if tail else ''}"
 
 
@@ -206,12 +213,12 @@ def _shipped(bold: bool) -> str:
 def _others() -> tuple[str, ...]:
     from matplotlib.font_manager import fontManager
 
-    found = {
-        entry.name: entry.fname
-        for entry in reversed(fontManager.ttflist)
-        if entry.name in ELSEWHERE
+    font_files = {
+        font.name: font.fname
+        for font in reversed(fontManager.ttflist)
+        if font.name in FALLBACK_FONTS
     }
-    return tuple(found[name] for name in ELSEWHERE if name in found)
+    return tuple(font_files[name] for name in FALLBACK_FONTS if name in font_files)
 
 
 @lru_cache(maxsize=32)
@@ -232,19 +239,19 @@ OTHERS = "#b9c7d5"
 LEADS_RANGE = "#0b2a52"
 OTHERS_RANGE = "#4c5b69"
 
-WIDTH = 9.0
+WIDTH_INCHES = 9.0
 """Inches: 864 pixels in an SVG, which is about a README's width."""
-ROW = 0.3
-DOTS = 200
+ROW_INCHES = 0.3
+PNG_DPI = 200
 """Dots per inch of a PNG: sharp on a screen that shows it at half its size."""
 
 
 def check_plot(file: str) -> str:
-    """The picture's kind by its name, one of `SUFFIXES`.
+    """Return the type of a picture by its file name, one of `SUFFIXES`.
 
     Raises ConfigurationError, or MissingExtra without matplotlib.
     """
-    suffix = next((each for each in SUFFIXES if file.lower().endswith(each)), "")
+    suffix = next((ending for ending in SUFFIXES if file.lower().endswith(ending)), "")
     if not suffix:
         raise ConfigurationError(f"'{file}' must end with .svg, .png or .pdf.")
     try:
@@ -258,8 +265,11 @@ def check_plot(file: str) -> str:
 
 @contextmanager
 def fixed_settings(suffix: str, letters: str = "path") -> Iterator[None]:
-    """Whatever the machine's settings are, the same picture gives the same bytes. letters: of an
-    SVG. Raises MissingExtra.
+    """Use the same matplotlib settings on every machine, so that pictures have the same bytes.
+
+    Args:
+        suffix: The type of the picture, such as ".svg".
+        letters: How letters are written in an SVG, "path" or "none".
     """
     check_plot(f"drawing{suffix}")
     import matplotlib
@@ -278,17 +288,15 @@ def fixed_settings(suffix: str, letters: str = "path") -> Iterator[None]:
 
 
 def draw_for_reader(view: PlotView) -> bytes:
-    """As SVG; where a letter is in no font of this machine, all letters are left to the fonts of
-    who reads it.
-    """
+    """Draw as SVG; where a letter is in no font here, leave all letters to the reader's fonts."""
     import warnings
 
     check_plot("board.svg")
     fonts = Fonts(as_text=True)
     for row in view.rows:
-        fonts.of(f"{view.title}{view.subtitle}{''.join(view.notes)}", 10)
-        fonts.of(row.label, 10)
-    if not fonts.lacking:
+        fonts.font_for(f"{view.title}{view.subtitle}{''.join(view.notes)}", 10)
+        fonts.font_for(row.label, 10)
+    if not fonts.missing_letters:
         return draw_plot(view, ".svg")
     with warnings.catch_warnings():
         warnings.simplefilter(
@@ -298,35 +306,40 @@ def draw_for_reader(view: PlotView) -> bytes:
 
 
 def draw_plot(view: PlotView, suffix: str, *, as_text: bool = False) -> bytes:
-    """The picture as a file of that kind. as_text: letters of an SVG are no outlines.
+    """Draw the picture and return it as a file.
 
-    Raises MissingExtra without matplotlib.
+    Args:
+        view: What to draw.
+        suffix: The type of the file.
+        as_text: Whether letters of an SVG stay text instead of outlines.
     """
     with fixed_settings(suffix, "none" if as_text else "path"):
-        return written(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
+        return save_figure(_Drawing(view, Fonts(as_text)).figure, suffix, view.title)
 
 
-def written(figure: Any, suffix: str, title: str) -> bytes:
-    """A figure as a file of that kind, without a date and without the maker's version."""
-    nothing = {
+def save_figure(figure: Any, suffix: str, title: str) -> bytes:
+    """A figure as a file, without date and version."""
+    omitted_metadata = {
         ".svg": ("Date", "Creator"),
         ".png": ("Software",),
         ".pdf": ("CreationDate", "Creator", "Producer"),
     }[suffix]
-    out = io.BytesIO()
-    metadata = {**dict.fromkeys(nothing), "Title": title}
+    buffer = io.BytesIO()
+    metadata = {**dict.fromkeys(omitted_metadata), "Title": title}
     figure.savefig(
-        out,
+        buffer,
         format=suffix[1:],
-        dpi=DOTS if suffix == ".png" else "figure",
+        dpi=PNG_DPI if suffix == ".png" else "figure",
         metadata=metadata,
     )
-    return out.getvalue()
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Inches from the left: ends of the ranks, starts of the names, the bars, and the ends of both
+    """Positions in inches from the left.
+
+    They are the ends of the ranks, the starts of the names, the bars, and the ends of the two
     columns of numbers.
     """
 
@@ -339,7 +352,7 @@ class _Places:
 
 
 class _Drawing:
-    """One picture; everything is placed in inches from the upper left corner."""
+    """One picture, with all positions in inches from the upper left corner."""
 
     def __init__(self, view: PlotView, fonts: Fonts) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -350,19 +363,21 @@ class _Drawing:
         self.notes = [
             line
             for note in view.notes
-            for line in self.fonts.wrapped(note, 8, WIDTH - 0.5)
+            for line in self.fonts.wrap_words(note, 8, WIDTH_INCHES - 0.5)
         ]
         self.top = 1.2 if view.ranked or view.has_intervals else 0.95
-        self.body = ROW * len(view.rows)
+        self.body = ROW_INCHES * len(view.rows)
         self.height = self.top + self.body + 0.42 + 0.17 * len(self.notes) + 0.12
-        self.figure: Any = Figure(figsize=(WIDTH, self.height), facecolor="white")
+        self.figure: Any = Figure(
+            figsize=(WIDTH_INCHES, self.height), facecolor="white"
+        )
         FigureCanvasAgg(self.figure)
         self.axes = self.figure.add_axes(
-            (0, 0, 1, 1), xlim=(0, WIDTH), ylim=(self.height, 0)
+            (0, 0, 1, 1), xlim=(0, WIDTH_INCHES), ylim=(self.height, 0)
         )
         self.axes.set_axis_off()
         self.axes.autoscale(False)
-        self._text = partial(fonts.put, self.axes)
+        self._text = partial(fonts.draw_text, self.axes)
         self.places = self._places()
         self._head()
         self._bars()
@@ -377,44 +392,52 @@ class _Drawing:
         name = rank + (0.14 if ranks else 0)
         widest = max(fonts.width(row.label, 10, bold=row.leads) for row in rows)
         ends = max((fonts.width(row.interval, 9) for row in rows), default=0)
-        value_width = max(fonts.width(row.shown, 10, bold=True) for row in rows)
-        interval = WIDTH - 0.25
-        value = interval - ends - (0.1 if ends else 0)
-        bars_end = value - value_width - 0.2
+        value_width = max(fonts.width(row.value_text, 10, bold=True) for row in rows)
+        interval = WIDTH_INCHES - 0.25
+        value_end = interval - ends - (0.1 if ends else 0)
+        bars_end = value_end - value_width - 0.2
         # Names may take what leaves the bars a third of the picture.
-        bars = min(name + widest + 0.15, max(name + 1.2, bars_end - WIDTH / 3))
-        return _Places(rank, name, bars, bars_end, value, interval)
+        bars = min(name + widest + 0.15, max(name + 1.2, bars_end - WIDTH_INCHES / 3))
+        return _Places(rank, name, bars, bars_end, value_end, interval)
 
     def _head(self) -> None:
         view = self.view
-        room = WIDTH - 0.5
+        room = WIDTH_INCHES - 0.5
         self._text(
             0.25,
             0.36,
-            self.fonts.fitted(view.title, 15, room, bold=True),
+            self.fonts.shorten_to_fit(view.title, 15, room, bold=True),
             15,
             INK,
             bold=True,
         )
         self._text(
-            0.25, 0.67, self.fonts.fitted(view.subtitle, 10.5, room), 10.5, QUIET
+            0.25,
+            0.67,
+            self.fonts.shorten_to_fit(view.subtitle, 10.5, room),
+            10.5,
+            QUIET,
         )
         if not (view.ranked or view.has_intervals):
             return
-        x = 0.25
+        left = 0.25
         if view.ranked:
-            x = self._key(x, LEADS, "may be the best: no model is significantly better")
+            left = self._key(
+                left, LEADS, "may be the best: no model is significantly better"
+            )
             if any(not row.leads for row in view.rows):
-                x = self._key(x, OTHERS, "at least one model is significantly better")
+                left = self._key(
+                    left, OTHERS, "at least one model is significantly better"
+                )
         if view.has_intervals:
-            self._range(x, x + 0.3, 0.955, OTHERS_RANGE)
-            self._text(x + 0.38, 1.0, "95% interval", 9, QUIET)
+            self._range(left, left + 0.3, 0.955, OTHERS_RANGE)
+            self._text(left + 0.38, 1.0, "95% interval", 9, QUIET)
 
-    def _key(self, x: float, colour: str, text: str) -> float:
-        """A sample of a bar and what it means; the place of the next one."""
-        self._box(x, 0.89, x + 0.22, 1.02, colour)
-        self._text(x + 0.3, 1.0, text, 9, QUIET)
-        return x + 0.3 + self.fonts.width(text, 9) + 0.28
+    def _key(self, left: float, colour: str, text: str) -> float:
+        """Draw a sample bar with its meaning; return where the next one goes."""
+        self._box(left, 0.89, left + 0.22, 1.02, colour)
+        self._text(left + 0.3, 1.0, text, 9, QUIET)
+        return left + 0.3 + self.fonts.width(text, 9) + 0.28
 
     def _bars(self) -> None:
         low, high, ticks = self._scale()
@@ -422,43 +445,45 @@ class _Drawing:
         last = self.top + self.body
         length = places.bars_end - places.bars
 
-        def x(value: float) -> float:
-            return places.bars + length * (value - low) / (high - low)
+        def position(number: float) -> float:
+            return places.bars + length * (number - low) / (high - low)
 
         for tick, label in ticks:
             self._line(
-                x(tick),
+                position(tick),
                 self.top - 0.02,
-                x(tick),
+                position(tick),
                 last + 0.04,
                 QUIET if tick == 0 else LINE,
                 0.8,
             )
-            self._text(x(tick), last + 0.2, label, 8.5, QUIET, align="center")
+            self._text(position(tick), last + 0.2, label, 8.5, QUIET, align="center")
         for i, row in enumerate(self.view.rows):
-            self._row(row, self.top + ROW * (i + 0.5), x)
+            self._row(row, self.top + ROW_INCHES * (i + 0.5), position)
 
-    def _row(self, row: PlotRow, y: float, x: Any) -> None:
+    def _row(self, row: PlotRow, y: float, position: Any) -> None:
         places = self.places
         room = self.places.bars - self.places.name - 0.12
         base = y + 0.048
         self._text(places.rank, base, row.ranks, 9.5, QUIET, align="right")
-        name = self.fonts.fitted(row.label, 10, room, bold=row.leads)
+        name = self.fonts.shorten_to_fit(row.label, 10, room, bold=row.leads)
         self._text(places.name, base, name, 10, INK, bold=row.leads)
-        start, end = sorted((x(0.0), x(row.value)))
+        start, end = sorted((position(0.0), position(row.value)))
         self._box(start, y - 0.09, end, y + 0.09, LEADS if row.leads else OTHERS)
         if row.ends:
             self._range(
-                x(row.ends[0]),
-                x(row.ends[1]),
+                position(row.ends[0]),
+                position(row.ends[1]),
                 y,
                 LEADS_RANGE if row.leads else OTHERS_RANGE,
             )
-        self._text(places.value, base, row.shown, 10, INK, bold=True, align="right")
+        self._text(
+            places.value, base, row.value_text, 10, INK, bold=True, align="right"
+        )
         self._text(places.interval, base, row.interval, 9, QUIET, align="right")
 
     def _scale(self) -> tuple[float, float, list[tuple[float, str]]]:
-        """The axis: it has 0, where bars begin, and holds every interval."""
+        """The axis: it includes 0, where bars begin, and every interval."""
         from matplotlib.ticker import MaxNLocator
 
         ends = [
@@ -468,12 +493,14 @@ class _Drawing:
         high = max(0.0, *ends)
         if low == high:
             high = 1.0
-        found = MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+        tick_values = MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]).tick_values(
+            low, high
+        )
         if self.view.bounded:
             high = min(high, 100.0)
         ticks = [
             round(float(tick), 10)
-            for tick in found
+            for tick in tick_values
             if low - 1e-9 <= tick <= high * (1 + 1e-9) + 1e-9
         ]
         step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
@@ -481,7 +508,6 @@ class _Drawing:
         return low, high, [(tick, f"{tick + 0.0:,.{decimals}f}") for tick in ticks]
 
     # -- marks, in inches from the upper left corner
-    # --------------------------------------------------------------------
 
     def _box(
         self, left: float, top: float, right: float, bottom: float, colour: str
@@ -514,7 +540,7 @@ class _Drawing:
         )
 
     def _range(self, x0: float, x1: float, y: float, colour: str) -> None:
-        """An interval: a line with a stroke at both ends."""
+        """Draw an interval: a line with a stroke at both ends."""
         self._line(x0, y, x1, y, colour, 1.4, order=3)
-        for x in (x0, x1):
-            self._line(x, y - 0.05, x, y + 0.05, colour, 1.4, order=3)
+        for end in (x0, x1):
+            self._line(end, y - 0.05, end, y + 0.05, colour, 1.4, order=3)

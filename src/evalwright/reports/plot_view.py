@@ -1,6 +1,4 @@
-"""What a leaderboard's picture shows, before it is drawn: which models, in which order, and what
-must be said beside them.
-"""
+"""The content of a leaderboard's picture: which models, in which order, with which notes."""
 
 from __future__ import annotations
 
@@ -23,31 +21,39 @@ from evalwright.reports.documents.board import board_labels
 from evalwright.reports.text import inert
 from evalwright.statistics import Estimate
 
-BEST = 25
-"""Models in a picture, unless something else is asked."""
+DEFAULT_BEST = 25
+"""How many models a picture shows by default."""
 
 
 class NothingToPlot(ConfigurationError):
-    """No model of a board has a number that could be drawn."""
+    """No model of a board has a number to draw."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlotRow:
-    """A bar. ends: its interval, None where there is none. leads: no model is significantly better."""
+    """A bar.
+
+    Attributes:
+        ends: The ends of its interval; None where there is none.
+        value_text: The value as text.
+        leads: Whether no other model is significantly better.
+    """
 
     ranks: str
     label: str
     value: float
     ends: tuple[float, float] | None
-    shown: str
+    value_text: str
     interval: str
     leads: bool
 
 
 @dataclass(frozen=True, slots=True)
 class PlotView:
-    """Numbers are in the scale that is shown: points of 100 for bounded metrics. ranked: whether
-    ranks are known.
+    """A picture's bars and texts. Numbers are as shown: points of 100 for bounded metrics.
+
+    Attributes:
+        ranked: Whether ranks are known.
     """
 
     title: str
@@ -60,12 +66,21 @@ class PlotView:
 
 
 def plot_view(
-    board: Board, title: str, best: int = BEST, least_answered: float | None = None
+    board: Board,
+    title: str,
+    best: int = DEFAULT_BEST,
+    least_answered: float | None = None,
 ) -> PlotView:
     """The best models by the board's first column.
 
-    least_answered: leave out models that answered fewer than so many percent of what they were
-    asked; a note says which. Raises ConfigurationError where no model is left.
+    Args:
+        board: The board.
+        title: The picture's title.
+        best: How many models to draw.
+        least_answered: Leave out models that answered less than this percentage; a note names them.
+
+    Raises:
+        ConfigurationError: No model is left.
     """
     if best < 1:
         raise ConfigurationError(f"--best must be at least 1, not {best}.")
@@ -77,31 +92,33 @@ def plot_view(
     labels = [inert(label) for label in board_labels(board)]
     scored = [
         i
-        for i, each in enumerate(column.estimates)
-        if each and not math.isnan(each.value)
+        for i, estimate in enumerate(column.estimates)
+        if estimate and not math.isnan(estimate.value)
     ]
     rates = {i: round(100 * answer_rate(board, board.rows[i]), 9) for i in scored}
-    few = [
+    excluded = [
         i for i in scored if least_answered is not None and rates[i] < least_answered
     ]
-    left = [i for i in scored if i not in few]
-    if not left:
-        why = "answered enough" if few else "has a score"
-        raise NothingToPlot(f"There is nothing to plot: no model {why}.")
-    shown = left[:best]
+    eligible = [i for i in scored if i not in excluded]
+    if not eligible:
+        condition = "answered enough" if excluded else "has a score"
+        raise NothingToPlot(f"There is nothing to plot: no model {condition}.")
+    drawn_rows = eligible[:best]
     notes = []
-    if few and least_answered is not None:
-        names = [f"{labels[i]} ({rates[i]:.1f}%)" for i in few]
+    if excluded and least_answered is not None:
+        names = [f"{labels[i]} ({rates[i]:.1f}%)" for i in excluded]
         notes.append(
             f"Left out because they answered less than {least_answered:g}%:"
             f" {listed(names, 6)}."
         )
-    if len(shown) < len(left):
-        notes.append(f"The best {len(shown)} of {numbers.counted(len(left), 'model')}.")
+    if len(drawn_rows) < len(eligible):
+        notes.append(
+            f"The best {len(drawn_rows)} of {numbers.counted(len(eligible), 'model')}."
+        )
     ranked = sum(row.ranks is not None for row in board.rows) > 1
     rows = tuple(
         _row(board.rows[i], labels[i], column.estimates[i], column.unit, ranked)
-        for i in shown
+        for i in drawn_rows
     )
     return PlotView(
         title=inert(title),
@@ -115,55 +132,68 @@ def plot_view(
 
 
 def answer_rate(board: Board, row: BoardRow) -> float:
-    """The share of what was asked that the model answered: its answer rate, else the scored items
-    of all that were asked.
-    """
+    """The share of questions that a model answered: its answer rate, else its scored share."""
     if is_hallucination_board(board):
-        found = metric_of(row, board.tasks[0].name, "answer rate")
-        if found and not math.isnan(found.estimate.value):
-            return found.estimate.value
+        metric = metric_of(row, board.tasks[0].name, "answer rate")
+        if metric and not math.isnan(metric.estimate.value):
+            return metric.estimate.value
     return row.n / row.n_asked if row.n_asked else 0.0
 
 
 def bar(
     name: str,
-    value: float,
-    found: Any,
+    number: float,
+    bounds: Any,
     unit: numbers.Unit,
     texts: tuple[str, str],
     *,
     leads: bool,
     ranks: str = "",
 ) -> PlotRow:
-    """A bar in the scale that is shown. found: what has the ends `low` and `high`; texts: the value
-    and its interval.
+    """A bar in the scale that is shown.
+
+    Args:
+        name: The bar's label.
+        number: Its length, in the metric's own scale.
+        bounds: An object with the ends of the interval, `low` and `high`.
+        unit: The metric's unit.
+        texts: The value and the interval as texts.
+        leads: Whether no other model is significantly better.
+        ranks: The range of ranks, as text.
     """
     scale = 100.0 if unit == "points" else 1.0
-    finite = math.isfinite(found.low) and math.isfinite(found.high)
-    ends = (scale * found.low, scale * found.high) if finite else None
+    finite = math.isfinite(bounds.low) and math.isfinite(bounds.high)
+    ends = (scale * bounds.low, scale * bounds.high) if finite else None
     label = inert(name) if name.strip() else "(no name)"
-    return PlotRow(ranks, label, scale * value, ends, *texts, leads)
+    return PlotRow(ranks, label, scale * number, ends, *texts, leads)
 
 
 def score_bar(
-    name: str, one: Estimate, unit: numbers.Unit, *, leads: bool = True, ranks: str = ""
+    name: str,
+    estimate: Estimate,
+    unit: numbers.Unit,
+    *,
+    leads: bool = True,
+    ranks: str = "",
 ) -> PlotRow:
     """The bar of a score."""
-    texts = numbers.value(one, unit), numbers.interval(one, unit, "")
-    return bar(name, one.value, one, unit, texts, leads=leads, ranks=ranks)
+    texts = numbers.value(estimate, unit), numbers.interval(estimate, unit, "")
+    return bar(name, estimate.value, estimate, unit, texts, leads=leads, ranks=ranks)
 
 
-def difference_bar(name: str, found: Any, bounded: bool, *, leads: bool) -> PlotRow:
-    """The bar of a difference, which `found` has with the ends of its interval."""
-    value, _, ends = numbers.gap(found.difference, found, bounded=bounded).partition(
-        " "
-    )
+def difference_bar(
+    name: str, difference: Any, bounded: bool, *, leads: bool
+) -> PlotRow:
+    """The bar of a difference."""
+    difference_text, _, ends = numbers.gap(
+        difference.difference, difference, bounded=bounded
+    ).partition(" ")
     return bar(
         name,
-        found.difference,
-        found,
+        difference.difference,
+        difference,
         "points" if bounded else "plain",
-        (value, ends),
+        (difference_text, ends),
         leads=leads,
     )
 
@@ -188,16 +218,16 @@ def _row(
 
 def _subtitle(column: ScoreColumn) -> str:
     if column.measure:
-        what = f"{column.title}, {column.measure}"
+        subject = f"{column.title}, {column.measure}"
     elif not column.task:
-        what = "Mean over tasks, points of 100"
+        subject = "Mean over tasks, points of 100"
     else:
         metric = inert(column.metric)
         unit = ", points of 100" if column.unit == "points" else ""
-        what = f"{column.title}: {metric}{unit}"
-    return f"{what} · {direction(column)}"
+        subject = f"{column.title}: {metric}{unit}"
+    return f"{subject} · {direction(column)}"
 
 
 def direction(column: ScoreColumn) -> str:
-    """Which way is better."""
+    """Which direction is better."""
     return f"{'lower' if column.lower_is_better else 'higher'} is better"

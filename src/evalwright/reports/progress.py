@@ -1,6 +1,4 @@
-"""How far runs are, on standard error: a live line per run on a terminal, a plain line now and then
-elsewhere.
-"""
+"""Progress of runs on standard error: live lines on a terminal, else a plain line now and then."""
 
 from __future__ import annotations
 
@@ -22,22 +20,21 @@ if TYPE_CHECKING:
     from evalwright.engine.counts import Counts
     from evalwright.runs.progress import Progress
 
-PLAIN_EVERY = 10.0
-"""Seconds between two plain lines of one run."""
+PLAIN_LINE_SECONDS = 10.0
+"""How often a run prints a plain line."""
 
-_WINDOW = 20.0
-"""Seconds that a shown rate looks back."""
-_ENOUGH = 10
-"""New samples of which a rate is told: where fewer came, it looks back further, and no time left is
-told.
-"""
+_WINDOW_SECONDS = 20.0
+"""How far back the shown rate looks."""
+_ENOUGH_SAMPLES = 10
+"""How many new samples a rate needs; with fewer it looks back further, and shows no time left."""
 
 _log = logging.getLogger("evalwright.progress")
 
 
 class Pace:
-    """The recent speed of one run, of what is newly sent, and the time that is left at it: stored
-    responses come at once.
+    """The recent speed of one run, and the time left at that speed.
+
+    Only new samples count, because stored responses arrive at once.
     """
 
     def __init__(self) -> None:
@@ -45,23 +42,23 @@ class Pace:
         """Seconds, how many were newly done by then, and how many in all."""
 
     def take(self, state: Progress) -> None:
-        """Note where a run stands.
+        """Record the state of a run.
 
         The clock starts when the first request is sent and no model is being loaded.
         """
         counts = state.counts
-        new = counts.asked + counts.failed
+        n_new = counts.asked + counts.failed
         stored = counts.stored + counts.joined
         if state.loading is not None or (stored and not counts.sent):
             self._points.clear()
         if (
-            not new
+            not n_new
         ):  # what was stored before the first new answer says nothing of what is left
             self._points = deque(
                 (seconds, done, state.done) for seconds, done, _ in self._points
             )
         # A sample may be several requests, of which some are stored: so much of the work was new.
-        done = state.done * new / (new + stored) if new + stored else state.done
+        done = state.done * n_new / (n_new + stored) if n_new + stored else state.done
         self.add(
             state.seconds,
             max([done, *(before for _, before, _ in self._points)]),
@@ -69,44 +66,51 @@ class Pace:
         )
 
     def add(self, seconds: float, done: float, in_all: float | None = None) -> None:
-        """Note how many were newly done by then. in_all: with those that the store answered."""
+        """Record how many new samples are done.
+
+        Args:
+            seconds: Seconds since the start.
+            done: New samples that are done by then.
+            in_all: All samples that are done, those from the store included.
+        """
         if len(self._points) > 2 and self._points[-1][1] == self._points[-2][1] == done:
             # nothing came meanwhile: the first and the last such moment are enough
             self._points.pop()
         self._points.append((seconds, done, done if in_all is None else in_all))
-        while len(self._points) > 2 and self._points[1][0] <= seconds - _WINDOW:
-            if done - self._points[1][1] < _ENOUGH:
+        while len(self._points) > 2 and self._points[1][0] <= seconds - _WINDOW_SECONDS:
+            if done - self._points[1][1] < _ENOUGH_SAMPLES:
                 break  # slow ones are measured over a longer time
             self._points.popleft()
 
     @property
     def per_second(self) -> float | None:
-        """New samples per second over the last seconds; None before any time has passed."""
+        """New samples per second in the last seconds; None before any time has passed."""
         (start, before, _), (now, done, _) = self._points[0], self._points[-1]
         return (done - before) / (now - start) if now > start else None
 
     def left(self, todo: int) -> float | None:
-        """Seconds until `todo` more are done; None where nothing moves, or too few are done to
-        tell.
+        """Seconds until `todo` more are done; None where too few are done to tell.
 
-        As many of them are taken to be stored as of those that were done last.
+        Of these, the same share is assumed to be stored as of those that were done last.
         """
         speed = self.per_second
         (_, before, all_before), (_, done, all_done) = self._points[0], self._points[-1]
-        new = done - before
+        n_new = done - before
         in_all = max(all_done - all_before, done - before)
         if not speed or not in_all:
             return None
-        new_todo = todo * new / in_all
-        return new_todo / speed if new >= min(_ENOUGH, new_todo) else None
+        new_todo = todo * n_new / in_all
+        return new_todo / speed if n_new >= min(_ENOUGH_SAMPLES, new_todo) else None
 
 
 class TerminalProgress:
-    """Shows progress while `evaluate` runs; use it as a context manager, which puts the terminal
-    back in any case.
+    """Shows progress while `evaluate` runs. Use it as a context manager, to restore the terminal.
 
-    file: standard error by default. live: whether to redraw lines in place; None asks whether
-    `file` is a terminal. Safe to call from several threads.
+    It is safe to call from several threads.
+
+    Args:
+        file: Where to write; standard error by default.
+        live: Whether to redraw lines in place; None checks whether `file` is a terminal.
     """
 
     def __init__(self, file: TextIO | None = None, *, live: bool | None = None) -> None:
@@ -120,7 +124,7 @@ class TerminalProgress:
         self._tasks: dict[str, TaskID] = {}
 
     def update(self, progress: Progress) -> None:
-        """Take the state of one run. Its last one (finished) becomes a line that stays."""
+        """Take the state of one run; a finished run becomes a line that stays."""
         with self._lock:
             if progress.run in self._ended:
                 return
@@ -132,18 +136,21 @@ class TerminalProgress:
                     self._bars.remove_task(self._tasks.pop(progress.run))
                 self._line(final_line(progress))
             elif self._bars is not None:
-                said: dict[str, Any] = {
+                fields: dict[str, Any] = {
                     "label": inert(progress.label),
                     "said": _state(progress, pace),
                 }
                 if progress.run not in self._tasks:
                     self._tasks[progress.run] = self._bars.add_task(
-                        "", total=progress.total, **said
+                        "", total=progress.total, **fields
                     )
                 self._bars.update(
-                    self._tasks[progress.run], completed=progress.done, **said
+                    self._tasks[progress.run], completed=progress.done, **fields
                 )
-            elif progress.seconds - self._spoken.get(progress.run, 0.0) >= PLAIN_EVERY:
+            elif (
+                progress.seconds - self._spoken.get(progress.run, 0.0)
+                >= PLAIN_LINE_SECONDS
+            ):
                 self._spoken[progress.run] = progress.seconds
                 self._line(plain_line(progress, pace))
 
@@ -153,7 +160,7 @@ class TerminalProgress:
             self._line(inert(sentence))
 
     def show(self, sentence: str) -> None:
-        """As `say`, for what is in the log already."""
+        """Like `say`, for sentences that are logged already."""
         with self._lock:
             self._print(inert(sentence))
 
@@ -165,7 +172,7 @@ class TerminalProgress:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
@@ -186,7 +193,7 @@ class TerminalProgress:
 
 
 def _bars(file: TextIO) -> Bars:
-    """A live line per run: its name, a bar, and where it stands; what does not fit is cut."""
+    """A live line per run: its name, a bar, and its state; what does not fit is cut."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bars
@@ -218,14 +225,14 @@ def _bars(file: TextIO) -> Bars:
 
 
 def plain_line(state: Progress, pace: Pace) -> str:
-    """Where one run stands, in one line."""
+    """The state of one run in one line."""
     if state.loading is not None and not state.done:
         return _loading(state)
     return f"{inert(state.label)}: {_state(state, pace)}"
 
 
 def _loading(state: Progress) -> str:
-    """Which model is being loaded, and since when; "" where none is."""
+    """Which model is being loaded, and for how long; "" where none is."""
     if state.loading is None:
         return ""
     name, seconds = state.loading
@@ -233,22 +240,22 @@ def _loading(state: Progress) -> str:
 
 
 def _state(state: Progress, pace: Pace) -> str:
-    """How many are done and failed, speed, time left and usage, and where stopping rules stand."""
+    """How many are done and failed, speed, time left, usage, and stopping rules."""
     if state.loading is not None and not state.done:
         return _loading(state)
-    parts = [
+    phrases = [
         f"{numbers.count(state.done)} of {numbers.count(state.total)}",
         *filter(None, [_loading(state)]),
     ]
     if state.failed:
-        parts.append(f"{numbers.count(state.failed)} failed")
+        phrases.append(f"{numbers.count(state.failed)} failed")
     speed = pace.per_second
-    left = pace.left(state.total - state.done)
+    seconds_left = pace.left(state.total - state.done)
     if speed:
-        parts.append(numbers.rate(speed))
-    if left is not None:
-        parts.append(f"{numbers.duration(left)} left")
-    return ", ".join([*parts, *usage_parts(state.counts)]) + _rule(state)
+        phrases.append(numbers.rate(speed))
+    if seconds_left is not None:
+        phrases.append(f"{numbers.duration(seconds_left)} left")
+    return ", ".join([*phrases, *usage_parts(state.counts)]) + _rule(state)
 
 
 def final_line(state: Progress) -> str:
@@ -268,24 +275,24 @@ def final_line(state: Progress) -> str:
             f"{numbers.counted(state.done, 'answer')} in"
             f" {numbers.duration(state.seconds)}"
         )
-    failed = [f"{numbers.count(state.failed)} failed"] if state.failed else []
+    failed_text = [f"{numbers.count(state.failed)} failed"] if state.failed else []
     return (
         f"{inert(state.label)}:"
-        f" {', '.join([head, *failed, *usage_parts(state.counts)])}{_rule(state)}"
+        f" {', '.join([head, *failed_text, *usage_parts(state.counts)])}{_rule(state)}"
     )
 
 
 def _rule(state: Progress) -> str:
-    """Where stopping rules stand."""
+    """The state of stopping rules."""
     return f"; {inert(state.state)}" if state.state else ""
 
 
 def usage_parts(counts: Counts) -> list[str]:
     """The cost where it is known, requests sent and answered from the store, and tokens."""
-    parts = [] if counts.cost is None else [f"{numbers.money(counts.cost)} paid"]
-    parts.append(
+    phrases = [] if counts.cost is None else [f"{numbers.money(counts.cost)} paid"]
+    phrases.append(
         f"{numbers.count(counts.sent)} sent, {numbers.count(counts.stored)} from the"
         " store"
     )
-    used = counts.usage.input_tokens + counts.usage.output_tokens
-    return [*parts, f"{numbers.tokens(used)} tokens"] if used else parts
+    n_tokens = counts.usage.input_tokens + counts.usage.output_tokens
+    return [*phrases, f"{numbers.tokens(n_tokens)} tokens"] if n_tokens else phrases

@@ -1,8 +1,8 @@
-"""How results are looked at in Python: runs, comparisons and boards, each as a line, in a notebook,
-as data, drawn, as a report, in a file.
+"""How runs, comparisons and boards are shown in Python.
 
-`core/shown.py` gives them the methods; here is what stands behind those, a row of `FORMS` for each
-kind of result.
+Each has a line of text, a notebook view, a data frame, a picture, a report and files.
+`core/shown.py` gives the results their methods; here is the implementation, a row of `FORMS` for
+each kind of result.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from evalwright.reports.plot_view import (
 )
 from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult
+from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.writer import to_json
 from evalwright.tasks.files import write_file
 
 MOST_ROWS = 30
-"""Rows that a notebook shows of a table; reports and frames have all."""
-LINE = 180
-"""Letters of a result's line."""
+"""How many rows of a table a notebook shows; reports and frames have all."""
+LONGEST_LINE_CHARS = 180
+"""The longest line that describes a result."""
 
 
 REPORTS: Mapping[str, Callable[[doc.Document], str | bytes]] = {
@@ -61,32 +61,39 @@ REPORTS: Mapping[str, Callable[[doc.Document], str | bytes]] = {
     ".tex": to_latex,
     ".pdf": to_pdf,
 }
-"""What a document is written as, by the ending of the file's name."""
+"""Renderers of a document, by the suffix of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The ways to look at a kind of result: its line, the little that a notebook shows, its report,
-    its rows, its picture and its JSON.
+    """The ways to show one kind of result.
+
+    Attributes:
+        line: The result in a line.
+        brief: The document that a notebook shows.
+        full_report: The full report.
+        rows: The rows of its data frame.
+        plot_view: Its picture.
+        data: The result as JSON.
     """
 
     line: Callable[[Any], str]
     brief: Callable[[Any], doc.Document]
-    whole: Callable[[Any], doc.Document]
+    full_report: Callable[[Any], doc.Document]
     rows: Callable[[Any], Any]
-    drawn: Callable[[Any], PlotView]
+    plot_view: Callable[[Any], PlotView]
     data: Callable[[Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing that a notebook shows. Its file may be SVG, PNG or PDF."""
+    """A drawing that a notebook shows. It can be saved as SVG, PNG or PDF."""
 
     view: PlotView
 
     def save(self, file: str | Path) -> Path:
-        """Write it, by the name's ending. Raises ConfigurationError."""
-        return _written(file, draw_plot(self.view, check_plot(str(file))))
+        """Write the picture; the type is that of the file name. Raises ConfigurationError."""
+        return _write(file, draw_plot(self.view, check_plot(str(file))))
 
     def __str__(self) -> str:
         return (
@@ -97,11 +104,11 @@ class Picture:
         from base64 import b64encode
         from html import escape
 
-        data = b64encode(draw_for_reader(self.view)).decode()
-        shown = escape(inert(str(self)))
+        encoded = b64encode(draw_for_reader(self.view)).decode()
+        alt_text = escape(inert(str(self)))
         return (
-            f'<img alt="{shown}" style="max-width: 100%"'
-            f' src="data:image/svg+xml;base64,{data}">'
+            f'<img alt="{alt_text}" style="max-width: 100%"'
+            f' src="data:image/svg+xml;base64,{encoded}">'
         )
 
     __repr__ = __str__
@@ -111,23 +118,25 @@ class Picture:
 class Report:
     """A document that a notebook shows; as text it is Markdown.
 
-    Its file may be HTML, Markdown, LaTeX or PDF.
+    It can be saved as HTML, Markdown, LaTeX or PDF.
     """
 
     document: doc.Document
 
     def save(self, file: str | Path) -> Path:
-        """Write it, by the name's ending. Raises ConfigurationError."""
+        """Write the report; the type is that of the file name. Raises ConfigurationError."""
         form = REPORTS.get(Path(file).suffix.lower())
         if form is None:
             raise ConfigurationError(f"'{file}' must end with {', '.join(REPORTS)}.")
-        return _written(file, form(self.document))
+        return _write(file, form(self.document))
 
     def __str__(self) -> str:
         return to_markdown(self.document)
 
     def __repr__(self) -> str:
-        return f"<Report: {shorten(inert(self.document.title), LINE - 20)}>"
+        return (
+            f"<Report: {shorten(inert(self.document.title), LONGEST_LINE_CHARS - 20)}>"
+        )
 
     def _repr_html_(self) -> str:
         return to_notebook(self.document)
@@ -135,11 +144,11 @@ class Report:
 
 def line(result: Any) -> str:
     """The result in a line."""
-    return shorten(inert(_form(result).line(result)), LINE)
+    return shorten(inert(_form(result).line(result)), LONGEST_LINE_CHARS)
 
 
 def notebook_html(result: Any) -> str:
-    """The little that a notebook shows."""
+    """The short form that a notebook shows."""
     return to_notebook(_form(result).brief(result))
 
 
@@ -149,21 +158,21 @@ def frame(result: Any, library: str | None) -> Any:
 
 
 def picture(result: Any) -> Picture:
-    """The result drawn.
+    """Draw the result.
 
     Raises MissingExtra without matplotlib, ConfigurationError where there is nothing to draw.
     """
     check_plot("result.svg")
-    return Picture(_form(result).drawn(result))
+    return Picture(_form(result).plot_view(result))
 
 
 def report(result: Any) -> Report:
-    """All that there is to say of the result."""
-    return Report(_form(result).whole(result))
+    """The full report on the result."""
+    return Report(_form(result).full_report(result))
 
 
 def save(result: Any, file: str | Path) -> Path:
-    """Write the result, by the name's ending. Raises ConfigurationError."""
+    """Write the result; the type is that of the file name. Raises ConfigurationError."""
     form = _form(result)
     suffix = Path(file).suffix.lower()
     if suffix in (".svg", ".png"):
@@ -171,9 +180,9 @@ def save(result: Any, file: str | Path) -> Path:
     if suffix in REPORTS:
         return report(result).save(file)
     if suffix == ".csv":
-        return _written(file, csv_of(form.rows(result)))
+        return _write(file, csv_of(form.rows(result)))
     if suffix == ".json":
-        return _written(file, to_json(form.data(result), indent=2) + "\n")
+        return _write(file, to_json(form.data(result), indent=2) + "\n")
     raise ConfigurationError(
         f"'{file}' must end with {', '.join(REPORTS)}, .json, .csv, .svg or .png."
     )
@@ -183,8 +192,8 @@ def _form(result: Any) -> Form:
     return FORMS[type(result)]
 
 
-def _written(file: str | Path, data: str | bytes) -> Path:
-    write_file(Path(file), data)
+def _write(file: str | Path, content: str | bytes) -> Path:
+    write_file(Path(file), content)
     return Path(file)
 
 
@@ -204,18 +213,20 @@ def _named_score(task: str, metric: MetricResult | None) -> str:
 def _run_line(run: Run) -> str:
     tasks = run.tasks
     scores = "; ".join(_named_score(task.name, task.main) for task in tasks[:1])
-    more = f"; {numbers.counted(len(tasks) - 1, 'more task')}" if len(tasks) > 1 else ""
+    further = (
+        f"; {numbers.counted(len(tasks) - 1, 'more task')}" if len(tasks) > 1 else ""
+    )
     missing = f", {numbers.count(run.n_missing)} missing" if run.n_missing else ""
-    items = numbers.counted(sum(task.n_samples for task in tasks), "sample")
-    return f"Run {shorten(run.label, 40)} on {scores}{more}, {items}{missing}"
+    n_samples = numbers.counted(sum(task.n_samples for task in tasks), "sample")
+    return f"Run {shorten(run.label, 40)} on {scores}{further}, {n_samples}{missing}"
 
 
 def _run_brief(run: Run) -> doc.Document:
     mains = [(task, task.main) for task in run.tasks]
     axis = axis_of(
-        [one.estimate for _, one in mains if one and _in_points(one)],
+        [metric.estimate for _, metric in mains if metric and _in_points(metric)],
         "points",
-        whole=True,
+        full_range=True,
     )
     columns = [
         *doc.columns("Task*", "Metric"),
@@ -236,11 +247,11 @@ def _run_brief(run: Run) -> doc.Document:
             (task.name, metric, number, numbers.count(task.n_samples), missing, unsure)
         )
     cost = f", {numbers.money(run.cost)}" if run.cost else ""
-    said = f"{str(run.data['started'])[:10]}{cost}. Folder: {run.folder}"
+    note = f"{str(run.data['started'])[:10]}{cost}. Folder: {run.folder}"
     blocks = [
         doc.Table(columns, rows, "Scores"),
-        *_more(len(mains)),
-        doc.Note(said, "quiet"),
+        *_more_note(len(mains)),
+        doc.Note(note, "quiet"),
     ]
     return doc.Document(run.label, blocks)
 
@@ -249,7 +260,7 @@ def _in_points(metric: MetricResult) -> bool:
     return numbers.unit_of(metric.kind) == "points"
 
 
-def _more(count: int) -> list[doc.Block]:
+def _more_note(count: int) -> list[doc.Block]:
     if count <= MOST_ROWS:
         return []
     return [
@@ -258,30 +269,25 @@ def _more(count: int) -> list[doc.Block]:
 
 
 def _run_view(run: Run) -> PlotView:
-    """A bar for each task; of a run with one task, for each value of its slices too."""
-    shown = [(task.name, task.main) for task in run.tasks if task.main]
+    """A bar for each task; for a run with one task, also for each slice."""
+    scores = [(task.name, task.main) for task in run.tasks if task.main]
     title = f"{run.label}"
-    if len(shown) == 1 and (slices := run.tasks[0].slices):
-        label = shown[0][1].label
-        shown += [
-            (f"{key}: {value}", one)
-            for key, by_value in slices.items()
-            for value, metrics in by_value.items()
-            for one in metrics
-            if one.label == label
-        ]
-    first = shown[0][1] if shown else None
-    alike = [(name, one) for name, one in shown if first and one.kind == first.kind]
-    left_out = [name for name, one in shown if first and one.kind != first.kind]
+    if len(scores) == 1:
+        scores += _slice_scores(run.tasks[0], scores[0][1].label)
+    first = scores[0][1] if scores else None
+    comparable_scores = [
+        (name, metric) for name, metric in scores if first and metric.kind == first.kind
+    ]
+    left_out = [name for name, metric in scores if first and metric.kind != first.kind]
     notes = (
         [f"Measured in another unit: {', '.join(map(inert, left_out[:6]))}."]
         if left_out
         else []
     )
     rows = [
-        score_bar(name, one.estimate, numbers.unit_of(one.kind))
-        for name, one in alike
-        if math.isfinite(one.estimate.value)
+        score_bar(name, metric.estimate, numbers.unit_of(metric.kind))
+        for name, metric in comparable_scores
+        if math.isfinite(metric.estimate.value)
     ]
     if first is None or not rows:
         raise ConfigurationError("There is nothing to plot: no task has a score.")
@@ -291,6 +297,15 @@ def _run_view(run: Run) -> PlotView:
     )
 
 
+def _slice_scores(task: TaskResult, label: str) -> Iterator[tuple[str, MetricResult]]:
+    """Each slice of a task with its metric of this label."""
+    for key, by_value in task.slices.items():
+        for slice_value, metrics in by_value.items():
+            for metric in metrics:
+                if metric.label == label:
+                    yield f"{key}: {slice_value}", metric
+
+
 def _view(
     title: str,
     subtitle: str,
@@ -298,7 +313,7 @@ def _view(
     bounded: bool,
     notes: Sequence[str],
 ) -> PlotView:
-    kept = rows[:MOST_ROWS]
+    shown_rows = rows[:MOST_ROWS]
     notes = [
         *notes,
         *(
@@ -307,11 +322,11 @@ def _view(
             else []
         ),
     ]
-    has_ends = any(row.ends for row in kept)
+    has_ends = any(row.ends for row in shown_rows)
     return PlotView(
         inert(title),
         inert(subtitle),
-        tuple(kept),
+        tuple(shown_rows),
         False,
         bounded,
         has_ends,
@@ -322,126 +337,135 @@ def _view(
 # -- comparisons -----------------------------------------------------------------------
 
 
-def _comparison_line(found: Comparison) -> str:
-    gaps = [f"{shorten(one.task, 30)} {_gap(one)}" for one in found.tasks[:2]]
-    more = (
-        f"; {numbers.counted(len(found.tasks) - 2, 'more task')}"
-        if len(found.tasks) > 2
+def _comparison_line(comparison: Comparison) -> str:
+    gaps = [f"{shorten(task.task, 30)} {_gap(task)}" for task in comparison.tasks[:2]]
+    further = (
+        f"; {numbers.counted(len(comparison.tasks) - 2, 'more task')}"
+        if len(comparison.tasks) > 2
         else ""
     )
-    names = " minus ".join(shorten(name, 36) for name in found.labels)
-    return f"Comparison {names}: {'; '.join(gaps)}{more}"
+    names = " minus ".join(shorten(name, 36) for name in comparison.labels)
+    return f"Comparison {names}: {'; '.join(gaps)}{further}"
 
 
 def _gap(task: TaskComparison) -> str:
     return numbers.gap(task.result.difference, task.result, bounded=task.bounded)
 
 
-def _comparison_brief(found: Comparison) -> doc.Document:
-    whole = comparison_document(found, most_flips=0)
-    first, *others = (block for block in whole.blocks if isinstance(block, doc.Table))
+def _comparison_brief(comparison: Comparison) -> doc.Document:
+    full = comparison_document(comparison, most_flips=0)
+    first, *others = (block for block in full.blocks if isinstance(block, doc.Table))
     tables = [
-        replace(one, rows=one.rows[:MOST_ROWS])
-        for one in (first, *others[: len(found.tasks)])
+        replace(table, rows=table.rows[:MOST_ROWS])
+        for table in (first, *others[: len(comparison.tasks)])
     ]
-    title = f"{found.labels[0]} (A) and {found.labels[1]} (B)"
+    title = f"{comparison.labels[0]} (A) and {comparison.labels[1]} (B)"
     return doc.Document(
-        title, [doc.Conclusion(found.conclusion), *tables, *_more(len(first.rows))]
+        title,
+        [doc.Conclusion(comparison.conclusion), *tables, *_more_note(len(first.rows))],
     )
 
 
-def _comparison_rows(found: Comparison) -> Iterator[dict[str, Any]]:
+def _comparison_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """A row per task and metric."""
-    for task in found.tasks:
-        for one in (task, *task.others):
-            result = one.result
+    for task in comparison.tasks:
+        for metric_comparison in (task, *task.others):
+            difference = metric_comparison.result
+            n_items = 0
+            if metric_comparison.paired:
+                n_items = metric_comparison.paired.n
+            elif metric_comparison.unpaired:
+                unpaired = metric_comparison.unpaired
+                n_items = min(unpaired.n_a, unpaired.n_b)
             yield {
-                "task": one.task,
-                "metric": one.metric,
-                "a": found.labels[0],
-                "b": found.labels[1],
-                "mean_a": result.mean_a,
-                "mean_b": result.mean_b,
-                "difference": result.difference,
-                "low": result.low,
-                "high": result.high,
-                "p_value": result.p_value,
-                "test": result.test,
-                "paired": one.paired is not None,
-                "items": (
-                    one.paired.n
-                    if one.paired
-                    else min(one.unpaired.n_a, one.unpaired.n_b)
-                    if one.unpaired
-                    else 0
-                ),
-                "lower_is_better": one.lower_is_better,
+                "task": metric_comparison.task,
+                "metric": metric_comparison.metric,
+                "a": comparison.labels[0],
+                "b": comparison.labels[1],
+                "mean_a": difference.mean_a,
+                "mean_b": difference.mean_b,
+                "difference": difference.difference,
+                "low": difference.low,
+                "high": difference.high,
+                "p_value": difference.p_value,
+                "test": difference.test,
+                "paired": metric_comparison.paired is not None,
+                "items": n_items,
+                "lower_is_better": metric_comparison.lower_is_better,
             }
 
 
-def _comparison_view(found: Comparison) -> PlotView:
-    """A bar for each task's difference, and of one task for each value of its slices."""
-    bounded = found.tasks[0].bounded
-    shown: list[tuple[str, Any]] = [
-        (one.task, one.result) for one in found.tasks if one.bounded == bounded
+def _comparison_view(comparison: Comparison) -> PlotView:
+    """A bar for each task's difference; for a single task, also for each slice."""
+    bounded = comparison.tasks[0].bounded
+    differences: list[tuple[str, Any]] = [
+        (task.task, task.result) for task in comparison.tasks if task.bounded == bounded
     ]
-    if len(found.tasks) == 1:
-        slices = found.tasks[0].slices
-        shown += [
-            (f"{one.key}: {part.value}", part.paired)
-            for one in slices
-            for part in one.parts
+    if len(comparison.tasks) == 1:
+        slices = comparison.tasks[0].slices
+        differences += [
+            (f"{sliced.key}: {subset.value}", subset.paired)
+            for sliced in slices
+            for subset in sliced.parts
         ]
     rows = [
-        difference_bar(name, one, bounded, leads=one.low > 0 or one.high < 0)
-        for name, one in shown
-        if math.isfinite(one.difference)
+        difference_bar(
+            name, difference, bounded, leads=difference.low > 0 or difference.high < 0
+        )
+        for name, difference in differences
+        if math.isfinite(difference.difference)
     ]
-    title = f"{found.labels[0]} minus {found.labels[1]}"
+    title = f"{comparison.labels[0]} minus {comparison.labels[1]}"
     note = (
         "Intervals of slices are adjusted for their number."
-        if len(shown) > len(found.tasks)
+        if len(differences) > len(comparison.tasks)
         else ""
     )
-    return _differences(title, found.tasks[0].metric, rows, bounded, note)
+    return _differences(title, comparison.tasks[0].metric, rows, bounded, note)
 
 
 def _differences(
-    title: str, metric: str, rows: Sequence[PlotRow], bounded: bool, more: str = ""
+    title: str, metric: str, rows: Sequence[PlotRow], bounded: bool, remark: str = ""
 ) -> PlotView:
     if not rows:
         raise ConfigurationError(
             "There is nothing to plot: no difference has a number."
         )
     unit = ", points of 100" if bounded else ""
-    note = f"Dark bars: the interval excludes 0. {more}".rstrip()
+    note = f"Dark bars: the interval excludes 0. {remark}".rstrip()
     return _view(title, f"difference in {metric}{unit}", rows, bounded, [note])
 
 
-def _several_line(found: SeveralComparison) -> str:
-    return (
-        f"Comparison of {numbers.counted(len(found.runs), 'run')}: {found.conclusion}"
-    )
+def _several_line(comparison: SeveralComparison) -> str:
+    return f"Comparison of {numbers.counted(len(comparison.runs), 'run')}: {comparison.conclusion}"
 
 
-def _several_brief(found: SeveralComparison) -> doc.Document:
-    whole = several_document(found)
-    table = next(block for block in whole.blocks if isinstance(block, doc.Table))
-    kept = replace(table, rows=table.rows[:MOST_ROWS])
+def _several_brief(comparison: SeveralComparison) -> doc.Document:
+    full = several_document(comparison)
+    table = next(block for block in full.blocks if isinstance(block, doc.Table))
+    shown_table = replace(table, rows=table.rows[:MOST_ROWS])
     return doc.Document(
-        whole.title, [doc.Conclusion(found.conclusion), kept, *_more(len(table.rows))]
+        full.title,
+        [
+            doc.Conclusion(comparison.conclusion),
+            shown_table,
+            *_more_note(len(table.rows)),
+        ],
     )
 
 
-def _several_rows(found: SeveralComparison) -> Iterator[dict[str, Any]]:
-    """A row per pair on each task, and over all tasks, where the task has no name."""
-    for table in (*([found.overall] if found.overall else []), *found.tasks):
+def _several_rows(comparison: SeveralComparison) -> Iterator[dict[str, Any]]:
+    """A row per pair and task; rows of the mean over all tasks have no task."""
+    for table in (
+        *([comparison.overall] if comparison.overall else []),
+        *comparison.tasks,
+    ):
         for pair in table.pairs:
             yield {
                 "task": table.task,
                 "metric": table.metric,
-                "a": found.labels[pair.a],
-                "b": found.labels[pair.b],
+                "a": comparison.labels[pair.a],
+                "b": comparison.labels[pair.b],
                 "difference": pair.difference,
                 "low": pair.low,
                 "high": pair.high,
@@ -452,12 +476,12 @@ def _several_rows(found: SeveralComparison) -> Iterator[dict[str, Any]]:
             }
 
 
-def _several_view(found: SeveralComparison) -> PlotView:
+def _several_view(comparison: SeveralComparison) -> PlotView:
     """A bar for each pair of the first table."""
-    table = found.overall or found.tasks[0]
+    table = comparison.overall or comparison.tasks[0]
     rows = [
         difference_bar(
-            f"{found.labels[pair.a]} - {found.labels[pair.b]}",
+            f"{comparison.labels[pair.a]} - {comparison.labels[pair.b]}",
             pair,
             table.bounded,
             leads=pair.verdict in ("better", "worse"),
@@ -489,12 +513,14 @@ def _board_line(board: Board) -> str:
 
 
 def _board_brief(board: Board) -> doc.Document:
-    whole = board_document(board)
-    table = whole.blocks[0]
-    notes = whole.blocks[1]
+    full = board_document(board)
+    table = full.blocks[0]
+    notes = full.blocks[1]
     assert isinstance(table, doc.Table)
-    kept = replace(table, rows=table.rows[:MOST_ROWS], sortable=False)
-    return doc.Document("Board", [kept, *_more(len(table.rows)), notes], whole.lede)
+    shown_table = replace(table, rows=table.rows[:MOST_ROWS], sortable=False)
+    return doc.Document(
+        "Board", [shown_table, *_more_note(len(table.rows)), notes], full.lede
+    )
 
 
 FORMS: Mapping[type, Form] = {

@@ -1,6 +1,4 @@
-"""The files that `evalwright init` writes, as text: a task of one's own questions, a suite, and
-example questions.
-"""
+"""The files that `evalwright init` writes: a task, a suite, and example questions."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from typing import Any
 EXAMPLE = (files("evalwright.reports") / "templates" / "questions.csv").read_text(
     encoding="utf-8"
 )
-"""Questions to begin with, to be replaced by one's own."""
+"""Example questions, to be replaced by the user's own."""
 
 _WORDS = frozenset(
     [
@@ -35,9 +33,15 @@ _WORDS = frozenset(
 )
 
 
-def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) -> str:
-    """A task file for a data file. definition: as `tasks.data_files.data_file_task` makes it; data:
-    the file, as the task names it.
+def task_text(
+    definition: Mapping[str, Any], data_file: str, columns: Sequence[str]
+) -> str:
+    """A task file for a data file.
+
+    Args:
+        definition: The definition that `tasks.data_files.data_file_task` makes.
+        data_file: The data file's path, as the task names it.
+        columns: The columns of the data file.
     """
     by_rubric = "metrics" in definition
     choices = "choices" in definition["sample"]
@@ -46,7 +50,7 @@ def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) 
         question = definition["prompt"]["user"].removeprefix(
             "{{ passages[0].text }}\n\n"
         )
-    sample = {key: _readable(value) for key, value in definition["sample"].items()}
+    sample = {key: _readable(cell) for key, cell in definition["sample"].items()}
     if "id" in columns:
         sample = {"id": "{{ id }}", **sample}
     images = definition["prompt"].get("images") if "prompt" in definition else None
@@ -59,8 +63,8 @@ def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) 
     }
     text: dict[str, Any] = {
         "task": definition["task"],
-        "description": f"The questions of {data}.",
-        "dataset": data,
+        "description": f"The questions of {data_file}.",
+        "dataset": data_file,
         "sample": sample,
         "prompt": prompt if images is None else {"images": _readable(images), **prompt},
         # A base model goes on with questions of its own; a chat model ends by itself.
@@ -73,15 +77,15 @@ def task_text(definition: Mapping[str, Any], data: str, columns: Sequence[str]) 
         "metrics": definition.get("metrics", ["accuracy"]),
     }
     look = f"evalwright tasks preview {definition['task']}.yaml"
-    other = (
+    hint = (
         "# To compare the letters by their log-probabilities instead: answer: {mode:"
         " letter}\n"
         if choices
         else ""
     )
     return (
-        f"# The questions of {data} as a task. To see what a model is sent:"
-        f" {look}\n{other}{_yaml(text)}"
+        f"# The questions of {data_file} as a task. To see what a model is sent:"
+        f" {look}\n{hint}{_yaml(text)}"
     )
 
 
@@ -91,7 +95,7 @@ def suite_text(
     models: Sequence[str],
     settings: Mapping[str, Any] | None = None,
 ) -> str:
-    """A suite file. settings: of the suite, beside these."""
+    """A suite file. settings: further settings of the suite."""
     return (
         "# What is evaluated, and which models: evalwright run --config suite.yaml\n"
         + _yaml(
@@ -108,9 +112,9 @@ def suite_text(
 
 
 def _readable(cell: Any) -> Any:
-    """`{{ row['question'] }}` as `{{ question }}`, where the column's name allows it."""
+    """Write `{{ row['question'] }}` as `{{ question }}`, where the column's name allows it."""
     if isinstance(cell, list):
-        return [_readable(one) for one in cell]
+        return [_readable(element) for element in cell]
     name = str(cell).removeprefix("{{ row['").removesuffix("'] }}")
     plain = (
         name != cell and name.isidentifier() and name.isascii() and name not in _WORDS
@@ -118,21 +122,21 @@ def _readable(cell: Any) -> Any:
     return f"{{{{ {name} }}}}" if plain else cell
 
 
-def _yaml(data: Mapping[str, Any]) -> str:
-    """As a person would write it: in this order, each text in one line."""
+def _yaml(mapping: Mapping[str, Any]) -> str:
+    """YAML as a person would write it: in this order, each text on one line."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
         """Gives texts of several lines as one line with escapes."""
 
-    def text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    def text(dumper: yaml.SafeDumper, content: str) -> yaml.Node:
         return dumper.represent_scalar(
             "tag:yaml.org,2002:str",
-            value,
-            '"' if "\n" in value or "{" in value else None,
+            content,
+            '"' if "\n" in content or "{" in content else None,
         )
 
     Dumper.add_representer(str, text)
     return yaml.dump(
-        data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000
+        mapping, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000
     )

@@ -1,8 +1,9 @@
-"""Shows documents on the terminal: plain text always, coloured only where somebody is looking.
+"""Shows documents on a terminal: as plain text, and in colour if somebody is looking.
 
-Text is wrapped, numbers never: a table that is too wide first folds its text columns and then falls
-into parts that each repeat the key columns; one of a few rows that would fall into many is turned.
-The result is lines of segments with a tone; plain text joins them, a terminal colours them.
+Text is wrapped, numbers never: a table that is too wide first folds its text columns and is then
+split into tables that each repeat the key columns; one of a few rows that would be split into many
+is transposed. The result is lines of segments with a tone; plain text joins them, a terminal
+colours them.
 """
 
 from __future__ import annotations
@@ -22,24 +23,27 @@ from evalwright.reports.text import cell_width, inert, pad, wrap
 
 GAP = 2
 _LEAST_FOLD = 12
-_COMFORT = 18
-"""Cells under which text columns are not folded only to keep a table in one part."""
+_COMFORTABLE_FOLD = 18
+"""The least width to which text columns are folded to avoid splitting a table."""
 _LONG_TITLE = 20
 _LONG_NAME = 40
-_MOST_PARTS = 3
-_MOST_TURNED = 4
-"""A table that would fall into more parts is turned, if it has no more rows than that."""
+_MOST_SPLITS = 3
+_MOST_TRANSPOSED_ROWS = 4
+"""A table that would be split into more tables is transposed, if it has no more rows."""
 _ROOM = 24
-"""Cells that folded key columns leave to the others, at least."""
+"""The least width that folded key columns leave to the other columns."""
 
 Segment = tuple[str, Tone]
-"""A stretch of one line in one tone."""
+"""A piece of a line, with its tone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of plain texts, each with its tone; titles go with columns, and so does whether it
-    has names, which are folded last.
+    """A table of plain texts with a tone each.
+
+    Attributes:
+        titles: The title of each column.
+        named: Whether each column has names, which are folded last.
     """
 
     columns: Sequence[Column]
@@ -57,26 +61,29 @@ def lay_out_table(grid: Grid, width: int, indent: int = 0) -> Iterator[list[Segm
     one_part = list(widths)
     splits = any(column.key for column in grid.columns)
     _fold(
-        grid, one_part, room, range(len(widths)), 0, _COMFORT if splits else _LEAST_FOLD
+        grid,
+        one_part,
+        room,
+        range(len(widths)),
+        0,
+        _COMFORTABLE_FOLD if splits else _LEAST_FOLD,
     )
     if _total(one_part, range(len(widths))) <= room:
         widths = one_part
-    parts = list(_parts(grid, widths, room))
-    if len(parts) > _MOST_PARTS and 1 < len(grid.rows) <= _MOST_TURNED < len(
-        parts[0]
-    ) * len(parts):
-        yield from lay_out_table(_turned(grid), width, indent)
+    column_groups = list(_split_columns(grid, widths, room))
+    if len(column_groups) > _MOST_SPLITS and 1 < len(
+        grid.rows
+    ) <= _MOST_TRANSPOSED_ROWS < len(column_groups[0]) * len(column_groups):
+        yield from lay_out_table(_transpose(grid), width, indent)
         return
-    for number, part in enumerate(parts):
+    for number, group in enumerate(column_groups):
         if number:
             yield []
-        yield from _draw(grid, widths, part, " " * indent)
+        yield from _draw(grid, widths, group, " " * indent)
 
 
-def _turned(grid: Grid) -> Grid:
-    """A line for each column but the last key, whose cells head the columns: a few rows with many
-    numbers are read downwards.
-    """
+def _transpose(grid: Grid) -> Grid:
+    """Turn columns into rows, because a few rows with many numbers are easier to read downwards."""
     last = max((i for i, column in enumerate(grid.columns) if column.key), default=0)
     others = [
         i
@@ -95,17 +102,18 @@ def _turned(grid: Grid) -> Grid:
 
 
 def _natural_width(grid: Grid, i: int) -> int:
-    """The width of the widest cell; a long title does not widen a column of numbers but is wrapped,
-    between its words if they fit.
+    """The width of the widest cell.
+
+    A long title does not widen a column of numbers but is wrapped, between its words if they fit.
     """
     title = cell_width(grid.titles[i])
     word = max(map(cell_width, grid.titles[i].split()), default=0)
-    most = (
+    title_width = (
         title
         if grid.columns[i].folds
         else min(title, max(_LONG_TITLE, min(word, _LONG_NAME)))
     )
-    return max([most, *(cell_width(row[i][0]) for row in grid.rows)])
+    return max([title_width, *(cell_width(row[i][0]) for row in grid.rows)])
 
 
 def _fold(
@@ -117,10 +125,16 @@ def _fold(
     least: int,
     names: bool = False,
 ) -> None:
-    """Narrow the folding ones of `columns`, widest first, until they fit with `spare` cells left,
-    or are `least` wide.
+    """Narrow the folding columns, widest first, until they fit or cannot be narrower.
 
-    names: those that have names, too, which otherwise keep what leaves the others a little room.
+    Args:
+        grid: The table.
+        widths: The width of each column, which is changed.
+        room: The available width.
+        columns: The indices of the columns that must fit.
+        spare: Cells to leave to other columns.
+        least: The least width of a column.
+        names: Whether to narrow columns with names, too, which otherwise keep most of the room.
     """
     floors = [
         least if names or not named else max(least, room - _ROOM)
@@ -139,58 +153,56 @@ def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
     return sum(widths[i] for i in columns) + GAP * max(0, len(columns) - 1)
 
 
-def _parts(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
-    """Column numbers of each part: all in one where they fit, else the key columns and as many
-    others as fit.
-    """
-    every = list(range(len(widths)))
-    if _total(widths, every) <= room:
-        yield every
+def _split_columns(grid: Grid, widths: list[int], room: int) -> Iterator[list[int]]:
+    """Split the columns: all in one table if they fit, else the key columns and as many as fit."""
+    all_columns = list(range(len(widths)))
+    if _total(widths, all_columns) <= room:
+        yield all_columns
         return
-    keys = [i for i in every if grid.columns[i].key]
-    others = [i for i in every if i not in keys]
+    keys = [i for i in all_columns if grid.columns[i].key]
+    others = [i for i in all_columns if i not in keys]
     widest = max((widths[i] for i in others if not grid.columns[i].folds), default=0)
-    _fold(grid, widths, room, keys, 2 * (widest + GAP), _COMFORT)
+    _fold(grid, widths, room, keys, 2 * (widest + GAP), _COMFORTABLE_FOLD)
     _fold(grid, widths, room, keys, max(_ROOM, widest + GAP), _LEAST_FOLD, names=True)
-    part: list[int] = []
+    group: list[int] = []
     for i in others:
         _fold(grid, widths, room, [*keys, i], 0, _LEAST_FOLD, names=True)
-        if part and _total(widths, [*keys, *part, i]) > room:
-            yield [*keys, *part]
-            part = []
-        part.append(i)
-    if part or not others:
-        yield [*keys, *part]
+        if group and _total(widths, [*keys, *group, i]) > room:
+            yield [*keys, *group]
+            group = []
+        group.append(i)
+    if group or not others:
+        yield [*keys, *group]
 
 
 def _draw(
-    grid: Grid, widths: Sequence[int], part: Sequence[int], indent: str
+    grid: Grid, widths: Sequence[int], group: Sequence[int], indent: str
 ) -> Iterator[list[Segment]]:
-    if any(grid.titles[i] for i in part):
+    if any(grid.titles[i] for i in group):
         yield from _row(
-            grid, widths, part, [(title, "quiet") for title in grid.titles], indent
+            grid, widths, group, [(title, "quiet") for title in grid.titles], indent
         )
-        yield [(indent + (" " * GAP).join("-" * widths[i] for i in part), "quiet")]
+        yield [(indent + (" " * GAP).join("-" * widths[i] for i in group), "quiet")]
     for row in grid.rows:
-        yield from _row(grid, widths, part, row, indent)
+        yield from _row(grid, widths, group, row, indent)
 
 
 def _row(
     grid: Grid,
     widths: Sequence[int],
-    part: Sequence[int],
+    group: Sequence[int],
     row: Sequence[Segment],
     indent: str,
 ) -> Iterator[list[Segment]]:
-    cells = [wrap(row[i][0], widths[i]) for i in part]
+    cells = [wrap(row[i][0], widths[i]) for i in group]
     for height in range(max(len(lines) for lines in cells)):
         segments: list[Segment] = [(indent, "")]
-        for place, (i, lines) in enumerate(zip(part, cells, strict=True)):
+        for position, (i, lines) in enumerate(zip(group, cells, strict=True)):
             text = lines[height] if height < len(lines) else ""
             segments.append(
                 (pad(text, widths[i], right=grid.columns[i].right), row[i][1])
             )
-            if place < len(part) - 1:
+            if position < len(group) - 1:
                 segments.append((" " * GAP, ""))
         while segments and not segments[-1][0].rstrip():
             segments.pop()
@@ -200,7 +212,7 @@ def _row(
 
 
 PIPED_WIDTH = 120
-"""Cells of a line where the width is not known (a file, a pipe); $COLUMNS wins."""
+"""The width of a line in a file or a pipe; $COLUMNS overrides it."""
 
 _INDENT = 2
 _STYLES = {
@@ -216,27 +228,31 @@ _STYLES = {
 def show(
     *documents: doc.Document, file: TextIO | None = None, width: int | None = None
 ) -> None:
-    """Print documents to `file` (standard output), `width` cells wide (the terminal's), an empty
-    line between two.
+    """Print documents, separated by empty lines.
+
+    Args:
+        documents: The documents to print.
+        file: Where to print; standard output by default.
+        width: Cells of a line; by default the terminal's.
     """
-    out = file or sys.stdout
-    cells = max(40, width or terminal_width(out))
+    output = file or sys.stdout
+    cells = max(40, width or terminal_width(output))
     lines: list[list[Segment]] = []
     for document in documents:
         lines += [*([[]] if lines else []), *lay_out(document, cells)]
-    if is_live_terminal(out):
-        _print_coloured(lines, out)
+    if is_live_terminal(output):
+        _print_coloured(lines, output)
     else:
         write_text(
             "".join(
                 f"{''.join(text for text, _ in line).rstrip()}\n" for line in lines
             ),
-            out,
+            output,
         )
 
 
 def lay_out(document: doc.Document, width: int) -> Iterator[list[Segment]]:
-    """The lines of a document. No line is wider than `width` unless a number alone is."""
+    """The lines of a document. None is wider than `width` unless a number alone is."""
     if document.title:
         yield from _sentence(document.title, width, "strong", 0)
     if document.lede:
@@ -261,7 +277,7 @@ def _blocks(
 
 
 def _apart(before: doc.Block | None, block: doc.Block) -> bool:
-    """Whether an empty line stands between two blocks."""
+    """Whether there is an empty line between two blocks."""
     if isinstance(block, (doc.Heading, doc.Conclusion, doc.Notes, doc.Fold)):
         return before is not None or not isinstance(block, doc.Notes)
     if isinstance(before, doc.Note) and isinstance(block, doc.Facts):
@@ -285,9 +301,7 @@ def _block(block: doc.Block, width: int) -> Iterator[list[Segment]]:
         case doc.Facts():
             columns = doc.columns("", "~")
             yield from _table(
-                doc.Table(
-                    columns, [(name, value or " ") for name, value in block.rows]
-                ),
+                doc.Table(columns, [(name, text or " ") for name, text in block.rows]),
                 width,
             )
         case doc.Table():
@@ -312,7 +326,7 @@ def _block(block: doc.Block, width: int) -> Iterator[list[Segment]]:
 def _sentence(
     text: str, width: int, tone: doc.Tone, indent: int, hang: int = 2
 ) -> Iterator[list[Segment]]:
-    """Wrapped; further lines are indented by `hang` more."""
+    """A wrapped sentence; later lines are indented by `hang` more."""
     for i, line in enumerate(wrap(inert(text), max(20, width - indent - hang))):
         yield [(" " * (indent + (hang if i else 0)) + line, tone)]
 
@@ -320,29 +334,35 @@ def _sentence(
 def _table(table: doc.Table, width: int) -> Iterator[list[Segment]]:
     columns, cells = table.cells()
     texts = [_texts([row[i] for row in cells]) for i in range(len(columns))]
-    made = [
-        [(texts[i][place], cell.tone) for i, cell in enumerate(row)]
-        for place, row in enumerate(cells)
+    rows = [
+        [(texts[i][row_index], cell.tone) for i, cell in enumerate(row)]
+        for row_index, row in enumerate(cells)
     ]
     named = [any(row[i].name for row in cells) for i in range(len(columns))]
-    grid = Grid(columns, [inert(column.heading) for column in columns], made, named)
+    grid = Grid(columns, [inert(column.heading) for column in columns], rows, named)
     return lay_out_table(grid, width, _INDENT)
 
 
 def _texts(cells: Sequence[doc.Cell]) -> list[str]:
-    """The cells of one column as texts; numbers of one unit stand under each other."""
-    found = [cell.content for cell in cells if isinstance(cell.content, doc.Number)]
-    same = len({number.unit for number in found}) == 1
-    shown = (
-        numbers.aligned_scores([one.estimate for one in found], found[0].unit)
-        if same
+    """The cells of one column as texts; numbers of one unit are aligned."""
+    cell_numbers = [
+        cell.content for cell in cells if isinstance(cell.content, doc.Number)
+    ]
+    is_one_unit = len({number.unit for number in cell_numbers}) == 1
+    scores = (
+        numbers.aligned_scores(
+            [number.estimate for number in cell_numbers], cell_numbers[0].unit
+        )
+        if is_one_unit
         else []
     )
-    if not same:
-        shown = [numbers.score(one.estimate, one.unit) for one in found]
+    if not is_one_unit:
+        scores = [
+            numbers.score(number.estimate, number.unit) for number in cell_numbers
+        ]
     texts = iter(
-        text[text.index("[") :] if one.interval_only and "[" in text else text
-        for one, text in zip(found, shown, strict=True)
+        text[text.index("[") :] if number.interval_only and "[" in text else text
+        for number, text in zip(cell_numbers, scores, strict=True)
     )
     return [
         next(texts) if isinstance(cell.content, doc.Number) else inert(cell.content)
@@ -351,12 +371,12 @@ def _texts(cells: Sequence[doc.Cell]) -> list[str]:
 
 
 def is_live_terminal(file: TextIO) -> bool:
-    """Whether somebody looks at `file` on a terminal that understands more than plain lines."""
+    """Whether `file` is a terminal that supports more than plain lines."""
     return bool(file.isatty()) and os.environ.get("TERM") != "dumb"
 
 
 def terminal_width(file: TextIO) -> int:
-    """Cells of a line: $COLUMNS, else the terminal's own width, else PIPED_WIDTH."""
+    """Cells of a line: $COLUMNS, else the terminal's width, else PIPED_WIDTH."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
@@ -371,7 +391,7 @@ def terminal_width(file: TextIO) -> int:
 
 
 def write_text(text: str, file: TextIO) -> None:
-    """Write text to a file whose encoding may lack some of its characters; those become "?"."""
+    """Write text to a file; characters that its encoding lacks become "?"."""
     encoding = getattr(file, "encoding", None) or "utf-8"
     file.write(text.encode(encoding, "replace").decode(encoding))
     file.flush()
@@ -386,7 +406,7 @@ def _print_coloured(lines: Sequence[Sequence[Segment]], file: TextIO) -> None:
     )
     text = RichText(no_wrap=True, end="", overflow="ignore")
     for line in lines:
-        for part, tone in line:
-            text.append(part, _STYLES[tone] or None)
+        for segment, tone in line:
+            text.append(segment, _STYLES[tone] or None)
         text.append("\n")
     console.print(text, soft_wrap=True, end="")

@@ -1,4 +1,4 @@
-"""Untrusted text made fit to be shown on one line, and how many terminal cells a text takes."""
+"""Makes untrusted text safe to show on one line, and measures texts in terminal cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from functools import lru_cache
 
 _ACTIVE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0 and C1 controls: ESC, BEL, CR, newlines
-    "\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 """What acts instead of being seen: terminal controls, bidirectional overrides, invisible
@@ -17,7 +18,7 @@ them.
 """
 
 _FORMULA = re.compile(r"""(^|[,;|\t\n])((?:[^\S\t\n]|['"])*+)(?=[\t=+@＝＋－＠-])""")
-"""Where a spreadsheet would begin a formula, whichever character separates its cells."""
+"""Positions where a spreadsheet would see a formula, whatever separates its cells."""
 
 CODE_SPAN = re.compile(r"(?<!`)`(?! )([^`|\\]+)(?<! )`(?!`)")
 """A command or a name between backticks in a sentence.
@@ -30,35 +31,32 @@ _BREAK_AFTER = frozenset("/-_.,:+@")
 
 
 def inert(text: object) -> str:
-    """The text on one line with every character that acts shown as its escape, e.g. ESC as \\x1b.
+    r"""The text on one line, with active characters shown as escapes, such as ESC as \x1b.
 
-    >>> inert("red\\x1b[31m\\nline")
-    'red\\\\x1b[31m\\\\nline'
+    >>> inert("red\x1b[31m\nline")
+    'red\\x1b[31m\\nline'
     """
     return _ACTIVE.sub(_escape, str(text))
 
 
 def inert_lines(text: str) -> str:
-    """The text with every character that acts shown as its escape; its lines and tabs stay."""
+    """The text with active characters shown as escapes; lines and tabs stay."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(
-        "\t".join(inert(part) for part in line.split("\t")) for line in lines
+        "\t".join(inert(cell) for cell in line.split("\t")) for line in lines
     )
 
 
 def inert_cell(text: str, *, lines: bool = False) -> str:
-    """Untrusted text as a cell that stays text in every spreadsheet: an apostrophe stands before
-    what would be a formula.
+    """Untrusted text as a cell that no spreadsheet executes: formulas start with an apostrophe.
 
-    lines: its line breaks and tabs stay.
+    lines: whether line breaks and tabs stay.
     """
     return _FORMULA.sub(r"\1'\2", inert_lines(text) if lines else inert(text))
 
 
 def json_escaped(document: str) -> str:
-    """A JSON document with its lines, and every other character that acts as JSON's own escape: it
-    reads as the same.
-    """
+    """A JSON document with active characters escaped; it parses to the same value."""
 
     def escaped(match: re.Match[str]) -> str:
         units = match.group().encode("utf-16-be", "surrogatepass").hex()
@@ -82,7 +80,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def cell_width(text: str) -> int:
-    """How many cells a terminal gives the text: two for wide characters, none for combining ones."""
+    """How many terminal cells a text takes: two for wide characters, none for combining ones."""
     return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
@@ -101,36 +99,35 @@ def shorten(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """The text filled up with spaces to `width` cells; `right` puts it on the right."""
+    """The text padded with spaces to `width` cells; `right` aligns it right."""
     spaces = " " * (width - cell_width(text))
     return spaces + text if right else text + spaces
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` cells, broken at spaces, in long words after separators, but not
-    between digits.
+    """Break text into lines of at most `width` cells, at spaces or after separators.
 
-    Nothing is lost but spaces.
+    Lines are not broken between digits, and nothing is lost but spaces.
     """
     lines = []
-    rest = text
-    while len(head := _take(rest, max(1, width))) < len(rest):
-        head = head or rest[0]
-        head = head[: _break(head, rest[len(head) : len(head) + 1])]
+    remaining = text
+    while len(head := _take(remaining, max(1, width))) < len(remaining):
+        head = head or remaining[0]
+        head = head[: _break(head, remaining[len(head) : len(head) + 1])]
         lines.append(head.rstrip())
-        rest = rest[len(head) :].lstrip(" ")
-    return [*lines, rest] if rest or not lines else lines
+        remaining = remaining[len(head) :].lstrip(" ")
+    return [*lines, remaining] if remaining or not lines else lines
 
 
 def _break(head: str, following: str) -> int:
-    """Where to cut the line `head`, which `following` would have continued."""
+    """Where to cut the line `head`, which `following` continues."""
     if following == " ":
         return len(head)
-    least = len(head) // 4
+    earliest_break = len(head) // 4
     space = head.rfind(" ") + 1
-    if space > least:
+    if space > earliest_break:
         return space
-    for i in range(len(head), least, -1):
+    for i in range(len(head), earliest_break, -1):
         after = head[i] if i < len(head) else following
         number = i > 1 and head[i - 2].isdigit() and after.isdigit()
         if head[i - 1] in _BREAK_AFTER and not number:
@@ -140,9 +137,9 @@ def _break(head: str, following: str) -> int:
 
 def _take(text: str, width: int) -> str:
     """The longest beginning that fits into `width` cells."""
-    used = 0
+    used_cells = 0
     for i, char in enumerate(text):
-        used += _char_width(char)
-        if used > width:
+        used_cells += _char_width(char)
+        if used_cells > width:
             return text[:i]
     return text

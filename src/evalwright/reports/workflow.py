@@ -1,9 +1,8 @@
-"""Writes a GitHub Actions workflow that runs a suite file and commits its leaderboard where it
-changed.
+"""A GitHub Actions workflow that runs a suite and commits its leaderboard when it changes.
 
 Answers are kept in the workflow's cache, so that a rerun requests only what is new. Keys come from
-the repository's secrets and are known to the one step that sends requests. A run in which something
-failed is not published; what was answered is kept all the same.
+the repository's secrets and are only given to the step that sends requests. A run with failures is
+not published; its answers are kept all the same.
 """
 
 from __future__ import annotations
@@ -27,13 +26,19 @@ _SECRET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What the workflow does. options: of `evalwright leaderboard`, as typed; published: the files
-    that are committed.
+    """What the workflow runs and publishes.
 
-    suite: the one of the file's that is run, "" where it has none. extras: of the package, to be
-    installed. watched: files beside `config` whose change starts it. trusted: the person lets the
-    file set what only a person decides. plugins: files that the command line names. requirements:
-    what pip installs; by default this version of the package, with the extras.
+    Attributes:
+        config: The suite file.
+        options: Options of `evalwright leaderboard`, as typed.
+        published: The files that are committed.
+        secrets: Names of the repository's secrets that the suite needs.
+        extras: Extras of the package to install.
+        watched: Files beside `config` whose change starts the workflow.
+        trusted: Whether the suite file may set what only a person may decide.
+        suite: Which suite of the file to run; "" where it has only one.
+        plugins: Plug-ins that the command line names.
+        requirements: What pip installs; by default this version of the package with its extras.
     """
 
     config: str
@@ -50,8 +55,10 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What pip installs to have this package elsewhere. note: what a person should know of it, ""
-    for nothing.
+    """What pip installs to get this package elsewhere.
+
+    Attributes:
+        note: What a person should know of it; "" for nothing.
     """
 
     text: str
@@ -59,10 +66,11 @@ class Requirement:
 
 
 def requirement_here(extras: Sequence[str]) -> Requirement:
-    """This package as it can be installed elsewhere: from where it came, with extras.
+    """This package, with extras, as it can be installed elsewhere.
 
-    From an index by its version; from a repository by the address and commit; from a folder by its
-    place in the working folder, else by the project's repository.
+    That is its version if it came from an index, and the address and commit if it came from a
+    repository. A folder is named by its path in the working folder, or else by the project's
+    repository.
     """
     name = f"evalwright[{','.join(sorted(set(extras)))}]" if extras else "evalwright"
     origin = _origin()
@@ -70,7 +78,7 @@ def requirement_here(extras: Sequence[str]) -> Requirement:
         return Requirement(f"{name}=={__version__}")
     address = str(origin.get("url", ""))
     source = origin.get("vcs_info")
-    if isinstance(source, Mapping) and source.get("vcs") and _public(address):
+    if isinstance(source, Mapping) and source.get("vcs") and _is_public(address):
         commit = source.get("commit_id", "")
         return Requirement(
             f"{name} @ {source['vcs']}+{address}{f'@{commit}' if commit else ''}"
@@ -83,10 +91,10 @@ def requirement_here(extras: Sequence[str]) -> Requirement:
         and folder.is_dir()
         and folder.resolve().is_relative_to(Path.cwd().resolve())
     ):
-        place = folder.resolve().relative_to(Path.cwd().resolve()).as_posix()
+        relative = folder.resolve().relative_to(Path.cwd().resolve()).as_posix()
         return Requirement(
-            f"./{place}{name.removeprefix('evalwright')}"
-            if place != "."
+            f"./{relative}{name.removeprefix('evalwright')}"
+            if relative != "."
             else f".{name.removeprefix('evalwright')}"
         )
     repository = _repository()
@@ -99,7 +107,7 @@ def requirement_here(extras: Sequence[str]) -> Requirement:
 
 
 def _origin() -> Mapping[str, Any] | None:
-    """Where pip installed this package from, None where that was an index (PEP 610)."""
+    """Where pip installed this package from; None for an index (PEP 610)."""
     try:
         text = distribution("evalwright").read_text("direct_url.json")
         origin = json.loads(text) if text else None
@@ -108,44 +116,49 @@ def _origin() -> Mapping[str, Any] | None:
     return origin if isinstance(origin, dict) else None
 
 
-def _public(address: str) -> bool:
-    """Whether an address says nothing that only a person here may know."""
-    parts = urlsplit(address)
-    return parts.scheme == "https" and "@" not in parts.netloc
+def _is_public(address: str) -> bool:
+    """Whether an address is public: HTTPS without a user name."""
+    url = urlsplit(address)
+    return url.scheme == "https" and "@" not in url.netloc
 
 
 def _repository() -> str:
     addresses = metadata("evalwright").get_all("Project-URL") or []
-    named: dict[str, str] = dict(
+    url_by_name: dict[str, str] = dict(
         address.split(", ", 1) for address in addresses if ", " in address
     )
-    return named.get("Source", "https://github.com/evalwright/evalwright")
+    return url_by_name.get("Source", "https://github.com/evalwright/evalwright")
 
 
-def _quoted(requirement: str) -> str:
+def _quote(requirement: str) -> str:
     return f"'{requirement}'" if "'" not in requirement else shlex.quote(requirement)
 
 
-def workflow(made: Publication) -> str:
-    """The workflow as YAML. Raises ConfigurationError for names that a workflow cannot hold."""
-    if not made.published:
+def workflow(publication: Publication) -> str:
+    """The workflow as YAML. Raises ConfigurationError for names that a workflow cannot contain."""
+    if not publication.published:
         raise ConfigurationError(
             "The workflow would publish nothing: name at least one file, for example"
             " --into README.md."
         )
     for text in (
-        made.config,
-        made.suite,
-        *made.watched,
-        *made.options,
-        *made.plugins,
-        *made.requirements,
+        publication.config,
+        publication.suite,
+        *publication.watched,
+        *publication.options,
+        *publication.plugins,
+        *publication.requirements,
     ):
         if "${{" in text or re.search(r"[\x00-\x1f\x7f]", text):
             raise ConfigurationError(
                 f"A workflow cannot contain {text!r}: it has line breaks or '${{{{'."
             )
-    for text in (made.config, *made.watched, *made.plugins, *made.published):
+    for text in (
+        publication.config,
+        *publication.watched,
+        *publication.plugins,
+        *publication.published,
+    ):
         if (
             text.startswith(("/", "~"))
             or ".." in re.split(r"[/\\]", text)
@@ -154,38 +167,48 @@ def workflow(made: Publication) -> str:
             raise ConfigurationError(
                 f"'{text}' is outside the repository: give a path relative to its root."
             )
-    for name in made.secrets:
+    for name in publication.secrets:
         if not _SECRET.fullmatch(name) or name.upper().startswith("GITHUB_"):
             raise ConfigurationError(
                 f"'{name}' cannot be the name of a secret: use letters, digits and"
                 " underscores, and not beginning with GITHUB_."
             )
-    extra = f"[{','.join(sorted(set(made.extras)))}]" if made.extras else ""
-    requirements = made.requirements or (f"evalwright{extra}=={__version__}",)
-    plugins = "".join(f" --plugin {shlex.quote(file)}" for file in made.plugins)
+    extra = (
+        f"[{','.join(sorted(set(publication.extras)))}]" if publication.extras else ""
+    )
+    requirements = publication.requirements or (f"evalwright{extra}=={__version__}",)
+    plugins = "".join(f" --plugin {shlex.quote(file)}" for file in publication.plugins)
     paths = [
         path.replace("\\", "/").replace("'", "''")
-        for path in (made.config, *made.watched)
+        for path in (publication.config, *publication.watched)
     ]
     keys = "".join(
-        f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in made.secrets
+        f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in publication.secrets
     )
     texts = {
         "@PATH@": "\n      - ".join(f"'{path}'" for path in paths),
-        "@INSTALL@": f"python -m pip install {' '.join(map(_quoted, requirements))}",
+        "@INSTALL@": f"python -m pip install {' '.join(map(_quote, requirements))}",
         "@CONFIG@": (
-            shlex.quote(made.config)
-            + (f" --suite {shlex.quote(made.suite)}" if made.suite else "")
-            + (f" --trust-file {shlex.quote(made.config)}" if made.trusted else "")
+            shlex.quote(publication.config)
+            + (
+                f" --suite {shlex.quote(publication.suite)}"
+                if publication.suite
+                else ""
+            )
+            + (
+                f" --trust-file {shlex.quote(publication.config)}"
+                if publication.trusted
+                else ""
+            )
             + plugins
         ),
-        "@OPTIONS@": shlex.join(made.options),
-        "@PUBLISHED@": shlex.join(made.published),
+        "@OPTIONS@": shlex.join(publication.options),
+        "@PUBLISHED@": shlex.join(publication.published),
         "        @KEYS@\n": f"        env:\n{keys}" if keys else "",
     }
     text = (files("evalwright.reports") / "templates" / "workflow.yml").read_text(
         encoding="utf-8"
     )
-    for mark, value in texts.items():
-        text = text.replace(mark, value)
+    for mark, replacement in texts.items():
+        text = text.replace(mark, replacement)
     return text

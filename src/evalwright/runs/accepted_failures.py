@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import no_file, ordinary
+from evalwright.core.private import check_ordinary, no_file
 from evalwright.runs.reader import Run
 
 _LIMIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*")
@@ -99,7 +99,7 @@ def _ids_in(path: Path) -> list[str]:
             f"The file of given-up samples '{path}' {no_file(path)}."
         )
     try:
-        with ordinary(path).open("rb") as file:
+        with check_ordinary(path).open("rb") as file:
             text = file.read(_MAX_FILE_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(

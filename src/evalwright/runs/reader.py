@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError, UnknownName
-from evalwright.core.private import lines_of, ordinary
+from evalwright.core.private import check_ordinary, lines_of
 from evalwright.core.samples import SampleRecord
 from evalwright.core.shown import Shown
 from evalwright.core.tasks import MetricSpec
@@ -236,7 +236,7 @@ class Run(Shown):
         path = self.scores_file
         with (
             self._reading(path),
-            _Hashed(ordinary(path)) as file,
+            _Hashed(check_ordinary(path)) as file,
             io.BufferedReader(file, _BLOCK) as lines,
         ):
             numbered_lines = enumerate(lines_of(lines), 1)
@@ -293,7 +293,7 @@ class Run(Shown):
         Raises RunError if it is not the one that `run.json` describes, where it says which.
         """
         path = self.scores_file
-        with self._reading(path), _Hashed(ordinary(path)) as file:
+        with self._reading(path), _Hashed(check_ordinary(path)) as file:
             if file.version not in self._digests:
                 if self.has_published_scores:
                     with path.open("rb") as table:

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from evalwright.core.private import (
     cache_folder,
+    check_ordinary,
     config_folder,
-    ordinary,
     private_folder,
 )
 from evalwright.tasks.files import write_bytes
@@ -38,7 +38,7 @@ def read_sealed(name: str) -> bytes | None:
     if key is None:
         return None
     try:
-        sealed = ordinary(_sealed_path(name), LARGEST_FILE).read_bytes()
+        sealed = check_ordinary(_sealed_path(name), LARGEST_FILE).read_bytes()
     except OSError:
         return None
     seal = sealed[:SEAL_BYTES]
@@ -72,7 +72,7 @@ def _key(*, make: bool) -> bytes | None:
         file = config_folder() / KEY_FILE
         if make and not file.exists():
             _make_key(file)
-        with ordinary(file).open("rb") as opened:
+        with check_ordinary(file).open("rb") as opened:
             state = os.fstat(opened.fileno())
             key = opened.read(KEY_BYTES + 1)
         if hasattr(os, "getuid") and (

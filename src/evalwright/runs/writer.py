@@ -29,7 +29,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, RunError
-from evalwright.core.private import open_private, ordinary, private_folder
+from evalwright.core.private import check_ordinary, open_private, private_folder
 from evalwright.core.samples import SampleRecord
 from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.images import ImageKeeper, KeptImages, images_of_record
@@ -281,7 +281,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
 def _read_json(file: Path) -> dict[str, Any]:
     """A file of ours; empty where it cannot be read."""
     try:
-        content = from_json(ordinary(file).read_text(encoding="utf-8"))
+        content = from_json(check_ordinary(file).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
@@ -308,7 +308,7 @@ def growing(folder: Path) -> Growing | None:
             number = _process_of(file)
             if number is not None and not file.is_symlink():
                 partials.append(
-                    (is_running(number), ordinary(file).stat().st_mtime_ns, file)
+                    (is_running(number), check_ordinary(file).stat().st_mtime_ns, file)
                 )
     if not partials:
         return None

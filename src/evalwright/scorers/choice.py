@@ -2,9 +2,10 @@
 
 And of classes with a probability: is the most probable one?
 
-The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read out
-of that text (`chosen.py`). Every reply has a score: where it names several options the one that it
-claims most strongly counts, and the score is unsure; where it names none it is wrong.
+The choice comes from the strategy (by likelihood), or, where the model only wrote text, is read
+out of that text (`answers/option_reader.py`). Every reply has a score: where it names several
+options the one that it claims most strongly counts, and the score is unsure; where it names none
+it is wrong.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import Any
 
 from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
-from evalwright.scorers.chosen import (
+from evalwright.scorers.answers.option_reader import (
     EMPTY,
     NONE_OF_THEM,
     NOT_EXTRACTED,
     SEVERAL,
-    extract,
+    extract_option,
 )
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
@@ -46,10 +47,10 @@ def choice(sample: Sample, answer: Answer, *, normalise: str = "none") -> Score:
     )
     _check_options(sample)
     if normalise != "none":
-        predicted = _by_length(sample, answer, normalise)
+        predicted = _choose_by_length(sample, answer, normalise)
         return _score(sample, predicted, f"log-likelihood per {normalise[:-1]}")
     if answer.choice is not None:
-        return _score(sample, answer.choice, _chosen(sample, answer))
+        return _score(sample, answer.choice, _explain_choice(sample, answer))
     return choice_of_text(sample, answer.text)
 
 
@@ -59,7 +60,9 @@ def choice_of_text(sample: Sample, text: str) -> Score:
     Raises ScoringError where the sample has no options with a right one.
     """
     _check_options(sample)
-    chosen = extract(text, sample.choices, language_of(sample) or "en", sample.input)
+    chosen = extract_option(
+        text, sample.choices, language_of(sample) or "en", sample.input
+    )
     # "I cannot tell" may be one of the options.
     declining = None if any(map(declines, sample.choices)) else declines(text)
     if declining:
@@ -92,11 +95,15 @@ def _score(sample: Sample, predicted: int, how: str) -> Score:
     if len(sample.gold) == 1:
         parts["gold"] = float(sample.gold[0])
     right = predicted in sample.gold
-    why = how if predicted == NOT_EXTRACTED else f"option {_letter(predicted)}: {how}"
+    why = (
+        how
+        if predicted == NOT_EXTRACTED
+        else f"option {_option_letter(predicted)}: {how}"
+    )
     return Score(float(right), "correct" if right else "incorrect", why, parts)
 
 
-def _chosen(sample: Sample, answer: Answer) -> str:
+def _explain_choice(sample: Sample, answer: Answer) -> str:
     """Why the strategy chose the option: its log-likelihood, and the right one's where that is
     another.
     """
@@ -104,20 +111,20 @@ def _chosen(sample: Sample, answer: Answer) -> str:
     choice = answer.choice
     if choice is None or len(values) != len(sample.choices):
         return "chosen by the strategy"
-    best = max(sample.gold, key=lambda place: values[place])
+    best = max(sample.gold, key=lambda option: values[option])
     beside = (
-        f"; the right option {_letter(best)} has {values[best]:.1f}"
+        f"; the right option {_option_letter(best)} has {values[best]:.1f}"
         if choice not in sample.gold
         else ""
     )
     return f"log-likelihood {values[choice]:.1f}, the highest{beside}"
 
 
-def _letter(index: int) -> str:
+def _option_letter(index: int) -> str:
     return ascii_uppercase[index] if index < 26 else str(index)
 
 
-def _by_length(sample: Sample, answer: Answer, measure: str) -> int:
+def _choose_by_length(sample: Sample, answer: Answer, measure: str) -> int:
     values = answer.log_likelihoods
     if len(values) != len(sample.choices):
         raise ScoringError(
@@ -170,10 +177,10 @@ def classification(sample: Sample, answer: Answer) -> Score:
     if len(values) == len(sample.choices):
         parts["probability"] = values[-1]
     right = answer.choice == sample.gold[0]
-    said = f"{sample.choices[answer.choice]}"
+    explanation = f"{sample.choices[answer.choice]}"
     if "probability" in parts:
-        said += f"; P({sample.choices[-1]}) = {parts['probability']:.3f}"
-    return Score(float(right), "correct" if right else "incorrect", said, parts)
+        explanation += f"; P({sample.choices[-1]}) = {parts['probability']:.3f}"
+    return Score(float(right), "correct" if right else "incorrect", explanation, parts)
 
 
 def _parts_of_no_choice(sample: Sample, options: Mapping[str, Any]) -> dict[str, float]:

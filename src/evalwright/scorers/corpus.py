@@ -90,10 +90,10 @@ def require(
     """Raise MissingExtra where sacrebleu, or what its tokeniser needs, is not installed."""
     if find_spec("sacrebleu") is None:
         raise MissingExtra(what, extra, "sacrebleu")
-    module, more, library = _NEEDS.get(tokenize, ("", "", ""))
+    module, extra_name, library = _NEEDS.get(tokenize, ("", "", ""))
     if module and find_spec(module) is None:
         raise MissingExtra(
-            f"BLEU's tokeniser '{tokenize}'", f"translation-{more}", library
+            f"BLEU's tokeniser '{tokenize}'", f"translation-{extra_name}", library
         )
 
 
@@ -185,14 +185,16 @@ def _score(
     value = float(
         _metric(kind, tokenize, lowercase)._compute_score_from_stats(counts).score
     )
-    said = f"{kind} {value:.1f}" + (f", tokeniser {tokenize}" if tokenize else "")
-    item = {"tokenizer": tokenize} if tokenize else None
+    explanation = f"{kind} {value:.1f}" + (
+        f", tokeniser {tokenize}" if tokenize else ""
+    )
+    details = {"tokenizer": tokenize} if tokenize else None
     return Score(
         -value if kind == "ter" else value,
         "",
-        said,
+        explanation,
         dict(zip(PARTS[kind], counts, strict=True)),
-        item,
+        details,
     )
 
 
@@ -209,16 +211,19 @@ def statistics(
     lower = kind == "ter" if lowercase is None else lowercase
     metric = _metric(kind, tokenize, lower)
     if tokenize.endswith("mecab"):  # what its tokeniser refuses is tokenised in pieces
-        cased = [one.lower() if lower else one for one in (text, *references)]
+        cased = [
+            text_or_reference.lower() if lower else text_or_reference
+            for text_or_reference in (text, *references)
+        ]
         text, *references = (
-            " ".join(map(metric.tokenizer, pieces_for_mecab(one.rstrip())))
-            for one in cased
+            " ".join(map(metric.tokenizer, pieces_for_mecab(cased_text.rstrip())))
+            for cased_text in cased
         )
         metric = _metric(kind, "none", lower)
-    found = metric._extract_corpus_statistics(
+    counts = metric._extract_corpus_statistics(
         [text], [[reference] for reference in references]
     )
-    return [float(count) for count in found[0]]
+    return [float(count) for count in counts[0]]
 
 
 @lru_cache(maxsize=32)

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 from evalwright import bounded
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.registry import checked
-from evalwright.scorers.text.cues import labels
+from evalwright.scorers.text.cues import label_alternatives
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import (
     check_language,
     language_of,
     without_articles,
 )
-from evalwright.scorers.verdict import shortened
 
-_ENDINGS = rf"(?:{labels('ending')}|{labels('tail')}){{0,3}}(?![가-힣])"
+_ENDINGS = rf"(?:{label_alternatives('ending')}|{label_alternatives('tail')}){{0,3}}(?![가-힣])"
 """What may follow a word in Hangul that is whole."""
 _SAME_WORD = ("0-9", "A-Za-zÀ-ɏ", "가-힣")
 """Characters of one word; "1" is not in "12", "art" not in "party"."""
@@ -44,7 +44,7 @@ def _check(options: Mapping[str, Any]) -> None:
         )
     if patterns:
         try:
-            bounded.call(_without, tuple(patterns), "")
+            bounded.call(_remove_patterns, tuple(patterns), "")
         except (bounded.LimitExceeded, bounded.Raised) as error:
             raise ConfigurationError(
                 "The option 'ignore_patterns' holds what is no regular expression:"
@@ -93,27 +93,31 @@ def exact_match(
         ignore_patterns,
         strip,
     )
-    found = _normalise(answer.text, options)
+    normalised_answer = _normalise(answer.text, options)
     choices = (
-        {_target(one, options) for one in sample.choices} if among_choices else None
+        {_target(choice, options) for choice in sample.choices}
+        if among_choices
+        else None
     )
     for target in sample.targets:
-        wanted = _target(target, options)
+        normalised_target = _target(target, options)
         emptied = (
-            not wanted and bool(target) and (options.numbers or bool(options.patterns))
+            not normalised_target
+            and bool(target)
+            and (options.numbers or bool(options.patterns))
         )
-        if emptied or (choices is not None and wanted not in choices):
+        if emptied or (choices is not None and normalised_target not in choices):
             continue
-        if found == wanted:
+        if normalised_answer == normalised_target:
             return Score(1.0, "correct", f"equals the target '{shortened(target)}'")
-        if partial and _holds(found, wanted):
+        if partial and _contains_target(normalised_answer, normalised_target):
             score = Score(1.0, "correct", f"holds the target '{shortened(target)}'")
             return with_evidence(score, answer.text, named=[target])
-    what = "holds" if partial else "equals"
+    verb = "holds" if partial else "equals"
     return Score(
         0.0,
         "incorrect",
-        f"'{shortened(answer.text)}' {what} none of the {len(sample.targets)} targets",
+        f"'{shortened(answer.text)}' {verb} none of the {len(sample.targets)} targets",
     )
 
 
@@ -168,7 +172,11 @@ def _normalise(text: str, options: _Options) -> str:
     if options.patterns:
         try:
             text = bounded.call(
-                _without, options.patterns, text, seconds=_SECONDS, key=options.patterns
+                _remove_patterns,
+                options.patterns,
+                text,
+                seconds=_SECONDS,
+                key=options.patterns,
             )
         except (bounded.LimitExceeded, bounded.Raised) as error:
             raise ScoringError(
@@ -194,13 +202,13 @@ def _normalise(text: str, options: _Options) -> str:
 _target = lru_cache(maxsize=4096)(_normalise)
 
 
-def _without(patterns: tuple[str, ...], text: str) -> str:
+def _remove_patterns(patterns: tuple[str, ...], text: str) -> str:
     for pattern in patterns:
         text = re.sub(pattern, "", text)
     return text
 
 
-def _holds(text: str, target: str) -> bool:
+def _contains_target(text: str, target: str) -> bool:
     """Whether a target stands in a text as whole words."""
     if not target.strip():
         return False
@@ -209,7 +217,12 @@ def _holds(text: str, target: str) -> bool:
         for char in (target[0], target[-1])
     )
     start = f"(?<!{before})" if before else ""
-    end = _ENDINGS if after == "[가-힣]" else f"(?!{after})" if after else ""
+    if after == "[가-힣]":
+        end = _ENDINGS
+    elif after:
+        end = f"(?!{after})"
+    else:
+        end = ""
     return (
         re.search(
             (

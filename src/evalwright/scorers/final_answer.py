@@ -9,16 +9,16 @@ from fractions import Fraction
 
 from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import UNREADABLE, Answer, Sample, Score
+from evalwright.scorers.answers.formula_reader import FormulaReader
+from evalwright.scorers.answers.further_question import before_next_question
+from evalwright.scorers.answers.reply import ParsedReply, parse_reply
+from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.choice import choice_of_text
-from evalwright.scorers.number import find_numbers
-from evalwright.scorers.text import mathematics
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
-from evalwright.scorers.text.locate import Said, said
 from evalwright.scorers.text.normalise import plain
-from evalwright.scorers.text.run_on import before_next_question
-from evalwright.scorers.verdict import shortened
+from evalwright.scorers.text.numbers import find_numbers
 
 _QUOTES = "\"'`*“”‘’ \t"
 
@@ -26,13 +26,13 @@ _QUOTES = "\"'`*“”‘’ \t"
 def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score:
     """1.0 where what the reply concludes with is a target, else 0.0.
 
-    Read is what the last claim of the reply says (`scorers/text/locate.py`); without any the last
-    line (for a number: the last number). kind: "number" compares rational numbers exactly; "math"
-    short formulas (`scorers/text/mathematics.py`), a target with a `\\boxed{}` standing for its
-    content; "choice" reads an option's letter or text; "text" compares words, case and white space
-    aside. Labels "correct", "incorrect", UNREADABLE (nothing of that kind stands there),
-    "not_attempted" (empty); Undecided where a formula cannot be compared. Raises ScoringError where
-    the sample has no target of that kind.
+    Read is what the last claim of the reply says (`scorers/answers/reply.py`); without any the
+    last line (for a number: the last number). kind: "number" compares rational numbers exactly;
+    "math" short formulas (`scorers/answers/formula_reader.py`), a target with a `\\boxed{}`
+    standing for its content; "choice" reads an option's letter or text; "text" compares words,
+    case and white space aside. Labels "correct", "incorrect", UNREADABLE (nothing of that kind
+    stands there), "not_attempted" (empty); Undecided where a formula cannot be compared. Raises
+    ScoringError where the sample has no target of that kind.
     """
     check_known("kind of final answer", [kind], ("choice", "math", "number", "text"))
     if not answer.text.strip():
@@ -46,30 +46,41 @@ def final_answer(sample: Sample, answer: Answer, *, kind: str = "text") -> Score
     text = answer.text
     if kind in ("math", "number"):
         text = before_next_question(text, sample.input, _has_number)
-    found = said(text, sample.input, holds)
-    if not found.marked and kind != "math":
-        rest = [line.strip() for line in found.raw.splitlines() if line.strip()]
-        found = found._replace(raw=rest[-1] if rest else "", rule="the last line")
-    if not found.marked and (declined := declines(answer.text)):
+    reply = parse_reply(text, sample.input, holds)
+    if not reply.marked and kind != "math":
+        written_lines = [
+            line.strip() for line in reply.as_written.splitlines() if line.strip()
+        ]
+        reply = reply._replace(
+            as_written=written_lines[-1] if written_lines else "", rule="the last line"
+        )
+    if not reply.marked and (declined := declines(answer.text)):
         return Score(0.0, "not_attempted", f"gives no answer: {declined}")
     if kind == "number":
-        return with_evidence(_number(sample, found, language), answer.text, found.raw)
+        return with_evidence(
+            _score_number(sample, reply, language), answer.text, reply.as_written
+        )
     if kind == "math":
-        return with_evidence(_formula(sample, found, language), answer.text, found.raw)
-    right = any(_words(found.raw) == _words(target) for target in sample.targets)
+        return with_evidence(
+            _score_formula(sample, reply, language), answer.text, reply.as_written
+        )
+    right = any(
+        _normalise_words(reply.as_written) == _normalise_words(target)
+        for target in sample.targets
+    )
     score = Score(
         float(right),
         "correct" if right else "incorrect",
-        f"{found.rule}: '{shortened(found.raw)}'",
+        f"{reply.rule}: '{shortened(reply.as_written)}'",
     )
-    return with_evidence(score, answer.text, found.raw)
+    return with_evidence(score, answer.text, reply.as_written)
 
 
-def _number(sample: Sample, found: Said, language: str) -> Score:
+def _score_number(sample: Sample, reply: ParsedReply, language: str) -> Score:
     targets = [
         values[-1]
         for target in sample.targets
-        if (values := _numbers(plain(target), language))
+        if (values := _find_fractions(plain(target), language))
     ]
     if not targets:
         raise ScoringError(
@@ -77,23 +88,23 @@ def _number(sample: Sample, found: Said, language: str) -> Score:
             f" '{sample.target[:60]}'."
         )
     # "7 * 6 = 42 apples": what an equation comes to.
-    numbers = _numbers(found.text.rpartition("=")[2], language) or _numbers(
-        found.text, language
-    )
+    numbers = _find_fractions(
+        reply.text.rpartition("=")[2], language
+    ) or _find_fractions(reply.text, language)
     if not numbers:
-        return Score(0.0, UNREADABLE, f"{found.rule}: no number there")
-    value, rule = (
-        (numbers[0], found.rule) if found.marked else (numbers[-1], "the last number")
+        return Score(0.0, UNREADABLE, f"{reply.rule}: no number there")
+    number, rule = (
+        (numbers[0], reply.rule) if reply.marked else (numbers[-1], "the last number")
     )
-    right = value in targets
-    return Score(float(right), "correct" if right else "incorrect", f"{rule}: {value}")
+    right = number in targets
+    return Score(float(right), "correct" if right else "incorrect", f"{rule}: {number}")
 
 
-def _numbers(text: str, language: str) -> list[Fraction]:
+def _find_fractions(text: str, language: str) -> list[Fraction]:
     return [
-        Fraction(one.value)
-        for one in find_numbers(text, language)
-        if not one.word or one.value > 1
+        Fraction(number.value)
+        for number in find_numbers(text, language)
+        if not number.word or number.value > 1
     ]
 
 
@@ -105,15 +116,13 @@ _HOLDS: Mapping[str, Callable[[str], bool]] = {"number": _has_number, "text": bo
 """What a place must have to be a claim, by kind."""
 
 
-def _formula(sample: Sample, found: Said, language: str) -> Score:
-    if not any(map(str.isalnum, plain(found.raw))):
-        return Score(0.0, UNREADABLE, f"{found.rule}: nothing there")
-    return mathematics.judge_formula(
-        found, sample.targets, sample.input, language, form=False
-    ).outcome()
+def _score_formula(sample: Sample, reply: ParsedReply, language: str) -> Score:
+    if not any(map(str.isalnum, plain(reply.as_written))):
+        return Score(0.0, UNREADABLE, f"{reply.rule}: nothing there")
+    return FormulaReader(sample.targets, sample.input, language).judge(reply).outcome()
 
 
-def _words(text: str) -> str:
+def _normalise_words(text: str) -> str:
     return " ".join(
         text.casefold().strip(_QUOTES).removesuffix(".").strip(_QUOTES).split()
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.chosen import NOT_EXTRACTED, extract
+from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract_option
 from evalwright.scorers.registry import checked
 from evalwright.scorers.text.evidence import with_evidence
 from evalwright.scorers.text.languages import language_of
@@ -23,7 +23,8 @@ NULL = "null"
 _AROUND = " \t\r\n*_`\"'“”‘’「」『』()[]【】<>《》{}$\\.:;。、-~#"
 _COMMANDS = re.compile(r"\\(?:boxed|fbox|text\w*|math\w+)\s*\{")
 _ALSO = re.compile(
-    r"\W*(?:(?:or|and|atau|dan|o|at|hoặc|và|utawa|lan|sareng|หรือ|และ|或|和|သို့မဟုတ်|நாம்|அல்லது)(?!\w))?\W*",
+    r"\W*(?:(?:or|and|atau|dan|o|at|hoặc|và|utawa|lan|sareng|หรือ|และ|或|和|သို့မဟုတ်|நாம்"
+    r"|அல்லது)(?!\w))?\W*",
     re.IGNORECASE,
 )
 _NEAR = 400
@@ -44,17 +45,17 @@ def behind_tag(tag: str, text: str) -> str:
         for match in re.finditer(re.escape(core) + colon, text, re.IGNORECASE)
     ]
     rests = (
-        text[place : place + MOST_CHARACTERS].strip().strip("*`").strip()
-        for place in reversed(places[-_MOST_TAGS:])
+        text[position : position + MOST_CHARACTERS].strip().strip("*`").strip()
+        for position in reversed(places[-_MOST_TAGS:])
     )
-    return next((rest for rest in rests if rest), "" if places else text.strip())
+    return next((tail for tail in rests if tail), "" if places else text.strip())
 
 
 def _check(options: Mapping[str, Any]) -> None:
     labels = options["labels"]
     tag = options["tag"]
     good = isinstance(labels, list | tuple) and all(
-        isinstance(one, str) and one for one in labels
+        isinstance(label, str) and label for label in labels
     )
     if not good or len(set(labels)) != len(labels) or len(labels) < 2:
         raise ConfigurationError(
@@ -99,19 +100,21 @@ def score_label(
             " label of the task."
         )
     gold = list(labels).index(sample.target)
-    place, how, unsure = last_label(tag, labels, text, choices, language, sample.input)
-    right = float(place == gold)
-    said = labels[place] if place != NOT_EXTRACTED else NULL
+    label_index, how, unsure = last_label(
+        tag, labels, text, choices, language, sample.input
+    )
+    right = float(label_index == gold)
+    label_text = labels[label_index] if label_index != NOT_EXTRACTED else NULL
     parts = {
         "gold": float(gold),
-        "predicted": float(place),
-        "read": float(place != NOT_EXTRACTED),
+        "predicted": float(label_index),
+        "read": float(label_index != NOT_EXTRACTED),
     }
-    score = Score(right, said, how, parts, unsure=unsure)
-    if place == NOT_EXTRACTED:
+    score = Score(right, label_text, how, parts, unsure=unsure)
+    if label_index == NOT_EXTRACTED:
         return score
-    own = [labels[place], *([choices[place]] if choices else [])]
-    return with_evidence(score, text, behind_tag(tag, text)[:_NEAR], own)
+    names = [labels[label_index], *([choices[label_index]] if choices else [])]
+    return with_evidence(score, text, behind_tag(tag, text)[:_NEAR], names)
 
 
 def last_label(
@@ -125,59 +128,69 @@ def last_label(
     """The place of the label that a response gives as its answer, how it was found, and why a
     reader might argue; NOT_EXTRACTED for none.
 
-    The last answer tag counts, then any other claim in the response (`scorers/choice.py`), by the
-    label or the text of its option.
+    The last answer tag counts, then any other claim in the response (`answers/option_reader.py`),
+    by the label or the text of its option.
     """
     tail = behind_tag(tag, text)
     head = unicodedata.normalize("NFKC", tail[:_NEAR])
-    place, rest = _label_at(_COMMANDS.sub("", head), labels)
-    if place != NOT_EXTRACTED:
-        joined = _ALSO.match(rest)
-        also, _ = _label_at(rest[joined.end() :] if joined else rest, labels)
-        if also in (NOT_EXTRACTED, place):
+    label_index, following = _label_at(_COMMANDS.sub("", head), labels)
+    if label_index != NOT_EXTRACTED:
+        joined = _ALSO.match(following)
+        also, _ = _label_at(following[joined.end() :] if joined else following, labels)
+        if also in (NOT_EXTRACTED, label_index):
             return (
-                place,
+                label_index,
                 "behind the answer tag" if tail != text.strip() else "the response",
                 "",
             )
         return NOT_EXTRACTED, "several labels", "several labels"
-    chosen = extract(text, tuple(choices or labels), language, question)
+    chosen = extract_option(text, tuple(choices or labels), language, question)
     if (
         not choices
         and chosen.option != NOT_EXTRACTED
-        and not _stands(labels[chosen.option], text)
+        and not _occurs(labels[chosen.option], text)
     ):
         # Labels have no order that a reply could mean by a letter or a number.
         return NOT_EXTRACTED, "a letter or a number that is no label", ""
     return chosen.option, chosen.why, chosen.unsure
 
 
-def _stands(label: str, text: str) -> bool:
-    """Whether a label is in a text, as a word where words are apart."""
-    own, text = (
-        fold(unicodedata.normalize("NFKC", one).casefold()) for one in (label, text)
+def _occurs(label: str, text: str) -> bool:
+    """Whether a label occurs in a text; as a whole word where words are separated."""
+    folded_label, text = (
+        fold(unicodedata.normalize("NFKC", string).casefold())
+        for string in (label, text)
     )
-    joined = re.search(f"[{SPACELESS}가-힣]", own)
+    joined = re.search(f"[{SPACELESS}가-힣]", folded_label)
     return (
-        re.search(re.escape(own) if joined else rf"(?<!\w){re.escape(own)}(?!\w)", text)
+        re.search(
+            re.escape(folded_label)
+            if joined
+            else rf"(?<!\w){re.escape(folded_label)}(?!\w)",
+            text,
+        )
         is not None
     )
 
 
 def _label_at(text: str, labels: Sequence[str]) -> tuple[int, str]:
-    """The label that a text begins with, marks aside, and what follows it."""
+    """The label that a text begins with, ignoring marks, and what follows it."""
     text = text.lstrip(_AROUND)
     folded = text.casefold()
     for label in sorted(labels, key=len, reverse=True):
-        own = unicodedata.normalize("NFKC", label).casefold()
-        behind = text[len(own) :]
-        if own and folded.startswith(own) and not _goes_on(own[-1], behind[:1]):
+        folded_label = unicodedata.normalize("NFKC", label).casefold()
+        behind = text[len(folded_label) :]
+        if (
+            folded_label
+            and folded.startswith(folded_label)
+            and not _word_continues(folded_label[-1], behind[:1])
+        ):
             return list(labels).index(label), behind
     return NOT_EXTRACTED, text
 
 
-def _goes_on(last: str, following: str) -> bool:
-    """Whether a word goes on behind a label."""
+def _word_continues(last: str, following: str) -> bool:
+    """Whether the word goes on after the label."""
     if not following or re.match(f"[{SPACELESS}]", last + following):
         return unicodedata.category(following or " ")[0] == "M"
     return following.isalnum() or unicodedata.category(following)[0] == "M"

@@ -22,13 +22,13 @@ def language(sample: Sample, answer: Answer, *, expected: str = "") -> Score:
             f"The sample '{sample.id}' names no language: set its metadata 'language'"
             " or the option 'expected'."
         )
-    found, certainty = identify(answer.text)
+    identified, certainty = identify(answer.text)
     parts = {"script": script_share(answer.text, code)}
     right = speaks(answer.text, code)
-    if not found:
+    if not identified:
         return Score(0.0, "empty", "no letters", parts)
     why = (
-        f"'{found}' ({certainty:.0%} of what speaks for any language), asked for"
+        f"'{identified}' ({certainty:.0%} of what speaks for any language), asked for"
         f" '{short_code(code)}'"
     )
     return Score(float(right), "expected" if right else "another", why, parts)

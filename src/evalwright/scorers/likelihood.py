@@ -81,12 +81,12 @@ def _first(answer: Answer) -> Response:
 
 
 def _log_likelihood(answer: Answer, response: Response) -> float:
-    value = (
+    log_likelihood = (
         answer.log_likelihoods[0] if answer.log_likelihoods else response.log_likelihood
     )
-    if value is None:
+    if log_likelihood is None:
         raise ScoringError(
             "The answer has no log-likelihood; use a likelihood strategy for this"
             " scorer."
         )
-    return value
+    return log_likelihood

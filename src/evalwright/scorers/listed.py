@@ -44,30 +44,32 @@ def listed(
     is what stands after the last `<tag>`, closed or not; an answer without one is read as a whole.
     Raises ScoringError where the target lists nothing.
     """
-    asked = named(sample.target, kind)
-    if not asked:
+    expected = named(sample.target, kind)
+    if not expected:
         raise ScoringError(f"The target of the sample '{sample.id}' lists no {kind}.")
     *_, last = re.split(f"<{re.escape(tag)}>", answer.text, flags=re.IGNORECASE)
-    said = last.partition("</")[0].strip()
-    share = agreement(asked, named(said, kind))
+    answer_text = last.partition("</")[0].strip()
+    share = agreement(expected, named(answer_text, kind))
     strict = float(share == 1)
-    return Score(strict, "correct" if strict else "incorrect", said, {"share": share})
+    return Score(
+        strict, "correct" if strict else "incorrect", answer_text, {"share": share}
+    )
 
 
-def named(said: str, kind: str) -> set[str]:
-    """What a text lists, as `listed` reads it."""
-    whole = _THOUSANDS.sub("", said) if kind == "numbers" else said
-    parts = [_NUMBERING.sub("", one.strip()) for one in _SEPARATORS.split(whole)]
-    found = {one.strip(NO_TEXT + "*").lower() for one in parts} - {""}
+def named(text: str, kind: str) -> set[str]:
+    """Read what a text lists, as `listed` does."""
+    plain_text = _THOUSANDS.sub("", text) if kind == "numbers" else text
+    entries = [
+        _NUMBERING.sub("", entry.strip()) for entry in _SEPARATORS.split(plain_text)
+    ]
+    names = {entry.strip(NO_TEXT + "*").lower() for entry in entries} - {""}
     if kind == "words":
-        return found
-    return {number for one in parts for number in re.findall(r"\d+", one)} or found & {
-        "none"
-    }
+        return names
+    return {
+        number for entry in entries for number in re.findall(r"\d+", entry)
+    } or names & {"none"}
 
 
-def agreement(asked: set[str], found: set[str]) -> float:
-    """The share of what was asked for that was found, of whatever is more: naming beyond it lowers
-    the share.
-    """
-    return len(asked & found) / max(len(asked), len(found), 1)
+def agreement(expected: set[str], listed_names: set[str]) -> float:
+    """The share of expected entries that are listed, of the longer of both lists."""
+    return len(expected & listed_names) / max(len(expected), len(listed_names), 1)

@@ -26,7 +26,7 @@ from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.sentences import word_count
 from evalwright.scorers import hhem_validity
 from evalwright.scorers.registry import checked
-from evalwright.scorers.text.declining import REFUSAL, declines, plain
+from evalwright.scorers.text.declining import REFUSAL, declines, plain_clause
 
 ANSWERED = "answered"
 REFUSED = "refused"
@@ -69,7 +69,7 @@ def check_options(options: Mapping[str, Any]) -> None:
             f" {least!r}."
         )
     if not isinstance(refusals, list | tuple) or not all(
-        isinstance(one, str) and one.strip() for one in refusals
+        isinstance(sentence, str) and sentence.strip() for sentence in refusals
     ):
         raise ConfigurationError("The option 'refusals' is a list of sentences.")
     check_known("value of the option 'validity'", [options["validity"]], VALIDITIES)
@@ -91,11 +91,14 @@ def outcome(
     of your own asks for. validity: "hhem" takes for an answer what the engine of the HHEM
     leaderboard takes for a summary, whatever it says.
     """
-    found = outcome_of(
+    answer_outcome = outcome_of(
         answer, least_words=least_words, refusals=refusals, validity=validity
     )
     return Score(
-        float(found.label == ANSWERED), found.label, found.why, {found.label: 1.0}
+        float(answer_outcome.label == ANSWERED),
+        answer_outcome.label,
+        answer_outcome.why,
+        {answer_outcome.label: 1.0},
     )
 
 
@@ -112,11 +115,11 @@ def words(
 
     The options are those of `outcome`.
     """
-    found = outcome_of(
+    answer_outcome = outcome_of(
         answer, least_words=least_words, refusals=refusals, validity=validity
     )
-    if found.label != ANSWERED:
-        return NoScore(found.label)
+    if answer_outcome.label != ANSWERED:
+        return NoScore(answer_outcome.label)
     return Score(
         float(len(answer.text.split()) if validity == HHEM else word_count(answer.text))
     )
@@ -155,12 +158,12 @@ def outcome_of(
     if finish == "length":
         return Outcome(
             TRUNCATED,
-            f"cut off at the limit of its length, after {_count(word_count(text))}",
+            f"cut off at the limit of its length, after {_n_words(word_count(text))}",
         )
     count = word_count(text)
     if count < least_words:
-        return Outcome(SHORT, _count(count))
-    return Outcome(ANSWERED, _count(count))
+        return Outcome(SHORT, _n_words(count))
+    return Outcome(ANSWERED, _n_words(count))
 
 
 def _without_text(answer: Answer, finish: str) -> Outcome:
@@ -190,24 +193,25 @@ def _by_hhem(text: str, refusals: Sequence[str]) -> Outcome:
     if hhem_validity.is_summary(text):
         return Outcome(
             ANSWERED,
-            f"{_count(n_words)}, a summary by the rule of the HHEM leaderboard",
+            f"{_n_words(n_words)}, a summary by the rule of the HHEM leaderboard",
         )
     return Outcome(
-        SHORT if n_words < hhem_validity.MIN_WORDS else EMPTY, _count(n_words)
+        SHORT if n_words < hhem_validity.MIN_WORDS else EMPTY, _n_words(n_words)
     )
 
 
-def _count(n: int) -> str:
+def _n_words(n: int) -> str:
     return f"{n:,} word{'' if n == 1 else 's'}"
 
 
-def refusal_in(text: str, own: Sequence[str] = ()) -> str:
-    """The words by which a text refuses and the language they are in, "" where it is no refusal.
-    own: further sentences.
+def refusal_in(text: str, more_refusals: Sequence[str] = ()) -> str:
+    """The words by which a text refuses, with their language; "" if it does not refuse.
+
+    `more_refusals` are further sentences that count as refusals.
     """
-    whole = plain(text)
-    for sentence in own:
-        if whole == plain(sentence):
+    plain_text = plain_clause(text)
+    for sentence in more_refusals:
+        if plain_text == plain_clause(sentence):
             return f"the sentence '{sentence.strip()}'"
-    found = declines(text, beside=LEAST_WORDS - 1)
-    return str(found) if found is not None and found.kind == REFUSAL else ""
+    declined = declines(text, beside=LEAST_WORDS - 1)
+    return str(declined) if declined is not None and declined.kind == REFUSAL else ""

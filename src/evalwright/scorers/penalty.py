@@ -28,10 +28,12 @@ _COMBINE = ("multiply", "gate")
 _OF_COUNTS = ("bleu", "chrf", "chrf++", "perplexity", "ter")
 
 
-def check_penalty(given: object, scorer: str = "") -> dict[str, Any]:
-    """The settings of a penalty with defaults.
+def check_penalty(settings: object, scorer: str = "") -> dict[str, Any]:
+    """Check the settings of a penalty and add defaults.
 
-    Raises ConfigurationError, also for a scorer that it would not change.
+    Raises:
+        ConfigurationError: for wrong settings, and for a scorer that a penalty would not
+            change.
     """
     if scorer in _OF_COUNTS:
         raise ConfigurationError(
@@ -39,13 +41,13 @@ def check_penalty(given: object, scorer: str = "") -> dict[str, Any]:
             " counts over all samples, not of their values, so the penalty would"
             " change nothing. Add the scorer 'language' beside it."
         )
-    known = {"expected": None, "combine": "multiply", "least": 0.5}
-    if not isinstance(given, Mapping) or not set(given) <= set(known):
+    defaults = {"expected": None, "combine": "multiply", "least": 0.5}
+    if not isinstance(settings, Mapping) or not set(settings) <= set(defaults):
         raise ConfigurationError(
             "The option 'language_penalty' is a mapping with the keys"
-            f" {', '.join(known)}, such as {{expected: ko}}, not {given!r}."
+            f" {', '.join(defaults)}, such as {{expected: ko}}, not {settings!r}."
         )
-    full = {**known, **given}
+    full = {**defaults, **settings}
     check_language(full["expected"])
     least = full["least"]
     if (
@@ -66,35 +68,41 @@ def check_penalty(given: object, scorer: str = "") -> dict[str, Any]:
 
 
 def penalised(
-    found: Scored, sample: Sample, answer: Answer, settings: Mapping[str, Any]
+    score: Scored, sample: Sample, answer: Answer, settings: Mapping[str, Any]
 ) -> Scored:
-    """A score with the penalty; what is no Score, and a value below 0, stays. parts: "language"
-    (the share) and "before" (the value without).
+    """Apply the penalty to a score; values below 0 stay.
+
+    The parts "language" (the share in the language) and "before" (the value without) are added.
     """
-    if not isinstance(found, Score):
-        return found
+    if not isinstance(score, Score):
+        return score
     code = language_of(sample, settings["expected"])
     if not code:
         raise ScoringError(
             f"The sample '{sample.id}' names no language: set its metadata 'language'"
             " or the penalty's 'expected'."
         )
-    said = spoken(answer.text, code)
+    spoken_share = spoken(answer.text, code)
     factor = (
-        said.share
+        spoken_share.share
         if settings["combine"] == "multiply"
-        else float(said.share >= settings["least"])
+        else float(spoken_share.share >= settings["least"])
     )
-    value = found.value * factor if found.value > 0 else found.value
-    others = f", the rest {', '.join(said.others)}" if said.others else ""
+    value = score.value * factor if score.value > 0 else score.value
+    others = (
+        f", the rest {', '.join(spoken_share.others)}" if spoken_share.others else ""
+    )
     why = "; ".join(
-        part
-        for part in (found.explanation, f"{said.share:.0%} in '{code}'{others}")
-        if part
+        reason
+        for reason in (
+            score.explanation,
+            f"{spoken_share.share:.0%} in '{code}'{others}",
+        )
+        if reason
     )
     return replace(
-        found,
+        score,
         value=value,
         explanation=why,
-        parts={**found.parts, "language": said.share, "before": found.value},
+        parts={**score.parts, "language": spoken_share.share, "before": score.value},
     )

@@ -2,14 +2,13 @@
 tables, travel plans.
 
 A line of a solution is read by a parser of arithmetic and never run. Published is what LongProc's
-and SEA-HELM's own code gives, which raises for such a line and for traces of unequal length;
-corrected, nothing raises, and a trace counts up to its first difference.
+and SEA-HELM's own code gives, which stops at a line that is no arithmetic and at traces of unequal
+length; corrected, nothing stops, and a trace counts up to its first difference.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import csv
 import json
 import operator
@@ -31,8 +30,8 @@ _BELIEF_WORDS = re.compile(
 )
 
 
-class Raised(Exception):
-    """What SEA-HELM's own code raises here: the class of its error, and why."""
+class PublishedFailure(Exception):
+    """SEA-HELM's own code fails here and gives no number."""
 
 
 KINDS = ("countdown", "route", "beliefs", "travel", "table")
@@ -59,31 +58,31 @@ def procedure(sample: Sample, answer: Answer, *, kind: str) -> Score:
 def score_procedure(sample: Sample, text: str, kind: str) -> Score:
     """As `procedure`."""
     if kind == "table":
-        given = inside("```tsv", "```", text, published=False)
-        precision, recall, f1, why = table(sample.target, given, False)
+        block = inside("```tsv", "```", text, published=False)
+        precision, recall, f1, why = table(sample.target, block, False)
         parts = {
             "precision": precision,
             "recall": recall,
-            "extracted": float(given is not None),
+            "extracted": float(block is not None),
         }
-        return Score(f1, "", given or why, parts)
+        return Score(f1, "", block or why, parts)
     try:
         target = (
             json.loads(sample.target)
             if kind in ("countdown", "travel")
             else sample.target
         )
-        right, partly, said = worth(kind, target, text, published=False)
-    except Raised as error:
+        right, partly, extracted = worth(kind, target, text, published=False)
+    except PublishedFailure as error:
         right = 0.0
         partly = 0.0
-        said = str(error)
+        extracted = str(error)
     except (ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         raise ScoringError(
             f"The target of the sample '{sample.id}' is none of a {kind}: {error}."
         ) from None
-    parts = {"partial_accuracy": partly, "extracted": float(said is not None)}
-    return Score(right, "correct" if right else "incorrect", said or "", parts)
+    parts = {"partial_accuracy": partly, "extracted": float(extracted is not None)}
+    return Score(right, "correct" if right else "incorrect", extracted or "", parts)
 
 
 _TAGS = {
@@ -96,25 +95,39 @@ _TAGS = {
 def worth(
     kind: str, label: Any, text: str, published: bool
 ) -> tuple[float, float, str | None]:
-    """Whether a response's result is right, the share of its procedure that agrees, and what it
-    gives as its result; None for nothing.
+    """Score the result of a procedure.
 
-    kind: "countdown", "route", "beliefs" or "travel". Raises Raised.
+    Args:
+        kind: "countdown", "route", "beliefs" or "travel".
+        label: the reference.
+        text: the response.
+        published: whether to score as SEA-HELM's code does.
+
+    Returns:
+        Whether the result is right, the share of the procedure that agrees, and the extracted
+        result (None for none).
+
+    Raises:
+        PublishedFailure: where SEA-HELM's code fails.
     """
     if kind == "beliefs":
         return (*beliefs(label, text, published), text.strip())
-    said = inside(*_TAGS[kind], text, published)
+    extracted = inside(*_TAGS[kind], text, published)
     if kind == "route":
-        return (*route(label, said, published), said)
+        return (*route(label, extracted, published), extracted)
     return (
-        *(countdown if kind == "countdown" else travel)(label, text, said, published),
-        said,
+        *(countdown if kind == "countdown" else travel)(
+            label, text, extracted, published
+        ),
+        extracted,
     )
 
 
 def inside(opening: str, closing: str, text: str, published: bool) -> str | None:
-    """What stands in tags, None where they are not there: published, from the first opening one to
-    the last closing one; corrected, from the last opening one to its end.
+    """The text between two tags; None without them.
+
+    Published takes the first opening and the last closing tag; corrected takes the last opening
+    tag and what follows up to its closing one.
     """
     start = text.find(opening) if published else text.rfind(opening)
     if start < 0:
@@ -126,36 +139,36 @@ def inside(opening: str, closing: str, text: str, published: bool) -> str | None
     return None if end < 0 else text[start:end].strip()
 
 
-def same_lines(given: Sequence[str], wanted: Sequence[str]) -> int:
-    """How many lines are the same before the first that differs."""
+def same_lines(lines: Sequence[str], reference: Sequence[str]) -> int:
+    """Count the equal lines before the first difference."""
     return sum(
         1
         for _ in takewhile(
-            lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False)
+            lambda pair: pair[0] == pair[1], zip(lines, reference, strict=False)
         )
     )
 
 
-def _prefix(
-    given: Sequence[str],
-    wanted: Sequence[str],
+def _share_before_difference(
+    lines: Sequence[str],
+    reference: Sequence[str],
     same: Callable[[str, str], bool],
     published: bool,
 ) -> float:
-    """The share of the wanted lines before the first that differs; published, of a trace without a
-    difference all but one.
+    """The share of reference lines before the first difference.
+
+    Published, a trace without a difference has all but one.
     """
-    for place, (one, other) in enumerate(zip(given, wanted, strict=False)):
-        if not same(one, other):
-            return place / len(wanted)
+    for index, (line, reference_line) in enumerate(zip(lines, reference, strict=False)):
+        if not same(line, reference_line):
+            return index / len(reference)
     if not published:
-        return min(len(given), len(wanted)) / len(wanted)
-    if len(given) != len(wanted):
-        raise Raised(
-            f"ValueError: the answer has {len(given):,} lines and the reference"
-            f" {len(wanted):,}"
+        return min(len(lines), len(reference)) / len(reference)
+    if len(lines) != len(reference):
+        raise PublishedFailure(
+            f"the answer has {len(lines):,} lines and the reference {len(reference):,}"
         )
-    return (len(wanted) - 1) / len(wanted)
+    return (len(reference) - 1) / len(reference)
 
 
 # -- countdown -------------------------------------------------------------------------
@@ -167,79 +180,79 @@ _AROUND = " \t-*•`."
 def countdown(
     label: Mapping[str, Any], text: str, solution: str | None, published: bool
 ) -> tuple[float, float]:
-    """Whether the solution is right, and the share of the search before its first wrong step.
-    Raises Raised.
-    """
-    if solution is not None and _solves(
+    """Whether the solution is right, and the share of the search before its first wrong step."""
+    if solution is not None and _is_solution(
         label["nums"], label["target"], solution, published
     ):
         return 1.0, 1.0
-    return 0.0, _search(text, label["search_procedure"], published)
+    return 0.0, _score_search(text, label["search_procedure"], published)
 
 
-def _solves(nums: Sequence[int], target: int, solution: str, published: bool) -> bool:
-    """Whether three lines "a + b = c" use the numbers, each once, and reach the target."""
+def _is_solution(
+    nums: Sequence[int], target: int, solution: str, published: bool
+) -> bool:
+    """Whether three lines "a + b = c" use each number once and reach the target."""
     lines = solution.split("\n")
     left = list(nums)
     if not published:
-        lines = [bare for line in lines if (bare := line.strip(_AROUND))]
+        lines = [stripped for line in lines if (stripped := line.strip(_AROUND))]
     if len(lines) != 3:
         return False
     for line in lines:
-        found = _published_line(line) if published else _line(line)
-        if found is None:
+        numbers = (
+            _read_equation_as_published(line) if published else _read_equation(line)
+        )
+        if numbers is None:
             return False
-        for number in found[:2]:
+        for number in numbers[:2]:
             if number not in left:
                 return False
             left.remove(number)
-        left.append(found[2])
+        left.append(numbers[2])
     return left[0] == target and (published or len(left) == 1)
 
 
-def _line(line: str) -> tuple[int, int, int] | None:
-    """The numbers of an equation that holds: two that are used and what they make."""
-    if (found := _EQUATION.fullmatch(line)) is None:
+def _read_equation(line: str) -> tuple[int, int, int] | None:
+    """Read an equation that holds: its two operands and its outcome; None for any other line."""
+    if (equation := _EQUATION.fullmatch(line)) is None:
         return None
-    first = int(found[1])
-    sign = found[2]
-    second = int(found[3])
-    made = int(found[4])
+    first = int(equation[1])
+    sign = equation[2]
+    second = int(equation[3])
+    outcome = int(equation[4])
     if sign in "/÷":
-        value = first if second and made * second == first else None
-        return None if value is None else (first, second, made)
-    value = (
-        first + second
-        if sign == "+"
-        else first * second
-        if sign in "*×"
-        else first - second
-    )
-    return (first, second, made) if value == made else None
+        computed = first if second and outcome * second == first else None
+        return None if computed is None else (first, second, outcome)
+    if sign == "+":
+        computed = first + second
+    elif sign in "*×":
+        computed = first * second
+    else:
+        computed = first - second
+    return (first, second, outcome) if computed == outcome else None
 
 
-def _published_line(line: str) -> tuple[int, int, int] | None:
-    """The same as SEA-HELM reads a line: the left side is worked out, then split at its first sign
-    of "+-*/".
+def _read_equation_as_published(line: str) -> tuple[int, int, int] | None:
+    """As `_read_equation`, the way SEA-HELM does: evaluate the left side, split it at its first
+    sign.
     """
     sides = line.strip().split("=")
     if len(sides) != 2:
         return None
     left, right = sides
     try:
-        value = _worked_out(left)
-        sign = next((one for one in "+-*/" if one in left), None)
+        computed = _evaluate(left)
+        sign = next(
+            (operator_sign for operator_sign in "+-*/" if operator_sign in left), None
+        )
         if sign is None:
             return None
         first, second = map(int, left.split(sign))
-        return (first, second, int(right)) if value == int(right) else None
+        return (first, second, int(right)) if computed == int(right) else None
     except (ValueError, SyntaxError):
         return None
 
 
-_OBJECT = object()
-_BIG = object()
-"""A value that is no number, and a number that is not worked out: equal to nothing."""
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -249,107 +262,94 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Mod: operator.mod,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
 }
-_NAMES = frozenset(vars(builtins)) | {"line", "lhs", "rhs", "re", "Any", "logger"}
-_MOST = 10**30
-_LONGEST = 1_000
+MAX_NUMBER = 10**30
+MAX_EXPRESSION_CHARS = 1_000
 
 
-def _worked_out(text: str) -> Any:
-    """The value of an expression of numbers.
+def _evaluate(expression: str) -> float | None:
+    """Evaluate an expression of numbers; None for a number that is too large.
 
-    Raises Raised where working it out in Python would raise what SEA-HELM does not catch.
+    Raises:
+        SyntaxError: for text that is no expression.
+        PublishedFailure: for an expression that is no arithmetic.
     """
-    if len(text) > _LONGEST:
+    if len(expression) > MAX_EXPRESSION_CHARS:
         raise SyntaxError
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            tree = ast.parse(expression.lstrip(" \t"), mode="eval")
+        except (RecursionError, MemoryError):
+            raise SyntaxError from None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text.lstrip(" \t"), mode="eval")
-        return _value(tree.body)
-    except (
-        NameError,
-        TypeError,
-        ZeroDivisionError,
-        OverflowError,
-        RecursionError,
-        MemoryError,
-    ) as error:
-        raise Raised(f"{type(error).__name__}: {error}") from None
+        return _evaluate_node(tree.body)
+    except RecursionError:
+        raise SyntaxError from None
+    except ZeroDivisionError:
+        raise PublishedFailure(f"'{expression.strip()}' divides by zero") from None
 
 
-def _value(node: ast.expr) -> Any:
-    if isinstance(node, ast.Constant):
-        if not isinstance(node.value, int | float):
-            return _OBJECT
-        return node.value if abs(node.value) < _MOST else _BIG
-    if isinstance(node, ast.Name):
-        if node.id not in _NAMES:
-            raise NameError(f"name '{node.id}' is not defined")
-        return _OBJECT
-    if isinstance(node, ast.UnaryOp | ast.BinOp):
-        values = [
-            _value(part)
-            for part in ast.iter_child_nodes(node)
-            if isinstance(part, ast.expr)
-        ]
-        if _OBJECT in values:
-            if isinstance(node, ast.BinOp) and (
-                isinstance(node.op, ast.Mult) or values[0] is values[1]
-            ):
-                return _OBJECT
-            raise TypeError("unsupported operand type")
-        function = _OPERATORS.get(type(node.op))
-        made = None if function is None or _BIG in values else function(*values)
-        return made if made is not None and abs(made) < _MOST else _BIG
-    if isinstance(node, ast.Lambda):
-        return _OBJECT
-    for part in ast.iter_child_nodes(node):
-        if isinstance(part, ast.expr):
-            _value(part)
-    if isinstance(node, ast.Call | ast.Attribute | ast.Subscript | ast.Await):
-        raise TypeError("the line is a program, which is not run")
-    return _OBJECT
+def _evaluate_node(node: ast.expr) -> float | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return node.value if abs(node.value) < MAX_NUMBER else None
+    if isinstance(node, ast.UnaryOp):
+        operands = [_evaluate_node(node.operand)]
+    elif isinstance(node, ast.BinOp):
+        operands = [_evaluate_node(node.left), _evaluate_node(node.right)]
+    else:
+        line = ast.unparse(node)
+        raise PublishedFailure(f"'{line[:60]}' is no arithmetic, and is not run")
+
+    function = _OPERATORS.get(type(node.op))
+    if function is None or None in operands:
+        return None
+    number: float = function(*operands)
+    return number if abs(number) < MAX_NUMBER else None
 
 
-def _search(given: str, wanted: str, published: bool) -> float:
-    """The share of the search's steps before the first that differs; of a try all but its result
-    may differ.
-    """
+def _score_search(text: str, reference: str, published: bool) -> float:
+    """The share of search steps before the first difference; the result of a try may differ."""
     opening = "<Search Procedure>"
     closing = "</Search Procedure>"
-    wanted = wanted.split(opening)[1].split(closing)[0]
-    if opening in given:
-        given = given.split(opening)[1]
+    reference = reference.split(opening)[1].split(closing)[0]
+    if opening in text:
+        text = text.split(opening)[1]
     mine, theirs = (
-        text.split(closing)[0].strip().split("\n") for text in (given, wanted)
+        text.split(closing)[0].strip().split("\n") for text in (text, reference)
     )
     if mine[0] != theirs[0]:
         return 0.0
-    return _prefix(mine[1:], theirs[1:], _same_step, published)
+    return _share_before_difference(mine[1:], theirs[1:], _same_step, published)
 
 
-def _same_step(given: str, wanted: str) -> bool:
-    if given == wanted or "|- Try" not in wanted or "Pick two numbers" in wanted:
-        return given == wanted
+def _same_step(step: str, reference_step: str) -> bool:
+    if (
+        step == reference_step
+        or "|- Try" not in reference_step
+        or "Pick two numbers" in reference_step
+    ):
+        return step == reference_step
     dropped = "drop this branch"
-    return given.split("=")[0] == wanted.split("=")[0] and (dropped in given) == (
-        dropped in wanted
+    return step.split("=")[0] == reference_step.split("=")[0] and (dropped in step) == (
+        dropped in reference_step
     )
 
 
 # -- routes and beliefs ----------------------------------------------------------------
 
 
-def route(wanted: str, given: str | None, published: bool) -> tuple[float, float]:
-    """Whether a route is the wanted one, and the share of its lines before the first that differs;
-    published, with that one.
+def route(
+    reference: str, route_text: str | None, published: bool
+) -> tuple[float, float]:
+    """Whether a route is right, and the share of its lines before the first difference.
+
+    Published, the differing line counts too.
     """
-    if given is None:
+    if route_text is None:
         return 0.0, 0.0
-    mine = given.strip().split("\n")
-    theirs = wanted.strip().split("\n")
+    mine = route_text.strip().split("\n")
+    theirs = reference.strip().split("\n")
     if not published:
         mine = [line.strip(_AROUND) for line in mine if line.strip(_AROUND)]
         theirs = [line.strip(_AROUND) for line in theirs]
@@ -361,78 +361,83 @@ def route(wanted: str, given: str | None, published: bool) -> tuple[float, float
     return 0.0, same / len(theirs)
 
 
-def beliefs(wanted: str, given: str, published: bool) -> tuple[float, float]:
-    """Whether the bullets are the wanted beliefs, words that say no difference aside, and the share
-    before the first other one.
+def beliefs(reference: str, text: str, published: bool) -> tuple[float, float]:
+    """Whether the bullets are the reference's, ignoring small words, and the share before the
+    first difference.
     """
-    mine = _bullets(given)
-    theirs = _bullets(wanted)
+    mine = _read_bullets(text)
+    theirs = _read_bullets(reference)
     if not theirs:
-        raise (
-            Raised("ZeroDivisionError: the reference has no beliefs")
-            if published
-            else ValueError("no beliefs")
-        )
+        if published:
+            raise PublishedFailure("the reference has no beliefs")
+        raise ValueError("no beliefs")
     if mine == theirs:
         return 1.0, 1.0
     same = same_lines(mine, theirs)
     if published and same == min(len(mine), len(theirs)):
-        longer = "longer" if len(theirs) > len(mine) else "shorter"
-        raise Raised(f"ValueError: zip() argument 2 is {longer} than argument 1")
+        raise PublishedFailure(
+            f"the answer has {len(mine):,} beliefs and the reference {len(theirs):,}"
+        )
     return 0.0, same / len(theirs)
 
 
-def _bullets(text: str) -> list[str]:
-    found = []
+def _read_bullets(text: str) -> list[str]:
+    bullets = []
     for line in text.strip().split("\n"):
         if line.startswith("-"):
-            bare = line[1:].strip().lower().translate(_PUNCTUATION).replace("’", "")
-            if words := " ".join(_BELIEF_WORDS.sub(" ", bare).split()):
-                found.append(words)
-    return found
+            stripped = line[1:].strip().lower().translate(_PUNCTUATION).replace("’", "")
+            if words := " ".join(_BELIEF_WORDS.sub(" ", stripped).split()):
+                bullets.append(words)
+    return bullets
 
 
 # -- tables ----------------------------------------------------------------------------
 
+NO_TABLE = "no table"
+NO_ROWS = "a table without rows"
+OTHER_COLUMNS = "another number of columns"
+UNREADABLE_TABLE = "a table that cannot be read"
+
 
 def table(
-    wanted: str, given: str | None, published: bool
+    reference: str, table_text: str | None, published: bool
 ) -> tuple[float, float, float, str]:
-    """Precision, recall and F1 of the rows of a table, in any order, and the error of SEA-HELM's
-    reading; "" for none.
+    """Score the rows of a table, in any order.
 
-    The two must have as many columns. Corrected: a row that lacks cells, or has too many, is no row
-    of both.
+    Rows with missing or extra cells match nothing, unless published.
+
+    Returns:
+        Precision, recall, F1, and why there is no score ("" if there is one).
     """
-    mine = None if given is None else _table(given, published)
-    theirs = _table(wanted, published)
+    mine = None if table_text is None else _read_table(table_text, published)
+    theirs = _read_table(reference, published)
     if isinstance(mine, str) or isinstance(theirs, str):
         return 0.0, 0.0, 0.0, str(mine if isinstance(mine, str) else theirs)
     if mine is None or theirs is None:
-        return 0.0, 0.0, 0.0, "AttributeError"
+        return 0.0, 0.0, 0.0, NO_TABLE
     (columns, rows), (columns_wanted, rows_wanted) = mine, theirs
     if not rows or not rows_wanted:
-        return 0.0, 0.0, 0.0, "ZeroDivisionError"
+        return 0.0, 0.0, 0.0, NO_ROWS
     if columns != columns_wanted:
-        return 0.0, 0.0, 0.0, "ValueError"
-    known = set(rows)
+        return 0.0, 0.0, 0.0, OTHER_COLUMNS
+    row_set = set(rows)
     known_wanted = set(rows_wanted)
     precision = sum(row in known_wanted for row in rows) / len(rows)
-    recall = sum(row in known for row in rows_wanted) / len(rows_wanted)
+    recall = sum(row in row_set for row in rows_wanted) / len(rows_wanted)
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return precision, recall, f1, ""
 
 
-def _table(
+def _read_table(
     text: str, published: bool
 ) -> tuple[int, list[tuple[str, ...]]] | str | None:
-    """The number of columns and the rows, cells made plain; None for no table, a text for another
-    error.
+    """Read the number of columns and the rows of a table; None for no table, a text for an
+    unreadable one.
     """
     try:
         lines = list(csv.reader(text.strip().split("\n"), delimiter="\t"))
     except csv.Error:
-        return "UnboundLocalError"
+        return UNREADABLE_TABLE
     header = lines[0]
     rows = lines[1:]
     if not rows or (published and len(set(header)) < len(header)):
@@ -441,11 +446,12 @@ def _table(
         rows = rows[:-1]
     ragged = ("na",) * len(header) if published else ("",) * (len(header) + 1)
     return len(header), [
-        tuple(map(_cell, row)) if len(row) == len(header) else ragged for row in rows
+        tuple(map(_normalise_cell, row)) if len(row) == len(header) else ragged
+        for row in rows
     ]
 
 
-def _cell(text: str) -> str:
+def _normalise_cell(text: str) -> str:
     return "".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
@@ -463,60 +469,62 @@ _ASIDE = "Output the plan in the required format:"
 def travel(
     label: Mapping[str, Any], text: str, plan: str | None, published: bool
 ) -> tuple[float, float]:
-    """Whether the plan has the cities in their order with their days, and the share of the
-    procedure before its first other step.
+    """Whether a plan has the right cities, order and days, and the share of steps before the
+    first other one.
     """
     cities = [city for city in label["ground_truth_cities"].split("**") if city]
     days = [int(stay) for stay in label["ground_truth_durations"].split("**") if stay]
-    parsed = [] if plan is None else _plan(plan)
+    parsed = [] if plan is None else _read_plan(plan)
     wanted_plan = list(zip(cities, days, strict=False))
     if (parsed[: len(cities)] if published else parsed) == wanted_plan:
         return 1.0, 1.0
     opening = "<Solving Procedure>"
-    wanted = label["solving_procedure"].replace(_ASIDE, "").split(opening)[1]
-    given = text.replace(_ASIDE, "")
-    if opening in given:
-        given = opening + given.split(opening)[1]
+    reference_steps = label["solving_procedure"].replace(_ASIDE, "").split(opening)[1]
+    steps = text.replace(_ASIDE, "")
+    if opening in steps:
+        steps = opening + steps.split(opening)[1]
     mine, theirs = (
-        [line.rstrip() for line in one.strip().split("\n") if line.strip()]
-        for one in (given, opening + wanted)
+        [line.rstrip() for line in steps_text.strip().split("\n") if line.strip()]
+        for steps_text in (steps, opening + reference_steps)
     )
-    return 0.0, _prefix(
+    return 0.0, _share_before_difference(
         mine,
         theirs,
-        lambda one, other: _plain_line(other) in _plain_line(one),
+        lambda line, reference_line: (
+            _normalise_line(reference_line) in _normalise_line(line)
+        ),
         published,
     )
 
 
-def _plan(text: str) -> list[tuple[str, int]]:
-    """The cities of a plan in their order, each with the days between the flights around it."""
+def _read_plan(text: str) -> list[tuple[str, int]]:
+    """Read the cities of a plan, each with the days between its flights."""
     stays: list[str] = []
     flights: list[tuple[int, str, str]] = []
     total = None
     try:
         for line in text.split("\n"):
-            if found := _TOTAL.search(line):
-                total = int(found[1])
+            if total_match := _TOTAL.search(line):
+                total = int(total_match[1])
             if stay := _STAY.search(line):
                 stays.append(stay[0])
                 if int(stay[0].split("-")[1]) == total:
                     break
-            if flight := _flight(line):
+            if flight := _read_flight(line):
                 flights.append(flight)
         if not stays or not flights:
             return []
         days = [1, *(day for day, _, _ in flights), int(stays[-1].split("-")[1])]
     except ValueError as error:
-        raise Raised(f"ValueError: {error}") from None
+        raise PublishedFailure(f"a plan that cannot be read: {error}") from None
     cities = [flights[0][1], *(city for _, _, city in flights)]
     return [
-        (city, days[place + 1] - days[place] + 1) for place, city in enumerate(cities)
+        (city, days[index + 1] - days[index] + 1) for index, city in enumerate(cities)
     ]
 
 
-def _flight(line: str) -> tuple[int, str, str] | None:
-    """The last flight that a line names, with the last day before it."""
+def _read_flight(line: str) -> tuple[int, str, str] | None:
+    """Read the last flight of a line, with the last day before it."""
     way = next(iter(list(_FLIGHT.finditer(line))[-1:]), None)
     if way is None:
         return None
@@ -524,5 +532,5 @@ def _flight(line: str) -> tuple[int, str, str] | None:
     return None if day is None else (int(day[1]), way[1], way[2])
 
 
-def _plain_line(line: str) -> str:
+def _normalise_line(line: str) -> str:
     return " ".join(_ARTICLES.sub(" ", line.lower().translate(_PUNCTUATION)).split())

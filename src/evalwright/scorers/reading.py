@@ -7,7 +7,6 @@ what is right.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -20,58 +19,57 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scored, Scorer
-from evalwright.scorers.chosen import NOT_EXTRACTED, extract
+from evalwright.scorers.answers.formula_reader import write_formula
+from evalwright.scorers.answers.option_reader import NOT_EXTRACTED, extract_option
+from evalwright.scorers.answers.reply import ParsedReply, parse_reply
 from evalwright.scorers.exact_match import normalised
-from evalwright.scorers.number import Number, find_numbers
 from evalwright.scorers.registry import registry
 from evalwright.scorers.text.declining import declines
 from evalwright.scorers.text.languages import language_of
-from evalwright.scorers.text.locate import Said, said
-from evalwright.scorers.text.mathematics import formula_in
+from evalwright.scorers.text.numbers import Number, find_numbers
 from evalwright.scorers.text.tokens import fold
-from evalwright.scorers.units import parse_unit
+from evalwright.scorers.text.units import parse_unit
 
 Read = Callable[[Sample, Answer], str]
 _MOST_CHARACTERS = 400
-_FRACTION = re.compile(r"\\frac\{([\d.]+)\}\{([\d.]+)\}")
-_PLAIN = re.compile(
-    r"[-+]?(?:\d{1,60}(?:\.\d{0,60})?|\.\d{1,60})|[-+]?\d{1,60}/\d{1,60}"
-)
 _MOST_DIGITS = 400
 _EDGES = " .,;:!?\"'`*“”‘’()[]{}"
 
 
 def reader(kind: str, options: Mapping[str, Any] | None = None) -> Read:
-    """How the scorer `kind` reads an answer; "" is an answer in which it reads nothing.
+    """The function that reads an answer as the scorer `kind` does; it returns "" if it reads
+    nothing.
 
-    A scorer of somebody's own has a reader where it has the attribute `read`, a function of sample,
-    answer and its options. Raises ConfigurationError for one that reads no answer, UnknownName for
-    one that there is not.
+    A plug-in's scorer has a reader if it has the attribute `read`, a function of sample, answer
+    and its options.
+
+    Raises:
+        ConfigurationError: for a scorer that reads no answers.
+        UnknownName: for a scorer that does not exist.
     """
-    given = {
+    reader_options = {
         name: value
         for name, value in (options or {}).items()
         if name not in ("unsure", "undecided", "language_penalty")
     }
-    registry.check_options(kind, given)
-    own = getattr(registry.get(kind), "read", None) or _READERS.get(kind)
-    if own is None:
+    registry.check_options(kind, reader_options)
+    read = getattr(registry.get(kind), "read", None) or READERS.get(kind)
+    if read is None:
         raise ConfigurationError(
             f"The scorer '{kind}' reads no answers that could be alike. Name one that"
-            f" does: {', '.join(sorted(_READERS))}."
+            f" does: {', '.join(sorted(READERS))}."
         )
-    return partial(own, **given)
+    return partial(read, **reader_options)
 
 
-def saying(scorer: Scorer, part: str) -> Scorer:
-    """The scorer whose scores have a part more, the code of what the answer says: equal for answers
-    that are read alike, -1 for nothing.
+def score_with_reading(scorer: Scorer, part_name: str) -> Scorer:
+    """Add a part to a scorer's scores: a code of what the answer says.
 
-    Raises as `reader`.
+    Answers that are read alike have equal codes; -1 stands for nothing. Raises as `reader`.
     """
     read = reader(scorer.kind, scorer.options)
 
-    def said(score: Scored, sample: Sample, answer: Answer) -> Scored:
+    def with_part(score: Scored, sample: Sample, answer: Answer) -> Scored:
         if not isinstance(score, Score):
             return score
         text = read(sample, answer).encode("utf-8", "surrogatepass")
@@ -81,57 +79,59 @@ def saying(scorer: Scorer, part: str) -> Scorer:
             if text
             else -1.0
         )
-        return replace(score, parts={**score.parts, part: code})
+        return replace(score, parts={**score.parts, part_name: code})
 
-    async def asked(sample: Sample, answer: Answer, ask: Any) -> Scored:
-        made = scorer.function(sample, answer, ask)
-        return said(await made if isinstance(made, Awaitable) else made, sample, answer)
+    async def score_asking(sample: Sample, answer: Answer, ask: Any) -> Scored:
+        outcome = scorer.function(sample, answer, ask)
+        return with_part(
+            await outcome if isinstance(outcome, Awaitable) else outcome, sample, answer
+        )
 
     def scored(sample: Sample, answer: Answer) -> Scored:
-        found: Any = scorer.function(sample, answer)
-        return said(found, sample, answer)
+        score: Any = scorer.function(sample, answer)
+        return with_part(score, sample, answer)
 
     read_fault = scorer.on_fault or (None if scorer.asks else scorer.function)
 
     def scored_fault(sample: Sample, answer: Answer) -> Scored:
         assert read_fault is not None
-        made: Any = read_fault(sample, answer)
-        return said(made, sample, answer)
+        outcome: Any = read_fault(sample, answer)
+        return with_part(outcome, sample, answer)
 
     return replace(
         scorer,
-        function=asked if scorer.asks else scored,
+        function=score_asking if scorer.asks else scored,
         on_fault=scored_fault if read_fault is not None else None,
     )
 
 
-def _option(sample: Sample, answer: Answer, **_: Any) -> str:
+def _read_option(sample: Sample, answer: Answer, **_: Any) -> str:
     """The letter of the option."""
-    place = answer.choice
-    if place is None:
+    option = answer.choice
+    if option is None:
         language = language_of(sample) or "en"
-        place = extract(answer.text, sample.choices, language, sample.input).option
-    if place == NOT_EXTRACTED:
+        option = extract_option(
+            answer.text, sample.choices, language, sample.input
+        ).option
+    if option == NOT_EXTRACTED:
         return ""
-    return ascii_uppercase[place] if place < len(ascii_uppercase) else str(place)
+    return ascii_uppercase[option] if option < len(ascii_uppercase) else str(option)
 
 
-def _number(sample: Sample, answer: Answer, **_: Any) -> str:
-    """The number, as a fraction in lowest terms; in the unit of the sample, where the answer has
-    another of its kind.
-    """
+def _read_number(sample: Sample, answer: Answer, **_: Any) -> str:
+    """The number as a fraction in lowest terms, in the sample's unit if it can be converted."""
     language = language_of(sample) or "en"
-    found = said(
+    reply = parse_reply(
         answer.text, sample.input, lambda text: bool(find_numbers(text, language))
     )
-    region = found.last or found.text
+    region = reply.conclusion or reply.text
     numbers = find_numbers(region.rpartition("=")[2], language) or find_numbers(
         region, language
     )
     if not numbers:
         return ""
-    one = numbers[0] if found.marked else numbers[-1]
-    value = _in_unit(one, str(sample.metadata.get("unit") or ""))
+    number = numbers[0] if reply.marked else numbers[-1]
+    value = _convert_to_unit(number, str(sample.metadata.get("unit") or ""))
     # A fraction of "1e999999" would have a million digits.
     return (
         str(Fraction(value))
@@ -140,55 +140,59 @@ def _number(sample: Sample, answer: Answer, **_: Any) -> str:
     )
 
 
-def _in_unit(one: Number, unit: str) -> Decimal:
-    asked = parse_unit(unit) if unit else None
+def _convert_to_unit(number: Number, unit: str) -> Decimal:
+    target_unit = parse_unit(unit) if unit else None
     converted = (
-        one.unit.of(one.value, asked)
-        if asked is not None and one.unit is not None
+        number.unit.of(number.value, target_unit)
+        if target_unit is not None and number.unit is not None
         else None
     )
-    return one.value if converted is None else converted
+    return number.value if converted is None else converted
 
 
-def _formula(sample: Sample, answer: Answer, **_: Any) -> str:
-    """A number as above, another formula in one spelling."""
-    found = said(answer.text, sample.input)
-    return formula_in(found, language_of(sample) or "en")[:_MOST_CHARACTERS]
+def _read_formula(sample: Sample, answer: Answer, **_: Any) -> str:
+    """The formula in one spelling; a number as `_read_number` writes it."""
+    reply = parse_reply(answer.text, sample.input)
+    return write_formula(reply, language_of(sample) or "en")[:_MOST_CHARACTERS]
 
 
-def _text(sample: Sample, answer: Answer, **_: Any) -> str:
-    """The words, without case, marks and the space around them; "" for an answer that declines."""
-    found = said(answer.text, sample.input)
-    return "" if declines(found.text) else _words(found)
+def _read_text(sample: Sample, answer: Answer, **_: Any) -> str:
+    """The words without case and marks; "" for an answer that declines."""
+    reply = parse_reply(answer.text, sample.input)
+    return "" if declines(reply.text) else _normalise_words(reply)
 
 
-def _words(found: Said) -> str:
-    return " ".join(fold((found.last or found.text).casefold()).strip(_EDGES).split())[
-        :_MOST_CHARACTERS
-    ]
+def _normalise_words(reply: ParsedReply) -> str:
+    return " ".join(
+        fold((reply.conclusion or reply.text).casefold()).strip(_EDGES).split()
+    )[:_MOST_CHARACTERS]
 
 
-def _short(sample: Sample, answer: Answer, **_: Any) -> str:
-    """By the kind of answer that the sample wants."""
-    return (_number if sample.metadata.get("answer_type") == "number" else _text)(
-        sample, answer
+def _read_short_answer(sample: Sample, answer: Answer, **_: Any) -> str:
+    """The number or the words, by the sample's kind of answer."""
+    return (
+        _read_number if sample.metadata.get("answer_type") == "number" else _read_text
+    )(sample, answer)
+
+
+def _read_final_answer(
+    sample: Sample, answer: Answer, *, kind: str = "text", **_: Any
+) -> str:
+    read = {"choice": _read_option, "number": _read_number, "math": _read_formula}.get(
+        kind, _read_text
     )
-
-
-def _final(sample: Sample, answer: Answer, *, kind: str = "text", **_: Any) -> str:
-    read = {"choice": _option, "number": _number, "math": _formula}.get(kind, _text)
     return read(sample, answer)
 
 
-def _whole(sample: Sample, answer: Answer, **options: Any) -> str:
+def _normalised_text(sample: Sample, answer: Answer, **options: Any) -> str:
     return normalised(sample, answer.text, **options)[:_MOST_CHARACTERS]
 
 
-_READERS: Mapping[str, Callable[..., str]] = {
-    "choice": _option,
-    "exact-match": _whole,
-    "final-answer": _final,
-    "numeric": _number,
-    "short-answer": _short,
-    "token-f1": _text,
+READERS: Mapping[str, Callable[..., str]] = {
+    "choice": _read_option,
+    "exact-match": _normalised_text,
+    "final-answer": _read_final_answer,
+    "numeric": _read_number,
+    "short-answer": _read_short_answer,
+    "token-f1": _read_text,
 }

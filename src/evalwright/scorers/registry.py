@@ -27,8 +27,10 @@ Function = TypeVar("Function", bound=ScorerFunction)
 
 def _check(name: str, function: ScorerFunction) -> None:
     asynchronous = inspect.iscoroutinefunction(function)
-    wanted = 3 if asynchronous else 2
-    if positional_count(function) != wanted or inspect.isgeneratorfunction(function):
+    n_positional = 3 if asynchronous else 2
+    if positional_count(function) != n_positional or inspect.isgeneratorfunction(
+        function
+    ):
         form = (
             "async def f(sample, answer, ask, *, options)"
             if asynchronous
@@ -64,7 +66,7 @@ BUNDLED = {
     ),
     "likelihood": "evalwright.scorers.likelihood:likelihood",
     "listed": "evalwright.scorers.listed:listed",
-    "numeric": "evalwright.scorers.quantity:numeric",
+    "numeric": "evalwright.scorers.numeric:numeric",
     "outcome": "evalwright.scorers.outcome:outcome",
     "perplexity": "evalwright.scorers.likelihood:perplexity",
     "procedure": "evalwright.scorers.procedure:procedure",
@@ -208,37 +210,37 @@ def bind(
     that are unsure: a name, or `{scorer: name, option: value}`; up to version 1 of records it was
     called `undecided`. The option `language_penalty`, too, every scorer has (`penalty.py`).
     """
-    given = dict(options or {})
-    if "language_penalty" in given:
-        return _with_penalty(kind, given, given.pop("language_penalty"), name)
-    if "undecided" in given:
-        if "unsure" in given:
+    settings = dict(options or {})
+    if "language_penalty" in settings:
+        return _with_penalty(kind, settings, settings.pop("language_penalty"), name)
+    if "undecided" in settings:
+        if "unsure" in settings:
             raise ConfigurationError(
                 f"The scorer '{kind}' has both 'unsure' and its old name 'undecided'."
                 " Leave 'undecided' out."
             )
         warn_old_name("undecided", "unsure", "The scorer option")
-        given["unsure"] = given.pop("undecided")
-    if "unsure" in given:
-        return _with_second(kind, given, given.pop("unsure"), name)
-    registry.check_options(kind, given)
+        settings["unsure"] = settings.pop("undecided")
+    if "unsure" in settings:
+        return _with_second(kind, settings, settings.pop("unsure"), name)
+    registry.check_options(kind, settings)
     function = registry.get(kind)
     known = registry.options(kind)
     full = {
-        name: given.get(name, parameter.default) for name, parameter in known.items()
+        name: settings.get(name, parameter.default) for name, parameter in known.items()
     }
     if (check := getattr(function, "check_options", None)) is not None:
         check(full)
     refuse = getattr(function, "refuse", None)
-    roles = _roles(known, given)
+    roles = _roles(known, settings)
     able: frozenset[Ability] = getattr(function, "able", frozenset())
     if not roles:
         function = getattr(function, "without_roles", function)
-    bound = partial(function, **given) if given else function
+    bound = partial(function, **settings) if settings else function
     asks = inspect.iscoroutinefunction(function)
     is_ours = function.__module__.startswith("evalwright.")
     if is_ours and not asks:
-        scoring_function: BoundFunction = _limited(bound, kind, given)
+        scoring_function: BoundFunction = _limited(bound, kind, settings)
     elif is_ours:
         scoring_function = cast(BoundFunction, bound)
     else:
@@ -246,7 +248,7 @@ def bind(
     return Scorer(
         name=name or kind,
         kind=kind,
-        options=given,
+        options=settings,
         function=scoring_function,
         asks=asks,
         roles=roles,
@@ -282,8 +284,8 @@ def _worst_of(kind: str, options: Mapping[str, Any]) -> float | None:
     """The value of a reply that is no answer; some scorers have it only with certain options."""
     worst_of = getattr(registry.get(kind), "worst_of", None)
     if worst_of is not None:
-        found: float | None = worst_of(options)
-        return found
+        scores: float | None = worst_of(options)
+        return scores
     return WORST.get(kind, getattr(registry.get(kind), "worst", 0.0))
 
 
@@ -421,7 +423,7 @@ def _with_second(
 
 
 def _with_penalty(
-    kind: str, rest: Mapping[str, Any], settings: object, name: str | None
+    kind: str, other_options: Mapping[str, Any], settings: object, name: str | None
 ) -> Scorer:
     """The scorer `kind` whose values count by the language of the answer."""
     from evalwright.scorers import (
@@ -429,7 +431,7 @@ def _with_penalty(
     )  # it reads tables of words, which few runs need
 
     full = penalty.check_penalty(settings, kind)
-    alone = bind(kind, rest, name)
+    alone = bind(kind, other_options, name)
 
     async def later(sample: Sample, answer: Answer, ask: Ask) -> Scored:
         return penalty.penalised(
@@ -437,8 +439,8 @@ def _with_penalty(
         )
 
     def now(sample: Sample, answer: Answer) -> Scored:
-        found: Any = alone.function(sample, answer)
-        return penalty.penalised(found, sample, answer, full)
+        score: Any = alone.function(sample, answer)
+        return penalty.penalised(score, sample, answer, full)
 
     function: BoundFunction = later if alone.asks else now
     return replace(
@@ -449,33 +451,33 @@ def _with_penalty(
 
 
 async def _scored(scorer: Scorer, sample: Sample, answer: Answer, ask: Ask) -> Scored:
-    made = (
+    outcome = (
         scorer.function(sample, answer, ask)
         if scorer.asks
         else scorer.function(sample, answer)
     )
-    return await made if inspect.isawaitable(made) else made
+    return await outcome if inspect.isawaitable(outcome) else outcome
 
 
 def _roles(
-    known: Mapping[str, inspect.Parameter], given: Mapping[str, Any]
+    parameters: Mapping[str, inspect.Parameter], options: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """The roles that a scorer asks: its option `role`, or those in its option `judges` (names, or
     mappings with `role`).
     """
     for option in ("role", "judges"):
-        if option not in known:
+        if option not in parameters:
             continue
-        value = given.get(option, known[option].default)
-        several = (
-            [value]
-            if isinstance(value, str)
-            else value
-            if isinstance(value, list | tuple)
-            else []
-        )
+        setting = options.get(option, parameters[option].default)
+        if isinstance(setting, str):
+            judges = [setting]
+        elif isinstance(setting, list | tuple):
+            judges = list(setting)
+        else:
+            judges = []
         names = [
-            one.get("role") if isinstance(one, Mapping) else one for one in several
+            judge.get("role") if isinstance(judge, Mapping) else judge
+            for judge in judges
         ]
         return tuple(dict.fromkeys(name for name in names if isinstance(name, str)))
     return ()

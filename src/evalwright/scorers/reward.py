@@ -12,9 +12,9 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, check_known
 from evalwright.core.requests import Reward
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.options import flags
+from evalwright.scorers.judge.options import check_flags
 from evalwright.scorers.registry import checked
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 PROMPTS = ("sent", "input")
 
@@ -29,7 +29,7 @@ def _check(options: Mapping[str, Any]) -> None:
             f" {role!r}."
         )
     check_known("value of the option 'prompt'", [prompt], PROMPTS)
-    flags(options, "reference")
+    check_flags(options, "reference")
     if limits is not None and not _is_range(limits):
         raise ConfigurationError(
             "The option 'range' must be two numbers, the least first, such as [-25,"
@@ -41,10 +41,10 @@ def _is_range(limits: object) -> bool:
     if not isinstance(limits, list | tuple) or len(limits) != 2:
         return False
     good = all(
-        isinstance(one, int | float)
-        and not isinstance(one, bool)
-        and math.isfinite(one)
-        for one in limits
+        isinstance(limit, int | float)
+        and not isinstance(limit, bool)
+        and math.isfinite(limit)
+        for limit in limits
     )
     return good and limits[0] < limits[1]
 
@@ -71,18 +71,18 @@ async def reward(
     """
     if reference and not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
-    given = sample.input if prompt == "input" else answer.prompt or sample.input
+    prompt_text = sample.input if prompt == "input" else answer.prompt or sample.input
     targets = dict.fromkeys(sample.targets) if reference else (None,)
-    responses = await together(
-        [ask(role, Reward(given, answer.text, target)) for target in targets]
+    responses = await gather_all(
+        [ask(role, Reward(prompt_text, answer.text, target)) for target in targets]
     )
-    found = [response.values for response in responses]
-    if not all(found):
+    values_by_target = [response.values for response in responses]
+    if not all(values_by_target):
         raise ScoringError(f"The {role} gave no value.")
-    values = max(found, key=lambda one: one[0])
+    values = max(values_by_target, key=lambda target_values: target_values[0])
     parts = {
-        "reward" if place == 1 else f"value_{place}": value
-        for place, value in enumerate(values, 1)
+        "reward" if number == 1 else f"value_{number}": value
+        for number, value in enumerate(values, 1)
     }
     value = values[0]
     if range is not None:

@@ -40,11 +40,11 @@ def _check(options: Mapping[str, Any]) -> None:
     stem = options["stem"]
     check_known("kind of ROUGE", [kind], KINDS)
     check_language(language)
-    own = language_of(Sample(""), language)
-    segmentation.require(own, "ROUGE")
-    if stem and own not in ("", "en"):
+    code = language_of(Sample(""), language)
+    segmentation.require(code, "ROUGE")
+    if stem and code not in ("", "en"):
         raise ConfigurationError(
-            f"The option 'stem' of ROUGE is for English; for '{own}' leave it out."
+            f"The option 'stem' of ROUGE is for English; for '{code}' leave it out."
         )
     if stem and find_spec("rouge_score") is None:
         raise MissingExtra("ROUGE with stemming", "rouge", "rouge-score")
@@ -76,21 +76,19 @@ def rouge(
     """
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
-    words, how = _words(sample, language_of(sample, language), stem)
-    found = [_FUNCTIONS[kind](target, answer.text, words) for target in sample.targets]
-    value, precision, recall = max(found, key=lambda one: one[0])
-    return Score(
-        value, "", f"{kind} by {how}", {"precision": precision, "recall": recall}
-    )
+    words, how = _word_splitter(sample, language_of(sample, language), stem)
+    scores = [_FUNCTIONS[kind](target, answer.text, words) for target in sample.targets]
+    f1, precision, recall = max(scores, key=lambda score_triple: score_triple[0])
+    return Score(f1, "", f"{kind} by {how}", {"precision": precision, "recall": recall})
 
 
 vars(rouge)["check_sample"] = check_rouge_sample
 
 
-def _words(
+def _word_splitter(
     sample: Sample, language: str, stem: bool
 ) -> tuple[Callable[[str], Sequence[str]], str]:
-    """How texts become words, and that in words."""
+    """The function that splits texts into words, and its name."""
     if language in segmentation.UNSPACED:
         return lambda text: segmentation.segment(
             text.casefold(), language
@@ -119,63 +117,81 @@ def _stemmer() -> Callable[[str], Sequence[str]]:
     return tokenize
 
 
-def _of_ngrams(
+def _score_ngrams(
     n: int, target: str, text: str, words: Callable[[str], Sequence[str]]
 ) -> Found:
-    wanted, given = (
-        Counter(zip(*(own[start:] for start in range(n)), strict=False))
-        for own in (words(target), words(text))
+    target_grams, answer_grams = (
+        Counter(zip(*(text_words[start:] for start in range(n)), strict=False))
+        for text_words in (words(target), words(text))
     )
-    return _found((wanted & given).total(), given.total(), wanted.total())
+    return _score_overlap(
+        (target_grams & answer_grams).total(),
+        answer_grams.total(),
+        target_grams.total(),
+    )
 
 
-def _of_subsequence(
+def _score_subsequence(
     target: str, text: str, words: Callable[[str], Sequence[str]]
 ) -> Found:
     return f1_of_subsequence(words(target), words(text))
 
 
-def f1_of_subsequence(wanted: Sequence[str], given: Sequence[str]) -> Found:
+def f1_of_subsequence(
+    target_words: Sequence[str], answer_words: Sequence[str]
+) -> Found:
     """F1, precision and recall of the longest common subsequence of two lists of words."""
-    return _found(common_length(wanted, given), len(given), len(wanted))
-
-
-def _of_lines(target: str, text: str, words: Callable[[str], Sequence[str]]) -> Found:
-    """Each line of the target with all lines of the answer: the union of what is common in order,
-    no word counted twice.
-    """
-    wanted, given = (
-        [words(line) for line in own.split("\n") if line] for own in (target, text)
+    return _score_overlap(
+        common_length(target_words, answer_words), len(answer_words), len(target_words)
     )
-    left = [Counter(word for line in own for word in line) for own in (wanted, given)]
+
+
+def _score_lines(
+    target: str, text: str, words: Callable[[str], Sequence[str]]
+) -> Found:
+    """Compare each target line with all answer lines, counting no word twice (rougeLsum)."""
+    target_lines, answer_lines = (
+        [words(line) for line in text_lines.split("\n") if line]
+        for text_lines in (target, text)
+    )
+    left = [
+        Counter(word for line in own for word in line)
+        for own in (target_lines, answer_lines)
+    ]
     hits = 0
-    others = list(dict.fromkeys(map(tuple, given)))
-    for line in wanted:
-        bits = _places(line)
+    others = list(dict.fromkeys(map(tuple, answer_lines)))
+    for line in target_lines:
+        bits = _word_bits(line)
         places = sorted(
-            {place for other in others for place in _common_places(line, bits, other)}
+            {
+                index
+                for answer_line in others
+                for index in _common_places(line, bits, answer_line)
+            }
         )
-        for word in (line[place] for place in places):
+        for word in (line[index] for index in places):
             if left[0][word] > 0 and left[1][word] > 0:
                 hits += 1
                 left[0][word] -= 1
                 left[1][word] -= 1
-    return _found(hits, sum(map(len, given)), sum(map(len, wanted)))
+    return _score_overlap(
+        hits, sum(map(len, answer_lines)), sum(map(len, target_lines))
+    )
 
 
 _FUNCTIONS: Mapping[
     str, Callable[[str, str, Callable[[str], Sequence[str]]], Found]
 ] = {
-    "rouge1": lambda *given: _of_ngrams(1, *given),
-    "rouge2": lambda *given: _of_ngrams(2, *given),
-    "rougeL": _of_subsequence,
-    "rougeLsum": _of_lines,
+    "rouge1": lambda *texts: _score_ngrams(1, *texts),
+    "rouge2": lambda *texts: _score_ngrams(2, *texts),
+    "rougeL": _score_subsequence,
+    "rougeLsum": _score_lines,
 }
 
 
-def _found(hits: int, given: int, wanted: int) -> Found:
-    precision = hits / max(given, 1)
-    recall = hits / max(wanted, 1)
+def _score_overlap(hits: int, answer_total: int, target_total: int) -> Found:
+    precision = hits / max(answer_total, 1)
+    recall = hits / max(target_total, 1)
     return (
         2 * precision * recall / (precision + recall) if hits else 0.0,
         precision,
@@ -183,59 +199,58 @@ def _found(hits: int, given: int, wanted: int) -> Found:
     )
 
 
-def common_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """The length of the longest common subsequence, a row of the table at a time as the bits of one
-    number (Hyyrö 2004).
-    """
-    *_, last = _rows(len(one), _places(one), other)
-    return len(one) - last.bit_count()
+def common_length(words: Sequence[str], other_words: Sequence[str]) -> int:
+    """The length of the longest common subsequence, by bit-parallel rows (Hyyrö 2004)."""
+    *_, last = _subsequence_rows(len(words), _word_bits(words), other_words)
+    return len(words) - last.bit_count()
 
 
 def _common_places(
-    one: Sequence[str], bits: Mapping[str, int], other: Sequence[str]
+    words: Sequence[str], bits: Mapping[str, int], other_words: Sequence[str]
 ) -> list[int]:
-    """Which words of `one` (`bits`: where each is) the longest common subsequence takes, walking
-    back from both ends as rouge-score does.
-    """
-    if bits.keys().isdisjoint(other):
+    """The places in `words` of the longest common subsequence, as rouge-score picks them."""
+    if bits.keys().isdisjoint(other_words):
         return []
-    rows = list(_rows(len(one), bits, other))
+    rows = list(_subsequence_rows(len(words), bits, other_words))
     places = []
-    i = len(one)
-    j = len(other)
+    i = len(words)
+    j = len(other_words)
     while i and j:
-        if one[i - 1] == other[j - 1]:
+        if words[i - 1] == other_words[j - 1]:
             i = i - 1
             j = j - 1
             places.append(i)
-        elif _length(rows[j - 1], i) > _length(rows[j], i - 1):
+        elif _length_at(rows[j - 1], i) > _length_at(rows[j], i - 1):
             j -= 1
         else:
             i -= 1
     return places[::-1]
 
 
-def _length(row: int, i: int) -> int:
+def _length_at(row: int, i: int) -> int:
     """The longest common subsequence of the first `i` words and those that the row has read."""
     return i - (row & ((1 << i) - 1)).bit_count()
 
 
-def _places(words: Sequence[str]) -> dict[str, int]:
-    """Where each word is, as the bits of a number."""
+def _word_bits(words: Sequence[str]) -> dict[str, int]:
+    """The places of each word, as the bits of a number."""
     bits: dict[str, int] = {}
-    for place, word in enumerate(words):
-        bits[word] = bits.get(word, 0) | 1 << place
+    for index, word in enumerate(words):
+        bits[word] = bits.get(word, 0) | 1 << index
     return bits
 
 
-def _rows(size: int, bits: Mapping[str, int], other: Sequence[str]) -> Iterator[int]:
-    """After none, one, two, ... words of `other`: a number whose bit i is 0 where the subsequence
-    grows at word i of `size` words.
+def _subsequence_rows(
+    size: int, bits: Mapping[str, int], other_words: Sequence[str]
+) -> Iterator[int]:
+    """The bit rows of the longest common subsequence, after each word of `other_words`.
+
+    A bit is 0 where the subsequence grows.
     """
     full = (1 << size) - 1
     row = full
     yield row
-    for word in other:
-        taken = row & bits.get(word, 0)
-        row = (row + taken | row - taken) & full
+    for word in other_words:
+        grown = row & bits.get(word, 0)
+        row = (row + grown | row - grown) & full
         yield row

@@ -22,14 +22,14 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
 from evalwright.core.requests import Embed
 from evalwright.core.samples import Answer, Sample, Score
+from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.registry import checked
 from evalwright.scorers.similarity_guard import conflict, not_the_answer
 from evalwright.scorers.text.languages import language_of
 from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.text.tokens import fold
 from evalwright.scorers.token_f1 import overlap, words
-from evalwright.scorers.verdict import shortened
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 MEASURES = ("cosine", "characters", "token-f1")
 THRESHOLDS = {"cosine": 0.8, "characters": 0.5, "token-f1": 0.5}
@@ -118,7 +118,7 @@ async def similarity(
         else [None] * len(sample.targets)
     )
     measured = [
-        _measured(target, text, cosine)
+        _measure(target, text, cosine)
         for target, cosine in zip(sample.targets, cosines, strict=True)
     ]
     language = language_of(sample) or "en"
@@ -132,10 +132,10 @@ async def similarity(
     # stands against all of them.
     best = max(
         range(len(measured)),
-        key=lambda place: (
-            not against[place][0],
-            not against[place][1],
-            measured[place][name],
+        key=lambda index: (
+            not against[index][0],
+            not against[index][1],
+            measured[index][name],
         ),
     )
     why, certain = against[best]
@@ -148,36 +148,45 @@ async def similarity(
 def _score(
     target: str, parts: dict[str, float], measure: Measure, least: float, against: str
 ) -> Score:
-    found = min(max(parts[measure.replace("-", "_")], 0.0), 1.0)
-    told = f"{measure} {found:.3f} to '{shortened(target, 80)}'"
+    similarity_value = min(max(parts[measure.replace("-", "_")], 0.0), 1.0)
+    explanation = f"{measure} {similarity_value:.3f} to '{shortened(target, 80)}'"
     if against:
         return Score(
-            0.0, DIFFERENT, f"{told}, but {against}", {**parts, "blocked": 1.0}
+            0.0, DIFFERENT, f"{explanation}, but {against}", {**parts, "blocked": 1.0}
         )
-    return Score(found, SIMILAR if found >= least else DIFFERENT, told, parts)
+    return Score(
+        similarity_value,
+        SIMILAR if similarity_value >= least else DIFFERENT,
+        explanation,
+        parts,
+    )
 
 
-def _measured(target: str, text: str, cosine: float | None) -> dict[str, float]:
-    found = {
+def _measure(target: str, text: str, cosine: float | None) -> dict[str, float]:
+    measures = {
         "characters": character_f(text, target),
         "token_f1": overlap(words(text), words(target))[0],
     }
-    return found if cosine is None else {"cosine": cosine, **found}
+    return measures if cosine is None else {"cosine": cosine, **measures}
 
 
 async def _cosines(sample: Sample, text: str, ask: Ask, role: str) -> list[float]:
     # In one spelling, because a model of bytes or word pieces takes composed and decomposed accents
     # for different words.
-    asked = [Embed(plain(one)) for one in (text, *sample.targets)]
-    responses = await together([ask(role, request) for request in dict.fromkeys(asked)])
-    found = dict(
+    requests = [
+        Embed(plain(text_or_target)) for text_or_target in (text, *sample.targets)
+    ]
+    responses = await gather_all(
+        [ask(role, request) for request in dict.fromkeys(requests)]
+    )
+    vector_by_request = dict(
         zip(
-            dict.fromkeys(asked),
+            dict.fromkeys(requests),
             (response.values for response in responses),
             strict=True,
         )
     )
-    return cosines([found[request] for request in asked], role)
+    return cosines([vector_by_request[request] for request in requests], role)
 
 
 def cosines(vectors: Sequence[Sequence[float]], role: str = "embedder") -> list[float]:
@@ -203,7 +212,7 @@ def cosines(vectors: Sequence[Sequence[float]], role: str = "embedder") -> list[
         )
     table = table / largest
     table /= np.linalg.norm(table, axis=1, keepdims=True)
-    return [float(value) for value in np.clip(table[1:] @ table[0], -1.0, 1.0)]
+    return [float(cosine) for cosine in np.clip(table[1:] @ table[0], -1.0, 1.0)]
 
 
 def character_f(text: str, target: str) -> float:
@@ -213,15 +222,17 @@ def character_f(text: str, target: str) -> float:
     Characters are compared without case, accents, punctuation and white space, so it works in
     scripts without spaces. Orders that neither text is long enough for do not count.
     """
-    given = _characters(text)
-    wanted = _characters(target)
-    if not given or not wanted:
-        return float(given == wanted)
-    orders = range(1, min(LONGEST_GRAM, max(len(given), len(wanted))) + 1)
-    return math.fsum(_gram_f(given, wanted, n) for n in orders) / len(orders)
+    answer_chars = _comparable_characters(text)
+    target_chars = _comparable_characters(target)
+    if not answer_chars or not target_chars:
+        return float(answer_chars == target_chars)
+    orders = range(1, min(LONGEST_GRAM, max(len(answer_chars), len(target_chars))) + 1)
+    return math.fsum(_ngram_f1(answer_chars, target_chars, n) for n in orders) / len(
+        orders
+    )
 
 
-def _characters(text: str) -> str:
+def _comparable_characters(text: str) -> str:
     # Marks stay where folding left them: the vowel signs of Indic scripts are as good as letters.
     return "".join(
         char
@@ -230,10 +241,10 @@ def _characters(text: str) -> str:
     )
 
 
-def _gram_f(given: str, wanted: str, n: int) -> float:
-    one, other = (
+def _ngram_f1(answer_chars: str, target_chars: str, n: int) -> float:
+    answer_grams, target_grams = (
         Counter(text[start : start + n] for start in range(len(text) - n + 1))
-        for text in (given, wanted)
+        for text in (answer_chars, target_chars)
     )
-    total = one.total() + other.total()
-    return 2.0 * (one & other).total() / total if total else 0.0
+    total = answer_grams.total() + target_grams.total()
+    return 2.0 * (answer_grams & target_grams).total() / total if total else 0.0

@@ -25,8 +25,8 @@ _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:;…\n])[\s\"'“„«(\[]*$")
 
 
 def not_the_answer(sample: Sample, answer: Answer) -> Score | None:
-    """What `short-answer` says of an answer that must be exact and is not certainly right; None
-    where it is, or need not be.
+    """The verdict of `short-answer` on an answer that must be exact; None if it is right or
+    need not be.
     """
     kind = str(sample.metadata.get("answer_type") or "")
     yes_or_no = {
@@ -39,62 +39,67 @@ def not_the_answer(sample: Sample, answer: Answer) -> Score | None:
 
 
 def conflict(target: str, text: str, question: str, language: str) -> tuple[str, bool]:
-    """Which number or name of the text stands in place of one of the target, and whether that is
-    certain; ("", False): none.
+    """Find a number or name of the text that replaces one of the target.
 
-    Two sides make a conflict: what the target has and the text lacks, and what the text has and
-    neither the target nor the question.
+    It is missing in the target and the question, and something of the target is missing in the
+    text.
+
+    Returns:
+        The words for it ("" for none), and whether it is certain.
     """
-    wanted, given, asked = (Words(plain(part)) for part in (target, text, question))
-    numbers = _numbers(given)
-    known = {*_numbers(wanted), *_numbers(asked)}
-    missing = [number for number in _numbers(wanted) if number not in numbers]
-    more = [number for number in numbers if number not in known]
-    if missing and more:
+    target_words, text_words, question_words = (
+        Words(plain(string)) for string in (target, text, question)
+    )
+    numbers = _find_numbers(text_words)
+    expected_numbers = {*_find_numbers(target_words), *_find_numbers(question_words)}
+    missing = [
+        number for number in _find_numbers(target_words) if number not in numbers
+    ]
+    new_numbers = [number for number in numbers if number not in expected_numbers]
+    if missing and new_numbers:
         certain = (
-            len(missing) == len(more) == 1 and len(missing[0]) == len(more[0]) >= 3
+            len(missing) == len(new_numbers) == 1
+            and len(missing[0]) == len(new_numbers[0]) >= 3
         )
         return (
-            f"'{more[0]}' in place of '{missing[0]}'",
-            certain and missing[0].isdigit() and more[0].isdigit(),
+            f"'{new_numbers[0]}' in place of '{missing[0]}'",
+            certain and missing[0].isdigit() and new_numbers[0].isdigit(),
         )
     if language.split("-")[0] in _NOUNS_ARE_CAPITALISED:
         return "", False
-    names = _names(wanted)
-    lost = names and not any(_stands(name, given) for name in names)
+    names = _find_names(target_words)
+    lost = names and not any(_occurs(name, text_words) for name in names)
     new = [
         name
-        for name in _names(given)
-        if not _stands(name, wanted) and not _stands(name, asked)
+        for name in _find_names(text_words)
+        if not _occurs(name, target_words) and not _occurs(name, question_words)
     ]
     return (
         (f"'{new[0]}' in place of '{names[0]}'", False) if lost and new else ("", False)
     )
 
 
-def _numbers(words: Words) -> list[str]:
-    """The numbers written in digits, those of other scripts in ours, without separators of
-    thousands.
-    """
-    found = [token for token in words.tokens if token[:1].isdecimal()]
+def _find_numbers(words: Words) -> list[str]:
+    """The numbers in digits, in ASCII and without thousands separators."""
+    numbers = [token for token in words.tokens if token[:1].isdecimal()]
     return [
-        "".join(str(int(c)) if c.isdecimal() else c for c in one if c != ",")
-        for one in found
+        "".join(str(int(c)) if c.isdecimal() else c for c in number if c != ",")
+        for number in numbers
     ]
 
 
-def _names(words: Words) -> list[str]:
-    """The words with a capital; one that begins a sentence only where another one follows it."""
-    found = []
+def _find_names(words: Words) -> list[str]:
+    """The capitalised words; at the start of a sentence only before another one."""
+    names = []
     for index, word in enumerate(words.cased):
         begins = (
             _ENDS_SENTENCE.search(words.text[: words.spans[index][0]][-8:]) is not None
         )
         followed = index + 1 < len(words.cased) and words.cased[index + 1][:1].isupper()
         if word[:1].isupper() and len(word) > 1 and (not begins or followed):
-            found.append(word)
-    return found
+            names.append(word)
+    return names
 
 
-def _stands(name: str, words: Words) -> bool:
+def _occurs(name: str, words: Words) -> bool:
     return fold(name.casefold().replace("'", "")) in words.folded_tokens

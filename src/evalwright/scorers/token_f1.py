@@ -66,16 +66,24 @@ def token_f1(
     """
     if not sample.targets:
         raise ScoringError(f"The sample '{sample.id}' has no target.")
-    own = language_of(sample, language)
-    given = words(answer_region(answer.text), own, unit)
+    code = language_of(sample, language)
+    answer_words = words(answer_region(answer.text), code, unit)
     best = max(
-        (overlap(given, words(target, own, unit)) for target in sample.targets),
-        key=lambda found: found[0],
+        (overlap(answer_words, words(target, code, unit)) for target in sample.targets),
+        key=lambda scores: scores[0],
     )
-    value, precision, recall = best
-    label = "correct" if value == 1.0 else "partial" if value else "incorrect"
+    f1, precision, recall = best
+    if f1 == 1.0:
+        label = "correct"
+    elif f1:
+        label = "partial"
+    else:
+        label = "incorrect"
     return Score(
-        value, label, f"{len(given)} words", {"precision": precision, "recall": recall}
+        f1,
+        label,
+        f"{len(answer_words)} words",
+        {"precision": precision, "recall": recall},
     )
 
 
@@ -83,25 +91,27 @@ vars(token_f1)["check_sample"] = check_f1_sample
 
 
 def words(text: str, language: str = "", unit: str | None = None) -> list[str]:
-    """The words that are compared, of a text in a language; "" is English."""
+    """The words that are compared; the language "" is English."""
     folded = unicodedata.normalize("NFC", text).lower()
     if language in (
         "fr",
         "it",
     ):  # an article may end in the apostrophe that is taken out next
         folded = without_articles(folded, language)
-    kept = "".join(
+    without_punctuation = "".join(
         " " if char == "-" else char
         for char in folded
         if unicodedata.category(char)[0] != "P" or char == "-"
     )
-    kept = without_articles(kept, language)
+    without_punctuation = without_articles(without_punctuation, language)
     if language not in segmentation.UNSPACED:
-        return kept.split()
+        return without_punctuation.split()
     if _by_character(language, unit):
-        return Words(kept).cased
+        return Words(without_punctuation).cased
     return [
-        word for part in kept.split() for word in segmentation.segment(part, language)
+        word
+        for run in without_punctuation.split()
+        for word in segmentation.segment(run, language)
     ]
 
 
@@ -109,14 +119,16 @@ def _by_character(language: str, unit: str | None) -> bool:
     return unit == "characters" or (unit is None and language in _BY_CHARACTER)
 
 
-def overlap(given: list[str], wanted: list[str]) -> tuple[float, float, float]:
+def overlap(
+    answer_words: list[str], target_words: list[str]
+) -> tuple[float, float, float]:
     """F1, precision and recall of two lists of words as multisets."""
-    if not given or not wanted:
-        equal = float(given == wanted)
+    if not answer_words or not target_words:
+        equal = float(answer_words == target_words)
         return equal, equal, equal
-    common = (Counter(given) & Counter(wanted)).total()
+    common = (Counter(answer_words) & Counter(target_words)).total()
     if not common:
         return 0.0, 0.0, 0.0
-    precision = common / len(given)
-    recall = common / len(wanted)
+    precision = common / len(answer_words)
+    recall = common / len(target_words)
     return 2 * precision * recall / (precision + recall), precision, recall

@@ -76,12 +76,16 @@ class Evidence(Protocol):
         """What is settled by the units so far."""
 
 
-def evidence_for(rule: Rule, scored: Scored) -> Evidence:
+def make_evidence(rule: Rule, scored: Scored) -> Evidence:
     """The record that fits the rule and the scores."""
     exact = scored.binary and not scored.clustered
     if rule.kind == "precision":
-        return _ExactShare(rule, scored) if exact else _Mean(rule, scored)
-    return _BinaryPairs(rule, scored) if exact else _GradedPairs(rule, scored)
+        return _ExactShare(rule, scored) if exact else _MeanEvidence(rule, scored)
+    return (
+        _BinaryPairEvidence(rule, scored)
+        if exact
+        else _GradedPairEvidence(rule, scored)
+    )
 
 
 class _ExactShare:
@@ -114,11 +118,11 @@ class _ExactShare:
         high = most[0] / total
         if max(low, self._low) <= min(high, self._high):
             self._low, self._high = max(low, self._low), min(high, self._high)
-        return _precise(self._low, self._high, self._margin)
+        return _is_precise(self._low, self._high, self._margin)
 
 
-class _Mean:
-    """The mean of one model's scores: betting where single items are bounded, asymptotic otherwise."""
+class _MeanEvidence:
+    """The mean of one model's scores: betting for bounded single items, asymptotic otherwise."""
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._margin = rule.margin or 0.0
@@ -146,11 +150,11 @@ class _Mean:
             self._waiting = []
             _feed(self._sequence, totals, sizes)
         low, high = self._sequence.interval()
-        return _precise(low, high, self._margin)
+        return _is_precise(low, high, self._margin)
 
 
-class _Pairs:
-    """Differences of pairs. The full run is that of the units that are not yet known to be missing."""
+class _PairEvidence:
+    """Differences of pairs; the full run is that of units not yet known to be missing."""
 
     def __init__(self, rule: Rule, scored: Scored) -> None:
         self._rule = rule
@@ -183,7 +187,7 @@ class _Pairs:
         return LookResult(verdict, low, high, e_value)
 
 
-class _BinaryPairs(_Pairs):
+class _BinaryPairEvidence(_PairEvidence):
     """Wins and losses among right-or-wrong pairs."""
 
     method = "full-run verdict, exact without replacement"
@@ -222,7 +226,7 @@ class _BinaryPairs(_Pairs):
         )
 
 
-class _GradedPairs(_Pairs):
+class _GradedPairEvidence(_PairEvidence):
     """Differences of graded scores, or of clusters."""
 
     method = "full-run verdict, asymptotic without replacement"
@@ -265,7 +269,7 @@ def _feed(
         sequence.update(totals, items)
 
 
-def _precise(low: float, high: float, margin: float) -> LookResult:
+def _is_precise(low: float, high: float, margin: float) -> LookResult:
     return LookResult(
         "precise enough" if high - low <= 2 * margin else "open", low, high
     )

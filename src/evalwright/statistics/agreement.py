@@ -110,7 +110,7 @@ def cohen_kappa(
         observed = (joint * cost).sum(axis=(-1, -2)) * joint.sum(axis=(-1, -2))
         return one_minus(observed, expected)
 
-    return interval_of(table, cells, kappa, level, draws, seed)
+    return coefficient_interval(table, cells, kappa, level, draws, seed)
 
 
 def gwet_ac1(
@@ -143,7 +143,9 @@ def gwet_ac1(
         return table.nothing(level, "no interval: a single label")
     used = _shares(shares.sum(axis=0))
     free = 1 - float((used * (1 - used)).sum()) / (q - 1)
-    return interval_of(table, parts, coefficient, level, draws, seed, free, steady=True)
+    return coefficient_interval(
+        table, parts, coefficient, level, draws, seed, free, steady=True
+    )
 
 
 def krippendorff_alpha(
@@ -176,7 +178,7 @@ def krippendorff_alpha(
         return one_minus(observed, expected)
 
     parts = np.column_stack([differing, sizes, first, second])
-    return interval_of(table, parts, alpha, level, draws, seed)
+    return coefficient_interval(table, parts, alpha, level, draws, seed)
 
 
 def read_ratings(
@@ -192,10 +194,10 @@ def read_ratings(
             "ratings must be finite numbers in the shape (items, raters) with at least"
             f" two raters, not {values.shape}"
         )
-    kept = (~np.isnan(values)).sum(axis=1) >= 2
-    left_out = int(len(values) - np.count_nonzero(kept))
-    values = values[kept]
-    codes, n_clusters = kept_codes(clusters, kept)
+    is_rated_twice = (~np.isnan(values)).sum(axis=1) >= 2
+    left_out = int(len(values) - np.count_nonzero(is_rated_twice))
+    values = values[is_rated_twice]
+    codes, n_clusters = kept_codes(clusters, is_rated_twice)
     there = ~np.isnan(values)
     labels = np.unique(values[there])
     counts = np.zeros((len(values), 0))
@@ -222,7 +224,7 @@ def read_ratings(
     )
 
 
-def interval_of(
+def coefficient_interval(
     table: Ratings,
     parts: F64,
     coefficient: Callable[[F64], F64],
@@ -263,7 +265,7 @@ def interval_of(
         unit="items" if table.codes is None else "clusters",
     )
     if value >= 1.0 - 1e-12:
-        expected = _by_chance(table) if expected is None else expected
+        expected = _chance_disagreement(table) if expected is None else expected
         return table.estimate(
             value, _unseen(len(units), expected, level), 1.0, level, None, _UNSEEN
         )
@@ -275,8 +277,8 @@ def interval_of(
     high = drawn.high
     method = drawn.method
     if not steady:
-        rarer = _with_rarer(table)
-        least, most = _of_rarer(value, rarer, level)
+        rarer = _count_with_rarer(table)
+        least, most = _interval_of_rarer(value, rarer, level)
         if least < low or most > high:
             low = min(low, least)
             high = max(high, most)
@@ -284,7 +286,7 @@ def interval_of(
     return table.estimate(value, low, high, level, drawn.standard_error or None, method)
 
 
-def _with_rarer(table: Ratings) -> int:
+def _count_with_rarer(table: Ratings) -> int:
     """How many items (or clusters) have a rating that is not the most frequent one."""
     most = table.labels[
         np.argmax([(table.values == label).sum() for label in table.labels])
@@ -293,7 +295,7 @@ def _with_rarer(table: Ratings) -> int:
     return int(rare.sum()) if table.codes is None else len(np.unique(table.codes[rare]))
 
 
-def _of_rarer(value: float, units: int, level: float) -> tuple[float, float]:
+def _interval_of_rarer(value: float, units: int, level: float) -> tuple[float, float]:
     """Wilson's interval of the agreement J among `units` with a rarer label, for a coefficient of 2
     J / (1 + J).
     """
@@ -312,7 +314,7 @@ def _unseen(units: int, expected: float, level: float) -> float:
     return max(-1.0, 1 - (1 - wilson(units, units, level)[0]) / max(expected, 1e-12))
 
 
-def _by_chance(table: Ratings) -> float:
+def _chance_disagreement(table: Ratings) -> float:
     """The share of disagreements among two ratings drawn at random."""
     counts = np.unique(table.values[~np.isnan(table.values)], return_counts=True)[1]
     return 1 - float((_shares(counts.astype(np.float64)) ** 2).sum())
@@ -404,17 +406,17 @@ def judge_agreement(
         np.isnan(verdicts)[:, None], np.nan, np.column_stack([verdicts, labels])
     )
     table = read_ratings(everyone, clusters)
-    with_people, shares = _figures(
+    with_people, shares = _measure_agreement(
         table, [(0, person) for person in range(1, persons + 1)], level
     )
     if persons < 2 or not ((~np.isnan(labels)).sum(axis=1) >= 2).any():
         return JudgeAgreement(with_people, None, None, persons)
     among = read_ratings(labels, clusters)
-    ceiling, _ = _figures(among, list(combinations(range(persons), 2)), level)
+    ceiling, _ = _measure_agreement(among, list(combinations(range(persons), 2)), level)
     doubly = (~np.isnan(table.values[:, 1:])).sum(axis=1) >= 2
-    own = _pair_cells(table, list(combinations(range(1, persons + 1), 2)))
+    pair_cells = _pair_cells(table, list(combinations(range(1, persons + 1), 2)))
     size = len(table.labels)
-    differences = (shares - own[:, :: size + 1].sum(axis=1))[doubly]
+    differences = (shares - pair_cells[:, :: size + 1].sum(axis=1))[doubly]
     codes = None if table.codes is None else table.codes[doubly]
     gap = mean_interval(
         differences, clusters=codes, value_range=(-1.0, 1.0), level=level
@@ -422,7 +424,7 @@ def judge_agreement(
     return JudgeAgreement(with_people, ceiling, gap, persons)
 
 
-def _figures(
+def _measure_agreement(
     table: Ratings, pairs: list[tuple[int, int]], level: float
 ) -> tuple[AgreementFigures, F64]:
     """The four figures of the pooled pairs, and each item's share of agreeing pairs."""
@@ -463,11 +465,11 @@ def _figures(
     raw = mean_interval(
         shares, clusters=table.codes, n_missing=table.n_left_out, level=level
     )
-    made = [
-        interval_of(table, cells, form, level, steady=form is ac1)
+    coefficients = [
+        coefficient_interval(table, cells, form, level, steady=form is ac1)
         for form in (kappa, ac1, alpha)
     ]
-    return AgreementFigures(raw, *made), shares
+    return AgreementFigures(raw, *coefficients), shares
 
 
 def _pair_cells(table: Ratings, pairs: list[tuple[int, int]]) -> F64:
@@ -483,5 +485,5 @@ def _pair_cells(table: Ratings, pairs: list[tuple[int, int]]) -> F64:
     for left, right in pairs:
         rows = np.flatnonzero(there[:, left] & there[:, right])
         cells[rows, ranks[rows, left] * size + ranks[rows, right]] += 1.0
-    found: F64 = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1.0)
-    return found
+    shares: F64 = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1.0)
+    return shares

@@ -59,9 +59,9 @@ def resampled_interval(
     size = int(repeats.sum())
     if size < 2:
         raise ValueError(f"at least two {unit} are needed to resample them, not {size}")
-    whole = totals.T @ repeats.astype(np.float64)
-    value = float(statistic(whole))
-    left_out = statistic(whole - totals)
+    total = totals.T @ repeats.astype(np.float64)
+    value = float(statistic(total))
+    left_out = statistic(total - totals)
     if (
         size if _mostly_distinct(len(totals), size) else 4 * len(totals)
     ) * draws > _WORK:

@@ -35,8 +35,12 @@ _FLAT = 1e-12
 
 
 class Scored(NamedTuple):
-    """A task. scores: (models, items), more is better, nan for none; units: (items,), the same code
-    in all tasks where errors are shared; weight: of the task, positive.
+    """The scores of a task.
+
+    Args:
+        scores: (models, items), higher is better, nan without a score.
+        units: (items,) codes, equal in all tasks where errors are shared.
+        weight: of the task, above 0.
     """
 
     scores: F64
@@ -46,9 +50,13 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """Strengths in log-odds, (models,), with standard errors and intervals. wins: each model's
-    weighted share of its games, a tie half. games, ties: how many there were; units: what they rest
-    on; unbounded: whether the likelihood had no maximum, or no spread.
+    """Strengths in log-odds, (models,), with standard errors and intervals.
+
+    Args:
+        wins: each model's weighted share of its games, ties counting half.
+        games, ties: how many there were.
+        units: how many units they rest on.
+        unbounded: whether the likelihood had no maximum, or no spread.
     """
 
     strengths: F64
@@ -70,20 +78,21 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
     from scipy.sparse.csgraph import connected_components
 
     check_level(level)
-    found = [(task, *_meetings(task.scores)) for task in tasks]
-    found = [one for one in found if one[2].any()]
+    meetings = [(task, *_meetings(task.scores)) for task in tasks]
+    meetings = [meeting for meeting in meetings if meeting[2].any()]
     units, codes = np.unique(
-        np.concatenate([[], *(task.units for task, *_ in found)]), return_inverse=True
+        np.concatenate([[], *(task.units for task, *_ in meetings)]),
+        return_inverse=True,
     )
     models = len(tasks[0].scores) if tasks else 0
     if models < 2 or len(units) < 2:
         raise ValueError(
             "ratings need at least two models with scores on two items in common"
         )
-    total = sum(task.weight for task, *_ in found)
-    shares = [2 * task.weight / total / games.sum() for task, _, games, _ in found]
+    total = sum(task.weight for task, *_ in meetings)
+    shares = [2 * task.weight / total / games.sum() for task, _, games, _ in meetings]
     won = sum(
-        (share * wins for share, (_, wins, _, _) in zip(shares, found, strict=True)),
+        (share * wins for share, (_, wins, _, _) in zip(shares, meetings, strict=True)),
         np.zeros((models, models)),
     )
     if connected_components(won + won.T)[0] > 1:
@@ -94,22 +103,24 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
     unbounded = bool(
         connected_components(won, directed=True, connection="strong")[0] > 1
     )
-    ends = np.cumsum([0, *(len(task.units) for task, *_ in found)])
+    ends = np.cumsum([0, *(len(task.units) for task, *_ in meetings)])
     places = [codes[begin:end] for begin, end in pairwise(ends)]
-    strengths = _fitted(won, 1 / len(units) if unbounded else 0.0)
+    strengths = _fit_strengths(won, 1 / len(units) if unbounded else 0.0)
     covariance, df = _sandwich(
-        strengths, [one[0] for one in found], shares, places, len(units)
+        strengths, [meeting[0] for meeting in meetings], shares, places, len(units)
     )
     variance = np.diag(covariance)
     if unbounded or (variance < _FLAT).any():
         unbounded = True
-        strengths = _fitted(won, 1 / len(units))
+        strengths = _fit_strengths(won, 1 / len(units))
         variance = np.diag(
             np.linalg.inv(_information(strengths, won + won.T, 1 / len(units)))
         ) / len(units)
         df = np.full(models, float(len(units) - 1))
     errors = np.sqrt(variance)
-    quantiles = np.array([t_quantile(0.5 + level / 2, float(one)) for one in df])
+    quantiles = np.array(
+        [t_quantile(0.5 + level / 2, float(freedom)) for freedom in df]
+    )
     played = won + won.T
     return Ratings(
         strengths=strengths,
@@ -117,17 +128,15 @@ def bradley_terry(tasks: Sequence[Scored], level: float = 0.95) -> Ratings:
         low=strengths - quantiles * errors,
         high=strengths + quantiles * errors,
         wins=won.sum(axis=1) / played.sum(axis=1),
-        games=int(sum(games.sum() for _, _, games, _ in found)) // 2,
-        ties=sum(ties for *_, ties in found),
+        games=int(sum(games.sum() for _, _, games, _ in meetings)) // 2,
+        ties=sum(ties for *_, ties in meetings),
         units=len(units),
         unbounded=unbounded,
     )
 
 
 def _outcomes(scores: F64, model: int) -> tuple[F64, NDArray[np.bool_]]:
-    """What a model won of each other on each item, and whether they met there, both (models,
-    items).
-    """
+    """What a model won against each other on each item, and whether both were scored."""
     gap = scores[model] - scores
     met = ~np.isnan(gap)
     met[model] = False
@@ -146,7 +155,7 @@ def _meetings(scores: F64) -> tuple[F64, F64, int]:
     return wins, games, ties // 2
 
 
-def _chances(strengths: F64) -> F64:
+def _win_chances(strengths: F64) -> F64:
     from scipy.special import expit
 
     chances: F64 = expit(strengths[:, None] - strengths)
@@ -154,31 +163,29 @@ def _chances(strengths: F64) -> F64:
 
 
 def _information(strengths: F64, games: F64, prior: float) -> F64:
-    """Minus the second derivative, with the direction in which all strengths move together tied
-    down.
-    """
-    own = _chances(np.append(strengths, 0.0))[:-1, -1]
-    p = _chances(strengths)
+    """Minus the second derivative, with the direction of a common shift of strengths fixed."""
+    prior_chances = _win_chances(np.append(strengths, 0.0))[:-1, -1]
+    p = _win_chances(strengths)
     weights = games * p * (1 - p)
     np.fill_diagonal(weights, 0.0)
-    found: F64 = (
-        np.diag(weights.sum(axis=1) + prior * own * (1 - own))
+    information: F64 = (
+        np.diag(weights.sum(axis=1) + prior * prior_chances * (1 - prior_chances))
         - weights
         + 1 / len(games)
     )
-    return found
+    return information
 
 
-def _fitted(won: F64, prior: float) -> F64:
+def _fit_strengths(won: F64, prior: float) -> F64:
     """The maximum by Newton's steps, none longer than 1."""
     games = won + won.T
     strengths = np.zeros(len(won))
     for _ in range(_STEPS):
-        own = _chances(np.append(strengths, 0.0))[:-1, -1]
+        prior_chances = _win_chances(np.append(strengths, 0.0))[:-1, -1]
         gradient = (
             won.sum(axis=1)
-            - (games * _chances(strengths)).sum(axis=1)
-            + prior * (0.5 - own)
+            - (games * _win_chances(strengths)).sum(axis=1)
+            + prior * (0.5 - prior_chances)
         )
         step = np.linalg.solve(_information(strengths, games, prior), gradient)
         strengths = strengths + step / max(1.0, float(np.abs(step).max()))
@@ -199,7 +206,7 @@ def _sandwich(
     units - 1.
     """
     models = len(strengths)
-    chances = _chances(strengths)
+    chances = _win_chances(strengths)
     played = np.zeros((models, models))
     sums = np.zeros((units, models))
     apart = []
@@ -217,14 +224,16 @@ def _sandwich(
             score = (
                 score - score.sum(axis=1, keepdims=True) * games / games.sum()
             ) * np.sqrt(size / (size - 1))
-        own = np.zeros((units, models))
-        np.add.at(own, codes, share * score.T)
-        sums += own
-        apart.append(own.T @ own)
+        task_sums = np.zeros((units, models))
+        np.add.at(task_sums, codes, share * score.T)
+        sums += task_sums
+        apart.append(task_sums.T @ task_sums)
         freedom.append(max(1, size - 1))
     bread = np.linalg.inv(_information(strengths, played, 0.0))
-    each = np.array([np.diag(bread @ one @ bread) for one in apart])
+    variances = np.array([np.diag(bread @ spread @ bread) for spread in apart])
     with np.errstate(invalid="ignore", divide="ignore"):
-        df = each.sum(axis=0) ** 2 / (each**2 / np.array(freedom)[:, None]).sum(axis=0)
+        df = variances.sum(axis=0) ** 2 / (
+            variances**2 / np.array(freedom)[:, None]
+        ).sum(axis=0)
     covariance: F64 = bread @ (sums.T @ sums) @ bread
     return covariance, np.clip(np.nan_to_num(df, nan=1.0), 1, units - 1)

@@ -107,17 +107,17 @@ def read_answers(
             f"confidence and right must be vectors of one length, not {sure.shape} and"
             f" {mark.shape}"
         )
-    kept = ~(np.isnan(sure) | np.isnan(mark))
-    n_left_out = int(len(kept) - np.count_nonzero(kept))
-    sure = sure[kept]
-    mark = mark[kept]
+    is_complete = ~(np.isnan(sure) | np.isnan(mark))
+    n_left_out = int(len(is_complete) - np.count_nonzero(is_complete))
+    sure = sure[is_complete]
+    mark = mark[is_complete]
     if not ((sure >= 0) & (sure <= 1)).all():
         raise ValueError(
             "confidence must be between 0 and 1; divide percentages by 100"
         )
     if not ((mark == 0) | (mark == 1)).all():
         raise ValueError("right must be 1 for right and 0 for wrong answers")
-    codes, n_clusters = kept_codes(clusters, kept)
+    codes, n_clusters = kept_codes(clusters, is_complete)
     return Answers(len(mark), n_left_out, codes, n_clusters, sure, mark)
 
 
@@ -144,7 +144,7 @@ def brier_score(
         return BrierScore(score, math.nan, math.nan, math.nan, math.nan, 0)
     rows = equal_mass_bins(answers.confidence, bins)
     sizes = np.bincount(rows)
-    stated, found = (
+    stated, accuracy = (
         np.bincount(rows, weights=v) / sizes
         for v in (answers.confidence, answers.right)
     )
@@ -152,10 +152,10 @@ def brier_score(
     base = float(answers.right.mean())
     spread = answers.confidence - stated[rows]
     within = float(
-        (spread**2).mean() - 2 * (spread * (answers.right - found[rows])).mean()
+        (spread**2).mean() - 2 * (spread * (answers.right - accuracy[rows])).mean()
     )
-    reliability = float(np.dot(share, (stated - found) ** 2))
-    resolution = float(np.dot(share, (found - base) ** 2))
+    reliability = float(np.dot(share, (stated - accuracy) ** 2))
+    resolution = float(np.dot(share, (accuracy - base) ** 2))
     return BrierScore(
         score, reliability, resolution, base * (1 - base), within, len(sizes)
     )
@@ -184,13 +184,13 @@ def calibration_error(
     answers = read_answers(confidence, right, clusters)
     if answers.n == 0:
         none = "no interval: nothing was scored"
-        return _no_error(answers, level, none)
+        return _unknown_error(answers, level, none)
     rows = equal_mass_bins(answers.confidence, bins)
     sizes = np.bincount(rows).astype(np.float64)
     gaps = np.bincount(rows, weights=answers.confidence - answers.right) / answers.n
     raw = float(np.abs(gaps).sum())
     rng = np.random.default_rng(seed)
-    ideal = _if_calibrated(answers, rows, len(sizes), draws, rng)
+    ideal = _simulate_calibrated(answers, rows, len(sizes), draws, rng)
     limit = float(np.quantile(ideal, level))
     low, high, value, error, method = _error_interval(
         answers, rows, gaps, raw, level, draws, rng
@@ -233,7 +233,7 @@ def equal_mass_bins(confidence: F64, bins: int) -> I64:
     return rows
 
 
-def _if_calibrated(
+def _simulate_calibrated(
     answers: Answers, rows: I64, bins: int, draws: int, rng: np.random.Generator
 ) -> F64:
     """The raw error of draws in which every item is right with its stated chance (bins' sums taken
@@ -243,8 +243,8 @@ def _if_calibrated(
         rows, weights=answers.confidence * (1 - answers.confidence), minlength=bins
     )
     noise = rng.standard_normal((draws, bins)) * np.sqrt(variance) / answers.n
-    found: F64 = np.abs(noise).sum(axis=1)
-    return found
+    errors: F64 = np.abs(noise).sum(axis=1)
+    return errors
 
 
 def _error_interval(
@@ -257,9 +257,15 @@ def _error_interval(
     rng: np.random.Generator,
 ) -> tuple[float, float, float, float | None, str]:
     """(low, high, value without bias, standard error, method)."""
-    what = "items" if answers.codes is None else "clusters"
+    unit_name = "items" if answers.codes is None else "clusters"
     if answers.size < 2:
-        return 0.0, 1.0, raw, None, f"one {what.removesuffix('s')}: the whole range"
+        return (
+            0.0,
+            1.0,
+            raw,
+            None,
+            f"one {unit_name.removesuffix('s')}: the whole range",
+        )
     values, vectors = np.linalg.eigh(_gap_covariance(answers, rows, len(gaps)))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     wider = t_quantile(0.5 + level / 2, answers.size - 1) / normal_quantile(
@@ -269,18 +275,18 @@ def _error_interval(
     spread = float(np.abs(gaps + noise).sum(axis=1).std(ddof=1))
     if not raw > 0 or not spread > 0:
         low, high = alike_interval(raw, answers.size, (0.0, 1.0), level)
-        return low, high, raw, None, f"rule of three ({answers.size} {what} alike)"
+        return low, high, raw, None, f"rule of three ({answers.size} {unit_name} alike)"
     # The observed pattern of gaps, larger or smaller: which sizes would give an error like the one
     # seen?
-    method = f"bootstrap over {what}, test inverted"
+    method = f"bootstrap over {unit_name}, test inverted"
     scales = np.linspace(0.0, 1.0 + 6.0 * spread / raw, _SCALES)
     tails = (0.5 - level / 2, 0.5, 0.5 + level / 2)
-    found = np.array(
+    quantiles = np.array(
         [np.quantile(np.abs(s * gaps + noise).sum(axis=1), tails) for s in scales]
     )
-    found = np.maximum.accumulate(found, axis=0)
+    quantiles = np.maximum.accumulate(quantiles, axis=0)
     high, value, low = (
-        min(1.0, raw * float(np.interp(raw, found[:, k], scales))) for k in range(3)
+        min(1.0, raw * float(np.interp(raw, quantiles[:, k], scales))) for k in range(3)
     )
     return (
         low,
@@ -326,7 +332,7 @@ def _gap_covariance(answers: Answers, rows: I64, bins: int) -> F64:
     return covariance
 
 
-def _no_error(answers: Answers, level: float, method: str) -> CalibrationError:
+def _unknown_error(answers: Answers, level: float, method: str) -> CalibrationError:
     nan = math.nan
     return CalibrationError(
         nan,
@@ -403,8 +409,8 @@ def auroc(
     high_good = np.sort(answers.confidence[good])
     high_bad = np.sort(answers.confidence[bad])
     placed = np.empty(answers.n)
-    placed[good] = _below(high_bad, answers.confidence[good]) / n_bad
-    placed[bad] = 1 - _below(high_good, answers.confidence[bad]) / n_good
+    placed[good] = _share_below(high_bad, answers.confidence[good]) / n_bad
+    placed[bad] = 1 - _share_below(high_good, answers.confidence[bad]) / n_good
     value = float(placed[good].mean())
     influence = np.where(good, (placed - value) / n_good, (placed - value) / n_bad)
     if answers.codes is None:
@@ -423,7 +429,7 @@ def auroc(
         name = "DeLong"
     else:
         weights = np.where(good, 0.5 / n_good, 0.5 / n_bad)
-        variance, df = _by_cluster(influence, weights, answers)
+        variance, df = _cluster_variance(influence, weights, answers)
         name = f"DeLong by clusters (G={answers.size})"
     error = math.sqrt(variance) if variance > 1e-24 else 0.0
     if answers.size < 2:
@@ -468,20 +474,23 @@ def risk_coverage(
     spread = np.repeat(
         sums / sizes, sizes
     )  # the expected error at every place of a run of ties
-    taken = np.arange(1, answers.n + 1)
-    risks = np.cumsum(spread) / taken
+    n_answered = np.arange(1, answers.n + 1)
+    risks = np.cumsum(spread) / n_answered
     area = float(risks.mean())
     # What one more item of its kind would change: its own place, and every later place's risk.
-    later = np.cumsum((1 / taken)[::-1])[::-1]
-    later_risk = np.cumsum((risks / taken)[::-1])[::-1]
+    later = np.cumsum((1 / n_answered)[::-1])[::-1]
+    later_risk = np.cumsum((risks / n_answered)[::-1])[::-1]
     pull = (
-        risks + wrong * _over_ties(later, sizes) - _over_ties(later_risk, sizes) - area
+        risks
+        + wrong * _mean_over_ties(later, sizes)
+        - _mean_over_ties(later_risk, sizes)
+        - area
     )
     influence = np.empty(answers.n)
     influence[order] = pull / answers.n
     influence -= influence.mean()
     base = float(wrong.mean())
-    perfect = np.cumsum(np.sort(wrong)) / taken
+    perfect = np.cumsum(np.sort(wrong)) / n_answered
     return RiskCoverage(
         coverage=tuple(((ends + 1) / answers.n).tolist()),
         risk=tuple(risks[ends].tolist()),
@@ -516,11 +525,11 @@ def accuracy_at_coverage(
     )
     answered = answers.confidence >= threshold
     codes = None if answers.codes is None else answers.codes[answered]
-    found = mean_interval(answers.right[answered], clusters=codes, level=level)
-    return SelectiveAccuracy(found, float(answered.mean()), threshold)
+    accuracy = mean_interval(answers.right[answered], clusters=codes, level=level)
+    return SelectiveAccuracy(accuracy, float(answered.mean()), threshold)
 
 
-def _below(values: F64, at: F64) -> F64:
+def _share_below(values: F64, at: F64) -> F64:
     """For each of `at` how many of the sorted `values` lie below, ties half."""
     below: F64 = (
         np.searchsorted(values, at, "left") + np.searchsorted(values, at, "right")
@@ -528,14 +537,16 @@ def _below(values: F64, at: F64) -> F64:
     return below
 
 
-def _over_ties(values: F64, sizes: I64) -> F64:
+def _mean_over_ties(values: F64, sizes: I64) -> F64:
     """The mean over a run of ties at every place of that run."""
     starts = np.append(0, np.cumsum(sizes)[:-1])
     means: F64 = np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
     return means
 
 
-def _by_cluster(influence: F64, weights: F64, answers: Answers) -> tuple[float, float]:
+def _cluster_variance(
+    influence: F64, weights: F64, answers: Answers
+) -> tuple[float, float]:
     """Variance and degrees of freedom by CR2, whose leverages are the clusters' shares `weights` of
     right and wrong answers.
     """
@@ -574,7 +585,7 @@ def _area_estimate(
     low, high = logit_interval(
         area, error, t_quantile(0.5 + level / 2, answers.size - 1)
     )
-    what = "items" if answers.codes is None else "clusters"
+    unit_name = "items" if answers.codes is None else "clusters"
     return answers.estimate(
-        area, low, high, level, error, f"jackknife over {what}, logit t"
+        area, low, high, level, error, f"jackknife over {unit_name}, logit t"
     )

@@ -135,15 +135,15 @@ class BettingSequence:
     def _feed(self, x: F64) -> tuple[F64, F64]:
         before = self.n
         count = len(x)
-        place = np.arange(before + 1, before + count + 1, dtype=np.float64)
-        self._bets_for(x, place)
+        position = np.arange(before + 1, before + count + 1, dtype=np.float64)
+        self._bets_for(x, position)
         sums = self._sum + np.concatenate(([0.0], np.cumsum(x)))
         self.n += count
-        lows, highs = self._bet(x, self._bets[before : self.n], sums[:-1], place)
+        lows, highs = self._bet(x, self._bets[before : self.n], sums[:-1], position)
         self._sum = float(sums[-1])
         # What has been seen bounds the mean of all outright.
         lows = np.maximum(lows, sums[1:] / self.n_total)
-        highs = np.minimum(highs, (sums[1:] + (self.n_total - place)) / self.n_total)
+        highs = np.minimum(highs, (sums[1:] + (self.n_total - position)) / self.n_total)
         empty = (
             lows > highs
         )  # the sequence has refuted every mean: keep what it said last
@@ -160,14 +160,17 @@ class BettingSequence:
             self._refine()
         return lows, highs
 
-    def _bets_for(self, x: F64, place: F64) -> None:
+    def _bets_for(self, x: F64, position: F64) -> None:
         """Bets on each value, from those before it alone; and both into the history."""
-        means = (0.5 + self._sum + np.cumsum(x)) / (place + 1)
+        means = (0.5 + self._sum + np.cumsum(x)) / (position + 1)
         squares = self._squares + np.cumsum((x - means) ** 2)
-        variances = np.concatenate(([self._variance], squares / (place + 1)))
-        growth = self.n_total / (self.n_total - place + 1)
+        variances = np.concatenate(([self._variance], squares / (position + 1)))
+        growth = self.n_total / (self.n_total - position + 1)
         bets = np.sqrt(
-            2 * self._bar * growth / (variances[:-1] * place * np.log1p(place * growth))
+            2
+            * self._bar
+            * growth
+            / (variances[:-1] * position * np.log1p(position * growth))
         )
         end = self.n + len(x)
         while end > len(self._values):
@@ -177,11 +180,11 @@ class BettingSequence:
         self._squares = float(squares[-1])
         self._variance = float(variances[-1])
 
-    def _bet(self, x: F64, bets: F64, sums: F64, place: F64) -> tuple[F64, F64]:
+    def _bet(self, x: F64, bets: F64, sums: F64, position: F64) -> tuple[F64, F64]:
         """Multiply the stakes of every m on the grid by what these values pay; the interval after
         each value.
         """
-        left = (self.n_total - place + 1)[:, None]
+        left = (self.n_total - position + 1)[:, None]
         m = np.clip(
             (self.n_total * self._grid - sums[:, None]) / left, 1e-12, 1 - 1e-12
         )
@@ -228,10 +231,10 @@ class BettingSequence:
         total = 0.0
         for start in range(0, self.n, _ROWS):
             x = self._values[start : min(start + _ROWS, self.n)]
-            place = np.arange(start + 1, start + len(x) + 1, dtype=np.float64)
+            position = np.arange(start + 1, start + len(x) + 1, dtype=np.float64)
             sums = total + np.concatenate(([0.0], np.cumsum(x)))
             lows, highs = self._bet(
-                x, self._bets[start : start + len(x)], sums[:-1], place
+                x, self._bets[start : start + len(x)], sums[:-1], position
             )
             low = max(low, float(lows[-1]))
             high = min(high, float(highs[-1]))

@@ -75,40 +75,48 @@ def contamination_check(
     sides = original, perturbed, control_original, control_perturbed
 
     groups = clusters, control_clusters
-    found = _check(sides, groups, value_range, level)
+    scored_check = _check_scored(sides, groups, value_range, level)
     if (
         missing_policy == "scored"
-        or not found.drop.n_missing + found.control_drop.n_missing
+        or not scored_check.drop.n_missing + scored_check.control_drop.n_missing
     ):
-        return found
+        return scored_check
     if value_range is None:
         return replace(
-            found, low=math.nan, high=math.nan, p_value=math.nan, suspicious=False
+            scored_check,
+            low=math.nan,
+            high=math.nan,
+            p_value=math.nan,
+            suspicious=False,
         )
     low, high = value_range
-    every = [found]
-    for one, other in ((low, high), (high, low)):
-        ends = one, other, other, one
-        whole = [filled(side, end) for side, end in zip(sides, ends, strict=True)]
-        every.append(_check(whole, groups, value_range, level))
-    least = min(each.low for each in every)
-    most = max(each.high for each in every)
+    every = [scored_check]
+    for seen_end, unseen_end in ((low, high), (high, low)):
+        ends = seen_end, unseen_end, unseen_end, seen_end
+        filled_sides = [
+            filled(side, end) for side, end in zip(sides, ends, strict=True)
+        ]
+        every.append(_check_scored(filled_sides, groups, value_range, level))
+    least = min(check.low for check in every)
+    most = max(check.high for check in every)
     p_value = (
-        max(each.p_value for each in every)
-        if len({each.excess > 0 for each in every}) == 1
+        max(check.p_value for check in every)
+        if len({check.excess > 0 for check in every}) == 1
         else 1.0
     )
-    suspicious = all(each.suspicious for each in every)
-    return replace(found, low=least, high=most, p_value=p_value, suspicious=suspicious)
+    suspicious = all(check.suspicious for check in every)
+    return replace(
+        scored_check, low=least, high=most, p_value=p_value, suspicious=suspicious
+    )
 
 
-def _check(
+def _check_scored(
     sides: Sequence[npt.ArrayLike],
     groups: tuple[Clusters, Clusters],
     value_range: Range | None,
     level: float,
 ) -> ContaminationCheck:
-    """The check on the scored items, with both drops. sides: as `contamination_check` takes them."""
+    """The check on the scored items, with both drops; `sides` as in `contamination_check`."""
     drop, control = (
         compare_paired(*pair, clusters=ids, value_range=value_range, level=level)
         for pair, ids in zip((sides[:2], sides[2:]), groups, strict=True)
@@ -128,15 +136,15 @@ def _check(
             False,
             none,
         )
-    one, other = groups
+    seen_clusters, unseen_clusters = groups
     if (
-        one is not None
-        and other is not None
-        and np.isin(np.asarray(one), np.asarray(other)).any()
+        seen_clusters is not None
+        and unseen_clusters is not None
+        and np.isin(np.asarray(seen_clusters), np.asarray(unseen_clusters)).any()
     ):
-        error, freedom, method = _joint(sides, (one, other))
+        error, freedom, method = _joint_error(sides, (seen_clusters, unseen_clusters))
     else:
-        error, freedom, method = _welch(drop, control)
+        error, freedom, method = _welch_error(drop, control)
     span = math.inf if value_range is None else 2 * (value_range[1] - value_range[0])
     if not error > 0:
         low = -span
@@ -163,7 +171,7 @@ def _check(
     )
 
 
-def _welch(
+def _welch_error(
     drop: PairedComparison, control: PairedComparison
 ) -> tuple[float, float, str]:
     parts = [_squared_error(side) for side in (drop, control)]
@@ -192,12 +200,10 @@ def _squared_error(side: PairedComparison) -> float:
     return float(((side.high - side.low) / 2 / reach) ** 2)
 
 
-def _joint(
+def _joint_error(
     sides: Sequence[npt.ArrayLike], groups: tuple[npt.ArrayLike, npt.ArrayLike]
 ) -> tuple[float, float, str]:
-    """The standard error where clusters stand on both sides: each cluster's pull on the excess,
-    squared and summed.
-    """
+    """The standard error with clusters on both sides: their squared pulls, summed."""
     pulls = []
     ids = []
     for first, second, group, sign in zip(
@@ -209,14 +215,14 @@ def _joint(
         pulls.append(sign * (gaps - gaps.mean()) / len(gaps))
         ids.append(cluster_ids(group, len(there))[there])
     _, codes = np.unique(np.concatenate(ids), return_inverse=True)
-    whole = np.concatenate(pulls)
-    sums = np.bincount(codes, weights=whole)
+    all_pulls = np.concatenate(pulls)
+    sums = np.bincount(codes, weights=all_pulls)
     sizes = np.bincount(codes).astype(np.float64)
     if len(sums) < 2:
         return math.nan, 1.0, "clustered t"
-    n = np.float64(len(whole))
+    n = np.float64(len(all_pulls))
     error, freedom, _ = cluster_spread(
-        sums * n, sizes, n, np.float64(np.dot(whole, whole)) * n**2
+        sums * n, sizes, n, np.float64(np.dot(all_pulls, all_pulls)) * n**2
     )
     return (
         float(error),

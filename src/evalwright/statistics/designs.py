@@ -41,14 +41,19 @@ MOST_ITEMS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class VarianceParts:
-    """Parts of the variance of one item's paired difference, with limits; nan where the data cannot
-    tell a part from the item's.
+    """Parts of the variance of one item's paired difference, with limits.
 
-    `item`: of the true difference over items. `draw`: of one draw of both models. `prompt`: of how
-    an item's difference changes with the prompt. `shift`: of how the mean difference changes with
-    the prompt. `repeats`, `prompts`: of each item, as measured, `items` with all of them; `noise`:
-    what the draws that were made add to an item's difference; `clustered`: the item part with what
-    clusters add to it; `freedom`: of the error of the mean.
+    A part is nan if the data cannot separate it from the item's.
+
+    Args:
+        item: of the true difference over items.
+        draw: of one draw of both models.
+        prompt: of how an item's difference changes with the prompt.
+        shift: of how the mean difference changes with the prompt.
+        items, repeats, prompts: how much was measured.
+        noise: what the draws that were made add to an item's difference.
+        clustered: the item part including the effect of clusters.
+        freedom: degrees of freedom of the error of the mean.
     """
 
     item: Limits
@@ -63,21 +68,21 @@ class VarianceParts:
     freedom: float
 
     def own(self, repeats: float) -> float:
-        """What one prompt's answers add to an item's difference with that many repeats, the item
-        part not among it.
-        """
+        """What one prompt's answers add to an item's difference, beside the item part."""
         return self.noise * self.repeats / repeats + (
             0.0 if math.isnan(self.prompt.value) else self.prompt.value
         )
 
     def ratio(self, repeats: float) -> float:
-        """The variance of an item's difference with so many repeats of one prompt, over that with
-        those that were made.
-        """
+        """The variance with so many repeats of one prompt, relative to the repeats measured."""
         if repeats == self.repeats:
             return 1.0
-        whole = self.clustered + self.own(self.repeats)
-        return (self.clustered + self.own(repeats)) / whole if whole > 0 else 1.0
+        measured_variance = self.clustered + self.own(self.repeats)
+        return (
+            (self.clustered + self.own(repeats)) / measured_variance
+            if measured_variance > 0
+            else 1.0
+        )
 
 
 def variance_parts(
@@ -95,20 +100,20 @@ def variance_parts(
     on average, so its limits are those of a (clustered) t interval, not below 0; those of `shift`
     are of a variance of P normal values (chi-squared).
     """
-    scores = [np.asarray(one, dtype=np.float64) for one in (a, b)]
+    scores = [np.asarray(side, dtype=np.float64) for side in (a, b)]
     if (
-        any(one.ndim != 3 for one in scores)
+        any(side.ndim != 3 for side in scores)
         or scores[0].shape[:2] != scores[1].shape[:2]
     ):
         raise ValueError(
             "scores must have the shape (items, prompts, draws), the same items and"
             " prompts for both"
         )
-    has = [~np.isnan(one) for one in scores]
-    every = [np.count_nonzero(one, axis=2).min(axis=1) > 0 for one in has]
-    whole = every[0] & every[1]
-    scores = [one[whole] for one in scores]
-    codes, n_clusters = kept_codes(clusters, whole)
+    has = [~np.isnan(side) for side in scores]
+    every = [np.count_nonzero(present, axis=2).min(axis=1) > 0 for present in has]
+    is_whole = every[0] & every[1]
+    scores = [side[is_whole] for side in scores]
+    codes, n_clusters = kept_codes(clusters, is_whole)
     n, prompts = scores[0].shape[:2]
     if n < 2:
         return VarianceParts(_NONE, _NONE, _NONE, _NONE, n, 1.0, prompts, 0.0, 0.0, 1.0)
@@ -120,37 +125,37 @@ def variance_parts(
         return Limits(max(0.0, value), max(0.0, value - half), max(0.0, value + half))
 
     (ours, of_a, mean_of_a), (theirs, of_b, mean_of_b) = (
-        _within(one) for one in scores
+        _within_items(side) for side in scores
     )
     # draw: (items,), nan where a model has one draw
     means = ours - theirs
     draw = of_a + of_b
     noise = np.nan_to_num(mean_of_a + mean_of_b)
     repeated = bool(np.isfinite(draw).all())
-    own = means.mean(axis=1)
-    squares = (own - own.mean()) ** 2 * (n / (n - 1))
-    spread = standard_error(own, codes, n_clusters)
+    item_means = means.mean(axis=1)
+    squares = (item_means - item_means.mean()) ** 2 * (n / (n - 1))
+    spread = standard_error(item_means, codes, n_clusters)
     prompt = shift = _NONE
-    rest = noise
+    noise_of_items = noise
     if prompts > 1:
         column = means.mean(axis=0)
-        residuals = means - own[:, None] - column + own.mean()
-        rest = (residuals**2).sum(axis=1) / (prompts - 1) * (n / (n - 1))
-        prompt = mean(rest - noise)
-        shift = _shift(
-            float(column.var(ddof=1)), float(rest.mean()) / n, prompts, level
+        residuals = means - item_means[:, None] - column + item_means.mean()
+        noise_of_items = (residuals**2).sum(axis=1) / (prompts - 1) * (n / (n - 1))
+        prompt = mean(noise_of_items - noise)
+        shift = _shift_limits(
+            float(column.var(ddof=1)), float(noise_of_items.mean()) / n, prompts, level
         )
     return VarianceParts(
-        item=mean(squares - (rest / prompts)),
+        item=mean(squares - (noise_of_items / prompts)),
         draw=mean(draw) if repeated else _NONE,
         prompt=prompt,
         shift=shift,
         items=n,
-        repeats=sum(one.shape[2] for one in scores) / 2,
+        repeats=sum(side.shape[2] for side in scores) / 2,
         prompts=prompts,
         noise=float(noise.mean()),
         clustered=(
-            max(0.0, spread.error**2 * n - float(rest.mean()) / prompts)
+            max(0.0, spread.error**2 * n - float(noise_of_items.mean()) / prompts)
             if spread.error > 0
             else 0.0
         ),
@@ -158,23 +163,23 @@ def variance_parts(
     )
 
 
-def _within(scores: F64) -> tuple[F64, F64, F64]:
-    """Of one model: means (items, prompts), and by item, mean over prompts, the variance of one
-    draw and of a mean of draws.
-    """
+def _within_items(scores: F64) -> tuple[F64, F64, F64]:
+    """One model's means (items, prompts), and by item the variance of a draw and of their mean."""
     there = ~np.isnan(scores)
     counts = there.sum(axis=2)
     means = np.where(there, scores, 0.0).sum(axis=2) / counts
     squares = np.where(there, (scores - means[:, :, None]) ** 2, 0.0).sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        one = np.where(counts > 1, squares / (counts - 1), np.nan)
-    if not np.isfinite(one).any():
+        draw_variance = np.where(counts > 1, squares / (counts - 1), np.nan)
+    if not np.isfinite(draw_variance).any():
         return means, np.full(len(scores), np.nan), np.full(len(scores), np.nan)
-    one = np.where(np.isfinite(one), one, np.nanmean(one))
-    return means, one.mean(axis=1), (one / counts).mean(axis=1)
+    draw_variance = np.where(
+        np.isfinite(draw_variance), draw_variance, np.nanmean(draw_variance)
+    )
+    return means, draw_variance.mean(axis=1), (draw_variance / counts).mean(axis=1)
 
 
-def _shift(seen: float, noise: float, prompts: int, level: float) -> Limits:
+def _shift_limits(seen: float, noise: float, prompts: int, level: float) -> Limits:
     """The variance between prompts of which `seen` is the variance of their means, `noise` what the
     items add to it.
     """
@@ -190,13 +195,15 @@ def _shift(seen: float, noise: float, prompts: int, level: float) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A comparison of two models that was made, and from it what others would show.
+    """A measured comparison of two models, from which other designs are predicted.
 
-    `pairs`: its numbers, as `paired.paired_differences` gives them; `asked`: the items that both
-    were asked, of which some may lack a score. `unknown`: what failures add to the smallest visible
-    difference, `wider` to half of the interval. `parts`: of the variance, None where nothing is
-    known of them. `clusters`: what the clusters of the whole task multiply variances by, over what
-    those of the items asked do.
+    Args:
+        pairs: its numbers, from `paired.paired_differences`.
+        asked: items that both models were asked, some perhaps without a score.
+        parts: of the variance, None if unknown.
+        unknown: what missing answers add to the smallest visible difference.
+        wider: what they add to half of the interval.
+        clusters: the design effect of the whole task relative to the measured items.
     """
 
     pairs: AllPairs
@@ -220,7 +227,11 @@ class Design:
         prompts: int = 1,
         ratio: float = 1.0,
     ) -> float:
-        """Half of the interval of the difference. ratio: the variance, over what was measured."""
+        """Half of the interval of the difference.
+
+        Args:
+            ratio: the variance relative to the measured one.
+        """
         if prompts > 1:
             error, freedom, _ = self._prompts(items, repeats, prompts)
             return t_quantile(0.5 + self.level / 2, freedom) * error
@@ -249,35 +260,33 @@ class Design:
 
     def items_for(
         self,
-        wanted: float,
+        difference: float,
         repeats: float | None = None,
         prompts: int = 1,
         ratio: float = 1.0,
     ) -> int | None:
-        """The fewest items with which `visible` is at most `wanted`; None where no number of them
-        is enough.
-        """
-        return fewest(lambda n: self.visible(n, repeats, prompts, ratio) <= wanted)
+        """The fewest items whose visible difference is small enough; None if out of reach."""
+        return fewest(lambda n: self.visible(n, repeats, prompts, ratio) <= difference)
 
     def _scaled(self, items: float, repeats: float | None, ratio: float) -> AllPairs:
-        found = self.pairs
+        pairs = self.pairs
         times = items / self.asked
         variance = ratio * (self.clusters if items > self.asked else 1.0)
         if self.parts is not None and repeats is not None:
             variance *= self.parts.ratio(repeats)
-        freedom = np.maximum((found.freedom[0, 1] + 1) * times - 1, 1.0)
-        counts = found.counts
+        freedom = np.maximum((pairs.freedom[0, 1] + 1) * times - 1, 1.0)
+        counts = pairs.counts
         if counts is not None:
-            more = times / variance
+            factor = times / variance
             better, worse, size = (
-                (float(part[0, 1]) - added) * more + added
+                (float(part[0, 1]) - added) * factor + added
                 for part, added in (
                     (counts.better, ADDED),
                     (counts.worse, ADDED),
                     (counts.size, 2 * ADDED),
                 )
             )
-            stretch = np.broadcast_to(counts.stretch, found.n.shape)[0, 1]
+            stretch = np.broadcast_to(counts.stretch, pairs.n.shape)[0, 1]
             counts = replace(
                 counts,
                 better=np.asarray(better),
@@ -287,18 +296,18 @@ class Design:
                 stretch=stretch,
             )
         return AllPairs(
-            difference=found.difference[0, 1],
-            error=found.error[0, 1] * math.sqrt(variance / times),
+            difference=pairs.difference[0, 1],
+            error=pairs.error[0, 1] * math.sqrt(variance / times),
             freedom=freedom,
-            n=found.n[0, 1],
-            units=found.units[0, 1],
-            worth=found.worth[0, 1] * times,
+            n=pairs.n[0, 1],
+            units=pairs.units[0, 1],
+            worth=pairs.worth[0, 1] * times,
             counts=counts,
-            span=found.span,
+            span=pairs.span,
             n_missing=np.zeros((), np.int64),
-            counted=found.counted[0, 1],
-            differing=found.differing[0, 1] * times,
-            skewness=found.skewness[0, 1] / math.sqrt(times),
+            counted=pairs.counted[0, 1],
+            differing=pairs.differing[0, 1] * times,
+            skewness=pairs.skewness[0, 1] / math.sqrt(times),
         )
 
     def _prompts(self, items: float, repeats: float | None, prompts: int) -> Spread:

@@ -74,8 +74,12 @@ class Estimate(Plain):
 def bounds_around(
     points: tuple[float, float], value: float, low: float, high: float
 ) -> tuple[float, float]:
-    """From what a share would be with all missing items at the worst and at the best, bounds that
-    carry its sampling error: as far beyond as [low, high] reaches from `value`, within 0 to 1.
+    """Bounds that hold whatever the missing items would have scored, with sampling error.
+
+    They reach as far beyond `points` as [low, high] reaches from `value`, within 0 to 1.
+
+    Args:
+        points: the share with all missing items at the worst, and at the best.
     """
     if math.isnan(value):
         return points

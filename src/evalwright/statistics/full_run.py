@@ -54,9 +54,7 @@ _FEWEST_DIFFERING = 8
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What the full run may still say: its `verdict`, or "open", and the interval of its
-    difference.
-    """
+    """What the full run may conclude: its `verdict` or "open", and its interval."""
 
     verdict: Settled
     low: float
@@ -149,7 +147,7 @@ def _verdict(
     def refuted(candidate: F64) -> bool:
         inside = (candidate >= 0) & (candidate <= totals)
         w = np.clip(candidate, 0, totals)
-        stake = _stake(w, totals, a_wins, b_wins) if directed else 0.5
+        stake = _stake_share(w, totals, a_wins, b_wins) if directed else 0.5
         return bool(
             (log_evidence(wins, seen, w, totals, weight, stake)[inside] >= bar).all()
         )
@@ -174,13 +172,13 @@ def _verdict(
     return "no difference seen" if refuted(a_wins) and refuted(b_wins) else "open"
 
 
-def _stake(w: F64, totals: F64, a_wins: F64, b_wins: F64) -> F64:
+def _stake_share(w: F64, totals: F64, a_wins: F64, b_wins: F64) -> F64:
     """The part of the stake on more wins than w: away from the middle inside "no difference seen",
     towards it outside.
     """
     inside = (w < a_wins) & (w > b_wins)
-    more = np.where(inside, w > totals / 2, w <= b_wins)
-    return np.where(w == totals / 2, 0.5, np.where(more, _STAKE, 1 - _STAKE))
+    stakes_on_more = np.where(inside, w > totals / 2, w <= b_wins)
+    return np.where(w == totals / 2, 0.5, np.where(stakes_on_more, _STAKE, 1 - _STAKE))
 
 
 def graded_outlook(
@@ -260,18 +258,18 @@ def log_evidence(
 
     missed = n - k
     possible = (among >= k) & (total - among >= missed)
-    kept = np.where(possible, among, k)
-    rest = np.where(possible, total - among, missed)
-    whole = kept + rest
+    n_counting = np.where(possible, among, k)
+    n_others = np.where(possible, total - among, missed)
+    n_items = n_counting + n_others
     likelihood = (
-        gammaln(kept + 1)
-        - gammaln(kept - k + 1)
-        + gammaln(rest + 1)
-        - gammaln(rest - missed + 1)
-        - gammaln(whole + 1)
-        + gammaln(whole - n + 1)
+        gammaln(n_counting + 1)
+        - gammaln(n_counting - k + 1)
+        + gammaln(n_others + 1)
+        - gammaln(n_others - missed + 1)
+        - gammaln(n_items + 1)
+        + gammaln(n_items - n + 1)
     )
-    centre = (kept + 0.5) / (whole + 1.0)
+    centre = (n_counting + 0.5) / (n_items + 1.0)
     a = weight * centre
     b = weight * (1.0 - centre)
     mixture = betaln(a + k, b + missed) - betaln(a, b)

@@ -95,16 +95,24 @@ def mean_interval(
     )
     if not failed or value_range is None:
         return estimate
-    values, clusters = _with_failed(values, clusters, n_missing)
+    values, clusters = _append_failed(values, clusters, n_missing)
     worst, best = (
         mean_interval(
             filled(values, end), clusters=clusters, value_range=value_range, level=level
         )
         for end in value_range
     )
-    ends = [one for one in (estimate, worst, best) if not math.isnan(one.low)]
+    ends = [
+        estimates
+        for estimates in (estimate, worst, best)
+        if not math.isnan(estimates.low)
+    ]
     return replace(
-        estimate, bounds=(min(one.low for one in ends), max(one.high for one in ends))
+        estimate,
+        bounds=(
+            min(estimates.low for estimates in ends),
+            max(estimates.high for estimates in ends),
+        ),
     )
 
 
@@ -114,7 +122,7 @@ def filled(values: npt.ArrayLike, end: float) -> F64:
     return np.where(np.isnan(scores).all(axis=1, keepdims=True), end, scores)
 
 
-def _with_failed(
+def _append_failed(
     values: npt.ArrayLike, clusters: Clusters, n_missing: int
 ) -> tuple[F64, Clusters]:
     """Scores and clusters with `n_missing` items more that have no score, each alone."""
@@ -199,10 +207,10 @@ def unlike_share(size: float, level: float) -> float:
 def alike_interval(
     value: float, size: float, value_range: Range, level: float
 ) -> Range:
-    """Where the mean can lie if `size` units all gave `value`: the unlike share at the worst, or at
-    the best end.
+    """Where the mean can lie if `size` units all gave `value`.
 
-    Each end is wrong in half of 1 - `level` at most, so that it is right for a one-sided test, too.
+    The undetected share is taken to be at the worst or at the best end. Each end is wrong with
+    probability (1 - `level`) / 2 at most, so it is valid for a one-sided test too.
     """
     share = unlike_share(size, 0.5 + level / 2)
     return value + share * (value_range[0] - value), value + share * (
@@ -217,12 +225,12 @@ def _interval(
     if units.n == 0:
         return *_NAN, None, "no interval: nothing was scored"
     if units.size == 1:
-        what = "one item" if units.n == 1 else "one cluster"
+        unit_name = "one item" if units.n == 1 else "one cluster"
         if value_range is None:
-            return *_NAN, None, f"no interval: {what}"
-        return *value_range, None, f"{what}: the whole range"
+            return *_NAN, None, f"no interval: {unit_name}"
+        return *value_range, None, f"{unit_name}: the whole range"
     error = spread.error
-    shown = error if error > 0 else None
+    shown_error = error if error > 0 else None
     if (
         value_range is not None
         and at_ends(units.means, value_range)
@@ -232,7 +240,7 @@ def _interval(
         span = value_range[1] - value_range[0]
         p = min(max((value - bottom) / span, 0.0), 1.0)
         low, high = score_interval(p, units.n, normal_quantile(0.5 + level / 2))
-        return bottom + span * low, bottom + span * high, shown, "Wilson"
+        return bottom + span * low, bottom + span * high, shown_error, "Wilson"
     critical = t_quantile(0.5 + level / 2, max(spread.freedom, 1.0))
     prefix = "" if units.codes is None else "clustered "
     if value_range is not None and at_ends(units.scores, value_range):
@@ -246,25 +254,27 @@ def _interval(
                 units.n if value_range[0] < value < value_range[1] else spread.units
             ),
         )
-        return low, high, shown, f"{prefix}Wilson (effective n)"
+        return low, high, shown_error, f"{prefix}Wilson (effective n)"
     if error == 0.0:
         alike = (
             _NAN
             if value_range is None
             else alike_interval(value, spread.units, value_range, level)
         )
-        what = f"{units.size} {'items' if units.codes is None else 'clusters'} alike"
+        unit_name = (
+            f"{units.size} {'items' if units.codes is None else 'clusters'} alike"
+        )
         how = (
             "no interval: {}, range not known"
             if value_range is None
             else "rule of three ({})"
         )
-        return *alike, None, how.format(what)
+        return *alike, None, how.format(unit_name)
     low = value - critical * error
     high = value + critical * error
     name = "t" if units.codes is None else f"clustered t (G={units.n_clusters})"
     if value_range is None:
-        return low, high, shown, name
+        return low, high, shown_error, name
     # The form does not depend on the level, else an interval of 96% could be shorter than that of
     # 95%.
     reach = t_quantile(0.975, max(spread.freedom, 1.0)) * error
@@ -277,5 +287,5 @@ def _interval(
             most=units.n,
             without_spread=spread.units,
         )
-        return low, high, shown, f"{prefix}Wilson (effective n)"
-    return max(low, value_range[0]), min(high, value_range[1]), shown, name
+        return low, high, shown_error, f"{prefix}Wilson (effective n)"
+    return max(low, value_range[0]), min(high, value_range[1]), shown_error, name

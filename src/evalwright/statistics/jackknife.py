@@ -33,22 +33,23 @@ FEW_GROUPS = 10
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-def _mixed(codes: I64) -> npt.NDArray[np.uint64]:
+def _mix_bits(codes: I64) -> npt.NDArray[np.uint64]:
     """Codes as numbers without an order that means anything (SplitMix64)."""
-    found = codes.view(np.uint64) * _MIX
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
+    mixed = codes.view(np.uint64) * _MIX
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
-    """A group 0..G-1 for each row, so that rows of one cluster are together and groups hold about
-    the same number of rows.
+    """A group 0..G-1 for each row, keeping clusters together and groups about equally large.
 
-    codes: (rows,) cluster codes; a row may stand for one item of several runs. G: at most `most`,
-    and at most the effective number of clusters (n^2 / sum of squared sizes), so that one large
-    cluster does not stand beside many small ones. Which cluster is in which group depends on the
-    codes alone, not on their order.
+    Which cluster is in which group depends on the codes alone, not on their order.
+
+    Args:
+        codes: (rows,) cluster codes; a row may stand for one item of several runs.
+        most: G is at most this, and at most the effective number of clusters (n^2 / sum of squared
+            sizes), so that one large cluster does not stand beside many small ones.
     """
     names, inverse, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     if not len(names):
@@ -56,28 +57,30 @@ def jackknife_groups(codes: I64, most: int = MOST_GROUPS) -> I64:
     count = int(len(codes) ** 2 / float((sizes.astype(np.float64) ** 2).sum()) + 1e-9)
     # Groups of whole clusters of one size: 150 make 75 pairs, not 50 pairs and 50 single ones.
     count = count // -(-count // most)
-    order = np.lexsort((_mixed(names), -sizes))
+    order = np.lexsort((_mix_bits(names), -sizes))
     group = np.empty(len(names), np.int64)
     if sizes[order[0]] == sizes[order[-1]]:
         group[order] = np.arange(len(names)) % count
     else:  # the largest first, each to the group that has the least
-        heap = [(0, each) for each in range(count)]
-        for place in order.tolist():
-            filled, each = heap[0]
-            group[place] = each
-            heapq.heapreplace(heap, (filled + int(sizes[place]), each))
-    out: I64 = group[inverse]
-    return out
+        heap = [(0, group_index) for group_index in range(count)]
+        for name_index in order.tolist():
+            filled, group_index = heap[0]
+            group[name_index] = group_index
+            heapq.heapreplace(heap, (filled + int(sizes[name_index]), group_index))
+    groups: I64 = group[inverse]
+    return groups
 
 
 @dataclass(frozen=True, slots=True)
 class SharedGroups:
     """Groups of items that several runs have.
 
-    Runs that share clusters, through others too, have the same groups, and no other runs do.
+    Runs that share clusters, directly or through others, have the same groups; no other runs do.
 
-    items: (items,) the number of an item's group among those of its runs, -1 where no run has it;
-    sides: of each run, which runs it goes with; keys: by side, a key for each group.
+    Args:
+        items: (items,) the number of an item's group among those of its runs, -1 if no run has it.
+        sides: for each run, which runs it goes with.
+        keys: by side, a key for each group.
     """
 
     items: I64
@@ -106,16 +109,16 @@ def shared_groups(
     items = np.full(len(codes), -1)
     keys = []
     for side in dict.fromkeys(sides):
-        inside = asked[[row for row, own in enumerate(sides) if own == side]].any(
-            axis=0
-        )
+        inside = asked[
+            [row for row, run_side in enumerate(sides) if run_side == side]
+        ].any(axis=0)
         items[inside] = jackknife_groups(codes[inside], most)
-        keys.append(_keys(codes[inside], items[inside]))
+        keys.append(_group_keys(codes[inside], items[inside]))
     order = list(dict.fromkeys(sides))
     return SharedGroups(items, tuple(order.index(side) for side in sides), tuple(keys))
 
 
-def _keys(codes: I64, groups: I64) -> I64:
+def _group_keys(codes: I64, groups: I64) -> I64:
     """A key for each group that says which clusters are in it: the same clusters have the same key
     in every task.
     """
@@ -124,13 +127,18 @@ def _keys(codes: I64, groups: I64) -> I64:
     starts = np.flatnonzero(np.diff(groups[first][order], prepend=-1))
     if not len(starts):
         return np.zeros(0, np.int64)
-    out: I64 = np.add.reduceat(_mixed(names)[order], starts).view(np.int64)
-    return out
+    keys: I64 = np.add.reduceat(_mix_bits(names)[order], starts).view(np.int64)
+    return keys
 
 
-def pseudo_values(whole: float, without: F64) -> F64:
-    """The pseudo-values of a metric that is `whole` over all groups and `without[g]` over all but
-    g; their mean is `whole`.
+def pseudo_values(on_all: float, without: F64) -> F64:
+    """The pseudo-values of a metric.
+
+    Their mean is `on_all`.
+
+    Args:
+        on_all: the metric over all groups.
+        without: (groups,) the metric over all groups but one.
     """
-    out: F64 = whole + (len(without) - 1) * (without.mean() - without)
-    return out
+    pseudo: F64 = on_all + (len(without) - 1) * (without.mean() - without)
+    return pseudo

@@ -124,9 +124,9 @@ def swap_consistency(
     got the same place twice (a pair judged consistently names each place once and says nothing).
     Raises ValueError for other values.
     """
-    forth = _verdicts(a_first, "a_first", ties=True)
-    back = _verdicts(b_first, "b_first", ties=True)
-    forth, back, codes, n_missing = _complete(forth, back, clusters)
+    forth = _check_verdicts(a_first, "a_first", ties=True)
+    back = _check_verdicts(b_first, "b_first", ties=True)
+    forth, back, codes, n_missing = _keep_complete(forth, back, clusters)
     consistency = mean_interval(
         (forth == back).astype(np.float64),
         clusters=codes,
@@ -137,13 +137,17 @@ def swap_consistency(
         [np.where(forth == 0.5, np.nan, forth), np.where(back == 0.5, np.nan, 1 - back)]
     )
     first_rate = mean_interval(places, clusters=codes, n_missing=n_missing, level=level)
-    place = (
+    preferred_place = (
         forth - back
     )  # 1: the first place twice, -1: the second twice, halves with a tie
-    first = int(np.count_nonzero(place > 0))
-    second = int(np.count_nonzero(place < 0))
-    found = compare_paired(place > 0, place < 0, clusters=codes, level=level)
-    return SwapProbe(consistency, first_rate, first, second, found.p_value, found.test)
+    first = int(np.count_nonzero(preferred_place > 0))
+    second = int(np.count_nonzero(preferred_place < 0))
+    comparison = compare_paired(
+        preferred_place > 0, preferred_place < 0, clusters=codes, level=level
+    )
+    return SwapProbe(
+        consistency, first_rate, first, second, comparison.p_value, comparison.test
+    )
 
 
 def length_bias(
@@ -163,20 +167,22 @@ def length_bias(
     exists.
     """
     check_level(level)
-    outcome = _verdicts(verdict, "verdict", ties=True)
+    outcome = _check_verdicts(verdict, "verdict", ties=True)
     lengths = np.asarray(log_length_difference, dtype=np.float64)
     if lengths.shape != outcome.shape:
         raise ValueError(
             f"every column needs one number for each of the {len(outcome)} verdicts"
         )
     names = ("intercept", "log length difference")
-    kept: Bools = np.isnan(np.column_stack([outcome, lengths])).sum(axis=1) == 0
-    design = np.column_stack([np.ones(len(outcome)), lengths])[kept]
-    codes, n_clusters = kept_codes(clusters, kept)
+    is_complete: Bools = np.isnan(np.column_stack([outcome, lengths])).sum(axis=1) == 0
+    design = np.column_stack([np.ones(len(outcome)), lengths])[is_complete]
+    codes, n_clusters = kept_codes(clusters, is_complete)
     n = len(design)
     if n < design.shape[1] + 10:
         raise ValueError(f"{n} verdicts are too few for a regression")
-    coefficients, covariance = fit_logistic(design, outcome[kept], clusters=codes)
+    coefficients, covariance = fit_logistic(
+        design, outcome[is_complete], clusters=codes
+    )
     df = (n if n_clusters is None else n_clusters) - (
         design.shape[1] if n_clusters is None else 1
     )
@@ -207,17 +213,19 @@ def acquiescence_bias(
     """False yes against false no of a judge (n,) where people labelled, human (n,); 1 = pass, 0 =
     fail, nan = missing.
     """
-    said, truth, codes, _ = _complete(
-        _verdicts(judge, "judge"), _verdicts(human, "human"), clusters
+    verdicts, truth, codes, _ = _keep_complete(
+        _check_verdicts(judge, "judge"), _check_verdicts(human, "human"), clusters
     )
 
     def rate(rows: npt.NDArray[np.bool_], wrong: float) -> Estimate:
-        own = None if codes is None else codes[rows]
+        row_codes = None if codes is None else codes[rows]
         return mean_interval(
-            (said[rows] == wrong).astype(np.float64), clusters=own, level=level
+            (verdicts[rows] == wrong).astype(np.float64),
+            clusters=row_codes,
+            level=level,
         )
 
-    excess = compare_paired(said, truth, clusters=codes, level=level)
+    excess = compare_paired(verdicts, truth, clusters=codes, level=level)
     return AcquiescenceProbe(rate(truth == 0.0, 1.0), rate(truth == 1.0, 0.0), excess)
 
 
@@ -266,7 +274,7 @@ def _effect(
     )
 
 
-def _verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
+def _check_verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
     array = np.asarray(values, dtype=np.float64)
     allowed = (0.0, 0.5, 1.0) if ties else (0.0, 1.0)
     if array.ndim != 1 or not (np.isin(array, allowed) | np.isnan(array)).all():
@@ -277,7 +285,7 @@ def _verdicts(values: npt.ArrayLike, name: str, *, ties: bool = False) -> F64:
     return array
 
 
-def _complete(
+def _keep_complete(
     left: F64, right: F64, clusters: Clusters
 ) -> tuple[F64, F64, I64 | None, int]:
     """The items that have both verdicts, with their clusters, and how many others there are."""

@@ -42,15 +42,17 @@ cover 97-99.7% at 40 labels; with none 89% at 40 labels, a good judge and a high
 
 @dataclass(frozen=True, slots=True)
 class JudgeCorrection(Plain):
-    """The mean that people would have given to all `n_judged` items, with the interval [`low`,
-    `high`] at `level`.
+    """The mean that people would have given to all `n_judged` items, with its interval.
 
-    `judge_weight` is lambda, the trust in the judge (0: labels alone, 1: its errors are merely
-    subtracted). `judge_mean` is what the judge alone says, `labels_mean` what the labels alone say,
-    with `labels_error` their standard error. `label_gain` is how many times as many labels would
-    have been needed without the judge (nan where it cannot be told). `n_left_out` items had no
-    verdict and are in none of the numbers. `p_value` tests a mean of 0 and is there for differences
-    only. `standard_error` is None where there are fewer than two labelled units.
+    Args:
+        judge_weight: lambda, the trust in the judge (0: labels alone, 1: its errors are
+            subtracted).
+        judge_mean: what the judge alone says.
+        labels_mean: what the labels alone say, with their standard error `labels_error`.
+        label_gain: how many times as many labels would be needed without the judge, else nan.
+        n_left_out: items without a verdict, which are in none of the numbers.
+        p_value: for differences only, of a mean of 0.
+        standard_error: None with fewer than two labelled units.
     """
 
     value: float
@@ -98,7 +100,7 @@ def corrected_mean(
     Raises ValueError for other shapes or values.
     """
     sample = judged_sample(judge, human, clusters, strata)
-    return _corrected(sample, judge_weight, value_range, level, difference=False)
+    return _correct(sample, judge_weight, value_range, level, difference=False)
 
 
 def corrected_difference(
@@ -132,10 +134,10 @@ def corrected_difference(
     sample = judged_sample(
         verdicts[0] - verdicts[1], labels[0] - labels[1], clusters, strata
     )
-    return _corrected(sample, judge_weight, reach, level, difference=True)
+    return _correct(sample, judge_weight, reach, level, difference=True)
 
 
-def _corrected(
+def _correct(
     sample: JudgedSample,
     weight: float | None,
     value_range: Range | None,
@@ -154,10 +156,12 @@ def _corrected(
     if units < 2:
         trust = 0.0 if weight is None or n == 0 else weight
         value, labels = (
-            _value(sample, part) if n else math.nan for part in (trust, 0.0)
+            _corrected_value(sample, part) if n else math.nan for part in (trust, 0.0)
         )
         wide = (math.nan, math.nan) if value_range is None else value_range
-        found = f"{'one label' if n == 1 else 'one labelled cluster'}: the whole range"
+        one_unit_method = (
+            f"{'one label' if n == 1 else 'one labelled cluster'}: the whole range"
+        )
         return JudgeCorrection(
             value,
             min(wide[0], value),
@@ -174,15 +178,17 @@ def _corrected(
             sample.n_left_out,
             sample.n_clusters,
             None,
-            found if n else "no labels: a judge's errors are unknown without labels",
+            one_unit_method
+            if n
+            else "no labels: a judge's errors are unknown without labels",
         )
     trust = _best_weight(sample) if weight is None else weight
-    value = _value(sample, trust)
-    labels = _value(sample, 0.0)
+    value = _corrected_value(sample, trust)
+    labels = _corrected_value(sample, 0.0)
     variance, freedom = _variance(sample, trust, value_range, difference)
     alone, _ = _variance(sample, 0.0, value_range, difference)
     error = math.sqrt(variance)
-    low, high, kind = _interval(
+    low, high, method = _interval(
         sample, value, error, freedom, value_range, level, difference
     )
     p_value = None
@@ -190,7 +196,7 @@ def _corrected(
         p_value = (
             t_two_sided(value / error, freedom)
             if error > 0
-            else _inverted(sample, value, freedom, value_range)
+            else _inverted_p_value(sample, value, freedom, value_range)
         )
     return JudgeCorrection(
         value=value,
@@ -208,7 +214,7 @@ def _corrected(
         n_left_out=sample.n_left_out,
         n_clusters=sample.n_clusters,
         p_value=p_value,
-        method=f"PPI++ ({sample.scheme} labels), {kind}",
+        method=f"PPI++ ({sample.scheme} labels), {method}",
     )
 
 
@@ -242,17 +248,17 @@ def _best_weight(sample: JudgedSample) -> float:
     )
 
 
-def _value(sample: JudgedSample, trust: float) -> float:
+def _corrected_value(sample: JudgedSample, trust: float) -> float:
     """lambda mean f + mean (y - lambda f); f over the unlabelled for random labels (PPI++), else
     over all items.
     """
     chosen = sample.labelled
     residuals = sample.human[chosen] - trust * sample.judge[chosen]
     if sample.scheme == "random":
-        rest = sample.judge[~chosen]
+        unlabelled = sample.judge[~chosen]
         return float(residuals.mean()) + (
-            trust * float(rest.mean())
-            if len(rest)
+            trust * float(unlabelled.mean())
+            if len(unlabelled)
             else trust * float(sample.judge.mean())
         )
     w = sample.weights[chosen]
@@ -267,13 +273,15 @@ def _variance(
     """Variance of the estimate and its degrees of freedom."""
     if sample.codes is not None:
         return _clustered_variance(sample, trust)
-    doubts = _doubts(sample, value_range) if not difference else None
+    doubts = _doubtful_labels(sample, value_range) if not difference else None
     if sample.scheme == "random":
         return _random_variance(sample, trust, doubts)
     return _stratified_variance(sample, trust, doubts)
 
 
-def _doubts(sample: JudgedSample, value_range: Range | None) -> tuple[F64, F64] | None:
+def _doubtful_labels(
+    sample: JudgedSample, value_range: Range | None
+) -> tuple[F64, F64] | None:
     """Labels and verdicts of the two disagreements that may yet come, where all scores are at the
     ends.
     """
@@ -287,7 +295,7 @@ def _random_variance(
     sample: JudgedSample, trust: float, doubts: tuple[F64, F64] | None
 ) -> tuple[float, float]:
     """lambda^2 Var f / N + Var(y - lambda f) / n, degrees of freedom by Welch and Satterthwaite."""
-    rest = sample.judge[~sample.labelled]
+    unlabelled = sample.judge[~sample.labelled]
     y = sample.human[sample.labelled]
     f = sample.judge[sample.labelled]
     residuals = y - trust * f
@@ -297,12 +305,20 @@ def _random_variance(
         mass = np.append(mass, [_DOUBT] * 2)
     size = float(mass.sum())
     centre = float(np.dot(mass, residuals)) / size
-    own = float(np.dot(mass, (residuals - centre) ** 2)) / (size - 1) / size
-    judged = trust**2 * float(rest.var(ddof=1)) / len(rest) if len(rest) > 1 else 0.0
+    label_variance = float(np.dot(mass, (residuals - centre) ** 2)) / (size - 1) / size
+    judged = (
+        trust**2 * float(unlabelled.var(ddof=1)) / len(unlabelled)
+        if len(unlabelled) > 1
+        else 0.0
+    )
     # One degree of freedom pays for lambda, which the same labels chose.
     df = max(1, len(y) - 1 - (trust > 0))
-    pooled = own**2 / df + (judged**2 / (len(rest) - 1) if len(rest) > 1 else 0.0)
-    return own + judged, ((own + judged) ** 2 / pooled if pooled > 0 else df)
+    pooled = label_variance**2 / df + (
+        judged**2 / (len(unlabelled) - 1) if len(unlabelled) > 1 else 0.0
+    )
+    return label_variance + judged, (
+        (label_variance + judged) ** 2 / pooled if pooled > 0 else df
+    )
 
 
 def _stratified_variance(
@@ -323,11 +339,11 @@ def _stratified_variance(
     if doubts is not None:
         # Within a stratum the judge says much the same; the doubt is about the label.
         verdicts = np.bincount(sample.strata, weights=sample.judge) / sizes
-        each = np.repeat(np.arange(len(shares)), 2)
+        strata_twice = np.repeat(np.arange(len(shares)), 2)
         y = np.append(y, np.tile(doubts[0], len(shares)))
-        f = np.append(f, verdicts[each])
-        rows = np.append(rows, each)
-        mass = np.append(mass, np.full(len(each), _DOUBT))
+        f = np.append(f, verdicts[strata_twice])
+        rows = np.append(rows, strata_twice)
+        mass = np.append(mass, np.full(len(strata_twice), _DOUBT))
     counts = np.bincount(rows, weights=mass)
 
     def moments(values: F64) -> tuple[F64, F64]:
@@ -340,9 +356,9 @@ def _stratified_variance(
     spread = float(
         np.dot(shares, squares + (means - float(np.dot(shares, means))) ** 2)
     )
-    whole = spread / total
-    variance = float(parts.sum()) + whole
-    pooled = float((parts**2 / np.maximum(seen - 1, 1)).sum()) + whole**2 / max(
+    item_variance = spread / total
+    variance = float(parts.sum()) + item_variance
+    pooled = float((parts**2 / np.maximum(seen - 1, 1)).sum()) + item_variance**2 / max(
         1, total - 1
     )
     return variance, variance**2 / pooled if pooled > 0 else 1.0
@@ -367,9 +383,11 @@ def _influence(sample: JudgedSample, trust: float) -> F64:
     residuals = sample.human[chosen] - trust * sample.judge[chosen]
     if sample.scheme == "random":
         influence[chosen] = (residuals - residuals.mean()) / len(residuals)
-        rest = sample.judge[~chosen]
-        if len(rest):
-            influence[~chosen] = trust * (rest - rest.mean()) / len(rest)
+        unlabelled = sample.judge[~chosen]
+        if len(unlabelled):
+            influence[~chosen] = (
+                trust * (unlabelled - unlabelled.mean()) / len(unlabelled)
+            )
         return influence
     w = sample.weights[chosen]
     centre = float(np.dot(w, residuals)) / float(w.sum())
@@ -383,12 +401,10 @@ def _influence(sample: JudgedSample, trust: float) -> F64:
     return influence + (every[sample.strata] - centre) / len(influence)
 
 
-def _inverted(
+def _inverted_p_value(
     sample: JudgedSample, value: float, freedom: float, value_range: Range | None
 ) -> float:
-    """The p-value of a mean of 0 where the labels show no spread: the level at which the interval's
-    end comes to 0.
-    """
+    """The p-value of a mean of 0 if labels show no spread, from the interval that ends at 0."""
     if value == 0 or value_range is None:
         return 1.0 if value == 0 else math.nan
 
@@ -458,10 +474,14 @@ Reiczigel nearly all cover more than 99%.
 class RoganGladen(Plain):
     """The corrected pass rate, clipped to [0, 1], with its interval.
 
-    `raw` is the judge's pass rate. `separation` is sensitivity + specificity - 1: 1 for a perfect
-    judge, 0 for one that says the same of right and wrong; [`separation_low`, `separation_high`] is
-    its interval. `useful` is False where that interval reaches 0 or the separation is under 0.1:
-    then `value` is nan, the interval is [0, 1], and `reason` says why ("" otherwise).
+    Args:
+        raw: the judge's pass rate.
+        separation: sensitivity + specificity - 1: 1 for a perfect judge, 0 for an uninformative
+            one.
+        separation_low, separation_high: its interval.
+        useful: False if that interval reaches 0 or the separation is under 0.1; then `value` is nan
+            and the interval [0, 1].
+        reason: why it is not useful, else "".
     """
 
     value: float
@@ -503,13 +523,13 @@ def rogan_gladen(
     Raises ValueError for counts that cannot be.
     """
     check_level(level)
-    for part, whole, name in (
+    for count, total, name in (
         (passed, judged, "passed of judged"),
         (true_positives, positives, "true_positives of positives"),
         (true_negatives, negatives, "true_negatives of negatives"),
     ):
-        if not 0 <= part <= whole:
-            raise ValueError(f"{name}: {part} of {whole} cannot be")
+        if not 0 <= count <= total:
+            raise ValueError(f"{name}: {count} of {total} cannot be")
     raw, sensitivity, specificity = (
         k / n if n else math.nan
         for k, n in (
@@ -530,7 +550,7 @@ def rogan_gladen(
     half_j = z * math.sqrt(part_se + part_sp)
     separation_low = max(-1.0, smooth_j - half_j)
     separation_high = min(1.0, smooth_j + half_j)
-    reason = _useless(judged, positives, negatives, separation, separation_low)
+    reason = _explain_useless(judged, positives, negatives, separation, separation_low)
     value = math.nan
     low = 0.0
     high = 1.0
@@ -572,7 +592,7 @@ def rogan_gladen(
     )
 
 
-def _useless(
+def _explain_useless(
     judged: int,
     positives: int,
     negatives: int,

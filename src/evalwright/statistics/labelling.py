@@ -69,32 +69,34 @@ def draw_labelling_set(
     """
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}; there are {', '.join(DESIGNS)}")
-    given = np.asarray(verdicts, dtype=np.float64)
-    if given.ndim != 1 or np.isinf(given).any():
+    verdict_values = np.asarray(verdicts, dtype=np.float64)
+    if verdict_values.ndim != 1 or np.isinf(verdict_values).any():
         raise ValueError(
             "verdicts must be a vector of finite numbers, nan where the judge gave none"
         )
-    judged = np.flatnonzero(~np.isnan(given))
+    judged = np.flatnonzero(~np.isnan(verdict_values))
     if not 1 <= size <= len(judged):
         raise ValueError(
             f"{size} labels cannot be drawn from {len(judged)} judged items"
         )
-    sure = _confidence(confidence, given)
-    strata = np.full(len(given), -1, dtype=np.int64)
+    sure = _confidence(confidence, verdict_values)
+    strata = np.full(len(verdict_values), -1, dtype=np.int64)
     strata[judged] = (
         0
         if design == "random"
-        else _strata(given[judged], None if sure is None else sure[judged])
+        else _make_strata(
+            verdict_values[judged], None if sure is None else sure[judged]
+        )
     )
     groups = [np.flatnonzero(strata == code) for code in range(int(strata.max()) + 1)]
     doubts = np.array(
-        [1.0 if sure is None else _doubt(sure[group]) for group in groups]
+        [1.0 if sure is None else _mean_doubt(sure[group]) for group in groups]
     )
-    wanted = _allotted(np.array([len(group) for group in groups]), doubts, size)
+    sizes = _allot_labels(np.array([len(group) for group in groups]), doubts, size)
     rng = np.random.default_rng(seed)
-    probabilities = np.zeros(len(given))
+    probabilities = np.zeros(len(verdict_values))
     chosen = []
-    for group, number in zip(groups, wanted, strict=True):
+    for group, number in zip(groups, sizes, strict=True):
         probabilities[group] = number / len(group)
         chosen.append(rng.choice(group, int(number), replace=False))
     order = rng.permutation(
@@ -120,8 +122,8 @@ def _confidence(confidence: npt.ArrayLike | None, verdicts: F64) -> F64 | None:
     return sure
 
 
-def _strata(verdicts: F64, sure: F64 | None) -> I64:
-    """Codes 0.. by verdict and confidence; a stratum with fewer than four items is not cut further."""
+def _make_strata(verdicts: F64, sure: F64 | None) -> I64:
+    """Codes 0.. by verdict and confidence; strata under four items are not divided further."""
     values, codes = np.unique(verdicts, return_inverse=True)
     if len(values) > _MOST_STRATA:
         edges = np.unique(
@@ -135,17 +137,17 @@ def _strata(verdicts: F64, sure: F64 | None) -> I64:
             low = mine & (sure < np.median(sure[mine]))
             if min(np.count_nonzero(low), np.count_nonzero(mine & ~low)) >= 2:
                 cut[low] = 1
-    _, both = np.unique(codes * 2 + cut, return_inverse=True)
-    strata: I64 = both.astype(np.int64)
+    _, combined = np.unique(codes * 2 + cut, return_inverse=True)
+    strata: I64 = combined.astype(np.int64)
     return strata
 
 
-def _doubt(sure: F64) -> float:
+def _mean_doubt(sure: F64) -> float:
     mean = float(np.clip(sure.mean(), _LEAST_DOUBT / 2, 1 - _LEAST_DOUBT / 2))
     return float(np.sqrt(mean * (1 - mean)))
 
 
-def _allotted(sizes: I64, doubts: F64, total: int) -> I64:
+def _allot_labels(sizes: I64, doubts: F64, total: int) -> I64:
     """How many labels each stratum gets: at least two (or all it has), at most all, in proportion
     to size times doubt.
     """
@@ -155,13 +157,13 @@ def _allotted(sizes: I64, doubts: F64, total: int) -> I64:
             f"{total} labels are too few for {len(sizes)} strata, which need two each;"
             " draw more labels, or at random"
         )
-    wanted: I64 = least.astype(np.int64)
-    while wanted.sum() < total:
-        room = wanted < sizes
+    allotted: I64 = least.astype(np.int64)
+    while allotted.sum() < total:
+        room = allotted < sizes
         share = np.where(room, sizes * doubts, 0.0)
-        gap = np.where(room, share / share.sum() * total - wanted, -np.inf)
-        wanted[int(np.argmax(gap))] += 1
-    return wanted
+        gap = np.where(room, share / share.sum() * total - allotted, -np.inf)
+        allotted[int(np.argmax(gap))] += 1
+    return allotted
 
 
 # -- judged ----------------------------------------------------------------------------

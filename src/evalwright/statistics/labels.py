@@ -44,7 +44,9 @@ def balanced_accuracy(
     (an answer that names none, say -1) is simply wrong. `failed_gold` holds the gold labels of the
     items without an answer. Raises ValueError for other shapes or types.
     """
-    return _macro(gold, predicted, clusters, failed_gold, level, 0, _mean_recall)
+    return _estimate_metric(
+        gold, predicted, clusters, failed_gold, level, 0, _mean_recall
+    )
 
 
 def macro_f1(
@@ -62,7 +64,9 @@ def macro_f1(
     class of the task counts as a class with F1 = 0 (as in scikit-learn): give such items as failed
     if that is not meant.
     """
-    return _macro(gold, predicted, clusters, failed_gold, level, seed, _mean_f1)
+    return _estimate_metric(
+        gold, predicted, clusters, failed_gold, level, seed, _mean_f1
+    )
 
 
 def null_weighted_f1(
@@ -77,7 +81,7 @@ def null_weighted_f1(
     """The mean of F1 over the gold classes, times the share of predictions that are a class (not
     -1). Arguments as for `macro_f1`.
     """
-    return _macro(gold, predicted, clusters, failed_gold, level, seed, None)
+    return _estimate_metric(gold, predicted, clusters, failed_gold, level, seed, None)
 
 
 def grouped_labels(
@@ -86,18 +90,22 @@ def grouped_labels(
     """Sums over groups 0..count-1, (count, 3 classes), and the metric of such sums. kind:
     "macro-f1", "null-weighted-f1" or "balanced-accuracy".
     """
-    truth, said = _labels(np.asarray(gold, np.int64), np.asarray(predicted, np.int64))
-    names, codes = np.unique(np.concatenate([truth, said.ravel()]), return_inverse=True)
-    n, draws = said.shape
+    truth, predictions = _labels(
+        np.asarray(gold, np.int64), np.asarray(predicted, np.int64)
+    )
+    names, codes = np.unique(
+        np.concatenate([truth, predictions.ravel()]), return_inverse=True
+    )
+    n, draws = predictions.shape
     owner = np.repeat(groups, draws)
     each_gold = np.repeat(codes[:n], draws)
     sums = _sums_by_owner(owner, each_gold, codes[n:], count, len(names))
     metric = {"macro-f1": _mean_f1, "balanced-accuracy": _mean_recall}.get(
-        kind, _of_read(names)
+        kind, _f1_of_read(names)
     )
 
-    def statistic(found: F64) -> F64:
-        return metric(found.reshape(*found.shape[:-1], 3, len(names)))
+    def statistic(group_sums: F64) -> F64:
+        return metric(group_sums.reshape(*group_sums.shape[:-1], 3, len(names)))
 
     return sums, statistic
 
@@ -112,11 +120,11 @@ def _mean_recall(sums: F64) -> F64:
 def _mean_f1(sums: F64) -> F64:
     hits = sums[..., 0, :]
     truth = sums[..., 1, :]
-    said = sums[..., 2, :]
-    return _mean_over_present(2 * hits, truth + said)
+    predicted = sums[..., 2, :]
+    return _mean_over_present(2 * hits, truth + predicted)
 
 
-def _of_read(names: I64) -> Statistic:
+def _f1_of_read(names: I64) -> Statistic:
     """Of sums (..., 3, classes): the mean F1 of the gold classes, times the share of answers with a
     class (all but -1).
     """
@@ -125,17 +133,19 @@ def _of_read(names: I64) -> Statistic:
     def metric(sums: F64) -> F64:
         hits = sums[..., 0, :]
         truth = sums[..., 1, :]
-        said = sums[..., 2, :]
-        share = _mean_over_present(2 * hits, np.where(truth > 0.5, truth + said, 0.0))
-        total = np.maximum(said.sum(axis=-1), 1.0)
-        weighted: F64 = share * said[..., read].sum(axis=-1) / total
+        predicted = sums[..., 2, :]
+        share = _mean_over_present(
+            2 * hits, np.where(truth > 0.5, truth + predicted, 0.0)
+        )
+        total = np.maximum(predicted.sum(axis=-1), 1.0)
+        weighted: F64 = share * predicted[..., read].sum(axis=-1) / total
         return weighted
 
     return metric
 
 
 def _mean_over_present(numerator: F64, denominator: F64) -> F64:
-    """Mean of the ratios over the classes whose denominator is not 0 (a resample can lack a class)."""
+    """Mean ratio over classes with a denominator above 0 (a resample can lack a class)."""
     present = denominator > 0.5
     ratios = np.divide(
         numerator, denominator, out=np.zeros_like(numerator), where=present
@@ -162,7 +172,7 @@ class _Tally(NamedTuple):
     unit: str
 
 
-def _macro(
+def _estimate_metric(
     gold: npt.ArrayLike,
     predicted: npt.ArrayLike,
     clusters: Clusters,
@@ -172,23 +182,25 @@ def _macro(
     chosen: Statistic | None,
 ) -> Estimate:
     check_level(level)
-    truth, said = _labels(gold, predicted)
+    truth, predictions = _labels(gold, predicted)
     failed = _integers(failed_gold, "failed_gold")
     ids = None if clusters is None else cluster_ids(clusters, len(truth))
     names, codes = np.unique(
-        np.concatenate([truth, said.ravel(), failed]), return_inverse=True
+        np.concatenate([truth, predictions.ravel(), failed]), return_inverse=True
     )
-    metric = chosen or _of_read(names)
+    metric = chosen or _f1_of_read(names)
     n = len(truth)
-    cells = said.size
-    tally = _tally(codes[:n], codes[n : n + cells].reshape(said.shape), len(names), ids)
+    cells = predictions.size
+    tally = _tally_units(
+        codes[:n], codes[n : n + cells].reshape(predictions.shape), len(names), ids
+    )
     failures = np.bincount(codes[n + cells :], minlength=len(names)).astype(np.float64)
 
     def statistic(sums: F64) -> F64:
         return metric(sums.reshape(*sums.shape[:-1], 3, len(names)))
 
-    whole: F64 = tally.totals.T @ tally.repeats.astype(np.float64)
-    found: tuple[float, float, float | None, str] = (
+    all_totals: F64 = tally.totals.T @ tally.repeats.astype(np.float64)
+    interval: tuple[float, float, float | None, str] = (
         math.nan,
         math.nan,
         None,
@@ -197,13 +209,13 @@ def _macro(
     value = math.nan
     bounds = None
     if n:
-        value = float(statistic(whole))
+        value = float(statistic(all_totals))
         if metric is _mean_recall:
-            found = within_classes(
+            interval = within_classes(
                 tally.totals, tally.repeats, len(names), tally.unit, value, level
-            ) or _of_classes(truth, said, ids, level)
+            ) or _mean_of_classes(truth, predictions, ids, level)
         else:
-            found = share_interval(
+            interval = share_interval(
                 tally.totals,
                 value,
                 statistic,
@@ -214,14 +226,17 @@ def _macro(
                 seed=seed,
                 unit=tally.unit,
             )
-    low, high, error, method = found
+    low, high, error, method = interval
     if len(failed):
-        per_item = failures * (said.shape[1] if n else 1)
+        per_item = failures * (predictions.shape[1] if n else 1)
         wrong = np.concatenate(
             [np.zeros_like(per_item), per_item, np.zeros_like(per_item)]
         )
         right = np.tile(per_item, 3)
-        points = float(statistic(whole + wrong)), float(statistic(whole + right))
+        points = (
+            float(statistic(all_totals + wrong)),
+            float(statistic(all_totals + right)),
+        )
         bounds = bounds_around(points, value, low, high)
     return Estimate(
         value, low, high, level, n, len(failed), tally.n_clusters, error, method, bounds
@@ -246,12 +261,14 @@ def within_classes(
     """
     hits = totals.T[:classes]
     truth = totals.T[classes : 2 * classes]
-    own = truth > 0
-    units = (own * repeats).sum(axis=1)
+    has_class = truth > 0
+    units = (has_class * repeats).sum(axis=1)
     few = 0 < units[units > 0].min(initial=_FEW) < _FEW
-    if not (few and 0 < value < 1) or (own.sum(axis=0) > 1).any():
+    if not (few and 0 < value < 1) or (has_class.sum(axis=0) > 1).any():
         return None
-    hits, truth, own, units = (part[units > 0] for part in (hits, truth, own, units))
+    hits, truth, has_class, units = (
+        part[units > 0] for part in (hits, truth, has_class, units)
+    )
     freedom = int(units.sum()) - len(units)
     if freedom < 1:
         return None
@@ -262,13 +279,14 @@ def within_classes(
     pooled = squares.sum() / freedom
     single = float((recall * (1 - recall)) @ units / units.sum())
     # Where each unit is right or wrong as a whole, several draws of it say no more than one.
-    several = (hits * (truth - hits)).any()
-    if not pooled and several:
+    has_mixed_draws = (hits * (truth - hits)).any()
+    if not pooled and has_mixed_draws:
         return None
-    ratio = min(pooled / single, 1.0) if several else 1.0
+    ratio = min(pooled / single, 1.0) if has_mixed_draws else 1.0
     added = (recall * units + 1) / (units + 2)
     variance = np.maximum(
-        pooled if several else np.maximum(alone, pooled), ratio * added * (1 - added)
+        pooled if has_mixed_draws else np.maximum(alone, pooled),
+        ratio * added * (1 - added),
     )
     error = math.sqrt(float((variance / units).sum())) / len(units)
     reach = t_quantile(0.5 + level / 2, freedom) * error
@@ -278,8 +296,8 @@ def within_classes(
     return max(value - reach, 0.0), min(value + reach, 1.0), error, method
 
 
-def _of_classes(
-    truth: I64, said: I64, ids: I64 | None, level: float
+def _mean_of_classes(
+    truth: I64, predictions: I64, ids: I64 | None, level: float
 ) -> tuple[float, float, float | None, str]:
     """The mean over classes of their recalls, each with its own interval over its items; classes in
     one cluster go together.
@@ -287,9 +305,9 @@ def _of_classes(
     parts = []
     units = []
     for name in np.unique(truth):
-        own = truth == name
-        right = (said[own] == name) * 1.0
-        codes = None if ids is None else ids[own]
+        of_class = truth == name
+        right = (predictions[of_class] == name) * 1.0
+        codes = None if ids is None else ids[of_class]
         parts.append(mean_interval(right, clusters=codes, level=level))
         units.append(None if codes is None else unit_sums(right.mean(axis=1), codes))
     mean = macro_average(parts, units=units, value_range=(0.0, 1.0))
@@ -301,15 +319,15 @@ def _of_classes(
     )
 
 
-def _tally(truth: I64, said: I64, classes: int, ids: I64 | None) -> _Tally:
+def _tally_units(truth: I64, predictions: I64, classes: int, ids: I64 | None) -> _Tally:
     """Count labels by unit.
 
     Repeated draws of an item are one unit; items in one cluster are one unit.
     """
-    n, draws = said.shape
+    n, draws = predictions.shape
     clusters, n_clusters = cluster_codes(ids)
     if clusters is None and draws == 1:
-        cells, repeats = collapse(truth * classes + said[:, 0])
+        cells, repeats = collapse(truth * classes + predictions[:, 0])
         each_gold, each_said = np.divmod(cells, classes)
         owner = np.arange(len(cells))
         totals = _sums_by_owner(owner, each_gold, each_said, len(cells), classes)
@@ -320,7 +338,7 @@ def _tally(truth: I64, said: I64, classes: int, ids: I64 | None) -> _Tally:
         totals = _sums_by_owner(
             np.repeat(owner, draws),
             np.repeat(truth, draws),
-            said.ravel(),
+            predictions.ravel(),
             rows,
             classes,
         )
@@ -337,17 +355,19 @@ def _tally(truth: I64, said: I64, classes: int, ids: I64 | None) -> _Tally:
     )
 
 
-def _sums_by_owner(owner: I64, truth: I64, said: I64, owners: int, classes: int) -> F64:
+def _sums_by_owner(
+    owner: I64, truth: I64, predictions: I64, owners: int, classes: int
+) -> F64:
     def counted(rows: I64, labels: I64) -> F64:
         flat = np.bincount(rows * classes + labels, minlength=owners * classes)
         return flat.reshape(owners, classes).astype(np.float64)
 
-    right = truth == said
+    right = truth == predictions
     return np.hstack(
         [
             counted(owner[right], truth[right]),
             counted(owner, truth),
-            counted(owner, said),
+            counted(owner, predictions),
         ]
     )
 
@@ -355,20 +375,20 @@ def _sums_by_owner(owner: I64, truth: I64, said: I64, owners: int, classes: int)
 def _labels(gold: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[I64, I64]:
     """Gold labels (n,) and predicted labels (n, draws)."""
     truth = _integers(gold, "gold")
-    said = _integers(predicted, "predicted")
-    if said.ndim == 1:
-        said = said.reshape(-1, 1)
+    predictions = _integers(predicted, "predicted")
+    if predictions.ndim == 1:
+        predictions = predictions.reshape(-1, 1)
     if (
         truth.ndim != 1
-        or said.ndim != 2
-        or len(said) != len(truth)
-        or (len(said) and said.shape[1] == 0)
+        or predictions.ndim != 2
+        or len(predictions) != len(truth)
+        or (len(predictions) and predictions.shape[1] == 0)
     ):
         raise ValueError(
             "gold must have the shape (items,) and predicted (items,) or (items,"
             f" draws), not {np.shape(gold)} and {np.shape(predicted)}"
         )
-    return truth, said
+    return truth, predictions
 
 
 def _integers(labels: npt.ArrayLike, name: str) -> I64:

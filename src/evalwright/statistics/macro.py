@@ -66,7 +66,7 @@ def macro_average(
     the interval ends where the mean of them does, which costs no coverage. One part comes back as
     it is. Raises ValueError for none.
     """
-    share = _shares(parts, weights)
+    share = _normalise_weights(parts, weights)
     if len(parts) == 1:
         return parts[0]
     level = parts[0].level
@@ -88,10 +88,12 @@ def macro_average(
     )
     quantiles = np.array([_quantile(part) for part in parts])
     half = ends.mean(axis=1)
-    shown = half / quantiles / np.sqrt(np.maximum(1 - (half / room) ** 2, 1e-12))
-    shown = np.where(np.isinf(room), shown, np.minimum(shown, room))
-    errors = np.maximum([part.standard_error or 0.0 for part in parts], shown)
-    mean = _mean(
+    shown_errors = half / quantiles / np.sqrt(np.maximum(1 - (half / room) ** 2, 1e-12))
+    shown_errors = np.where(
+        np.isinf(room), shown_errors, np.minimum(shown_errors, room)
+    )
+    errors = np.maximum([part.standard_error or 0.0 for part in parts], shown_errors)
+    mean = _make_mean(
         value, share, ends, errors, freedom, errors * quantiles, rho, among.sets, level
     )
     limits = (
@@ -109,7 +111,7 @@ def macro_average(
         level=level,
         n=sum(part.n for part in parts),
         n_missing=sum(part.n_missing for part in parts),
-        n_clusters=_clusters(parts, units),
+        n_clusters=_count_clusters(parts, units),
         standard_error=mean.standard_error,
         method=f"mean over {len(parts)} fixed tasks, {how}{shared}, t",
         bounds=_bounds(parts, share, rho, ranges),
@@ -161,20 +163,20 @@ def macro_difference(
     they share none. value_range: the range of a score; no difference lies outside its span, so the
     interval ends there.
     """
-    share = _shares(parts, weights)
+    share = _normalise_weights(parts, weights)
     level = parts[0].level
     among, rho = _sharing(units, len(parts))
     span = None if value_range is None else value_range[1] - value_range[0]
     limits = None if span is None else (-span, span)
 
-    def mean(fillings: Sequence[Filling]) -> _Mean:
-        values, low, high, own = np.array(fillings, dtype=np.float64).T
+    def mean(fillings: Sequence[Filling]) -> _TaskMean:
+        values, low, high, freedoms = np.array(fillings, dtype=np.float64).T
         errors, freedom = errors_of_intervals(
-            low, high, own, math.nan if span is None else span, level
+            low, high, freedoms, math.nan if span is None else span, level
         )
         ends = np.stack([values - low, high - values], axis=1)
-        free = errors * [_multiple(df, level) for df in freedom]
-        return _mean(
+        free = errors * [_interval_multiple(df, level) for df in freedom]
+        return _make_mean(
             float(share @ values),
             share,
             ends,
@@ -187,7 +189,7 @@ def macro_difference(
         )
 
     if len(parts) == 1:
-        return _alone(parts[0])
+        return _from_single_task(parts[0])
     n_missing = sum(part.n_missing for part in parts)
     scored_parts = [_scored_filling(part) for part in parts]
     scored = mean(scored_parts)
@@ -198,8 +200,8 @@ def macro_difference(
             fillings.append(
                 mean(
                     [
-                        part.fillings[side] if part.fillings else own
-                        for part, own in pairs
+                        part.fillings[side] if part.fillings else scored_part
+                        for part, scored_part in pairs
                     ]
                 )
             )
@@ -219,9 +221,17 @@ def macro_difference(
         low = worst_low
         high = worst_high
         every = [scored, *fillings]
-        agree = len({(one.value > 0) - (one.value < 0) for one in every}) == 1
-        p_value = max(one.p_value for one in every) if agree else 1.0
-        visible += max(abs(one.value - scored.value) for one in every)
+        agree = (
+            len(
+                {
+                    (filling_mean.value > 0) - (filling_mean.value < 0)
+                    for filling_mean in every
+                }
+            )
+            == 1
+        )
+        p_value = max(filling_mean.p_value for filling_mean in every) if agree else 1.0
+        visible += max(abs(filling_mean.value - scored.value) for filling_mean in every)
         if not bounded:
             p_value = visible = math.nan  # what is missing cannot be bounded
     return MacroDifference(
@@ -244,7 +254,7 @@ def macro_difference(
 
 
 def _scored_filling(part: PairedComparison) -> Filling:
-    """A task's comparison on the items that both have, whatever its policy for missing ones."""
+    """A task's comparison on the items that both models have, whatever its missing policy."""
     return (
         part.fillings[0]
         if part.fillings
@@ -252,14 +262,14 @@ def _scored_filling(part: PairedComparison) -> Filling:
     )
 
 
-def _visible(mean: _Mean, power: float) -> float:
-    critical = _multiple(mean.freedom, mean.level) + _multiple(
+def _visible(mean: _TaskMean, power: float) -> float:
+    critical = _interval_multiple(mean.freedom, mean.level) + _interval_multiple(
         mean.freedom, 2 * power - 1
     )
     return critical * mean.error
 
 
-def _alone(part: PairedComparison) -> MacroDifference:
+def _from_single_task(part: PairedComparison) -> MacroDifference:
     return MacroDifference(
         difference=part.difference,
         low=part.low,
@@ -280,8 +290,8 @@ def _alone(part: PairedComparison) -> MacroDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mean:
-    """A mean over tasks at `level`: the errors of its two ends and their degrees of freedom."""
+class _TaskMean:
+    """A mean over tasks at `level`, with the errors of its ends and degrees of freedom."""
 
     value: float
     below: float
@@ -296,8 +306,8 @@ class _Mean:
         return (self.below + self.above) / 2
 
     def interval(self, limits: Range | None) -> Range:
-        multiple = _multiple(self.freedom, self.level)
-        return _within(
+        multiple = _interval_multiple(self.freedom, self.level)
+        return _clip_to_limits(
             self.value - multiple * self.below,
             self.value + multiple * self.above,
             limits,
@@ -311,7 +321,7 @@ class _Mean:
         return t_two_sided(self.value / error, self.freedom)
 
 
-def _mean(
+def _make_mean(
     value: float,
     share: F64,
     ends: F64,
@@ -321,10 +331,13 @@ def _mean(
     rho: F64,
     sets: I64,
     level: float,
-) -> _Mean:
-    """The mean of tasks. ends: (tasks, 2), how far their intervals reach below and above; errors,
-    freedom: what they are worth; free: half of an interval of such an error that does not end with
-    the range.
+) -> _TaskMean:
+    """The mean of tasks.
+
+    Args:
+        ends: (tasks, 2), how far their intervals reach below and above.
+        errors, freedom: what these intervals are worth.
+        free: half of an interval with such an error that is not cut off by the range.
     """
     half = share * ends.mean(axis=1)
     beside = share * (ends[:, 1] - ends[:, 0]) / 2
@@ -332,41 +345,49 @@ def _mean(
         share * errors, freedom, half, beside, share * free, rho, sets, level
     )
     standard_error, error, lean, df = (float(part) for part in spread)
-    return _Mean(value, error - lean, error + lean, standard_error, df, level)
+    return _TaskMean(value, error - lean, error + lean, standard_error, df, level)
 
 
-def _shares(
+def _normalise_weights(
     parts: Sequence[Estimate | PairedComparison], weights: Sequence[float] | None
 ) -> F64:
     if not parts:
         raise ValueError("an average needs at least one part")
-    given = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
-    if given.shape != (len(parts),) or not (
-        np.isfinite(given).all() and (given >= 0).all() and given.sum() > 0
+    weight_values = (
+        np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
+    )
+    if weight_values.shape != (len(parts),) or not (
+        np.isfinite(weight_values).all()
+        and (weight_values >= 0).all()
+        and weight_values.sum() > 0
     ):
         raise ValueError(
             f"weights must be {len(parts)} numbers of at least 0, not {weights}"
         )
-    share: F64 = given / given.sum()
+    share: F64 = weight_values / weight_values.sum()
     return share
 
 
 def _sharing(units: Sequence[UnitSums | None] | None, n: int) -> tuple[Sharing, F64]:
-    given = [None] * n if units is None else list(units)
-    among = sharing(given)
-    return among, correlations(given, among)
+    unit_sums_by_task = [None] * n if units is None else list(units)
+    among = sharing(unit_sums_by_task)
+    return among, correlations(unit_sums_by_task, among)
 
 
-def _clusters(
+def _count_clusters(
     parts: Sequence[Estimate], units: Sequence[UnitSums | None] | None
 ) -> int | None:
-    """The units of all tasks, shared ones counted once; None where every item is one of its own."""
+    """The units of all tasks, shared ones counted once; None if every item stands alone."""
     n = sum(part.n for part in parts)
-    given = units or [None] * len(parts)
+    unit_sums_by_task = units or [None] * len(parts)
     alone = sum(
-        part.n_units for part, own in zip(parts, given, strict=True) if own is None
+        part.n_units
+        for part, task_units in zip(parts, unit_sums_by_task, strict=True)
+        if task_units is None
     )
-    names = [own.codes for own in given if own is not None]
+    names = [
+        task_units.codes for task_units in unit_sums_by_task if task_units is not None
+    ]
     total = alone + (len(np.unique(np.concatenate(names))) if names else 0)
     return total if total < n else None
 
@@ -378,8 +399,9 @@ def _freedom(part: Estimate) -> float:
 
 
 def _quantile(part: Estimate) -> float:
-    """What the half width of a part's interval is in: Student's t; the normal one of Wilson's
-    interval and of limits of what shows no spread.
+    """The quantile that a task's interval is based on.
+
+    Student's t, or the normal one for Wilson's interval and for limits without any spread.
     """
     normal = part.standard_error is None or part.method.startswith("Wilson")
     if normal and "effective n" not in part.method:
@@ -399,12 +421,12 @@ def _bounds(
         part.bounds or (None if part.n_missing else (part.low, part.high))
         for part in parts
     ]
-    known = [edge for edge in edges if edge is not None]
-    if not any(part.n_missing for part in parts) or len(known) < len(parts):
+    known_edges = [edge for edge in edges if edge is not None]
+    if not any(part.n_missing for part in parts) or len(known_edges) < len(parts):
         return None
     ends = []
     for side, sign in ((0, -1), (1, 1)):
-        edge = np.array([both[side] for both in known])
+        edge = np.array([bounds[side] for bounds in known_edges])
         if ranges is None:
             ends.append(float(share @ edge))
             continue
@@ -432,10 +454,10 @@ def _bounds(
         if ranges is None
         else (float(share @ ranges[:, 0]), float(share @ ranges[:, 1]))
     )
-    return _within(ends[0], ends[1], limits)
+    return _clip_to_limits(ends[0], ends[1], limits)
 
 
-def _within(low: float, high: float, limits: Range | None) -> Range:
+def _clip_to_limits(low: float, high: float, limits: Range | None) -> Range:
     """An interval cut off at the limits; nan stays nan."""
     if limits is not None and not math.isnan(low):
         low = max(low, limits[0])
@@ -443,7 +465,7 @@ def _within(low: float, high: float, limits: Range | None) -> Range:
     return low, high
 
 
-def _multiple(freedom: float, level: float) -> float:
+def _interval_multiple(freedom: float, level: float) -> float:
     return _t_multiple(freedom, level) if freedom > 0 else math.nan
 
 

@@ -146,7 +146,9 @@ def all_differences(
         else pairs
     )
     p_value = tested.p_values()
-    apart = _Apart(rows, codes, lost | ~np.isnan(rows), value_range, missing_policy)
+    apart = _IndependentPairs(
+        rows, codes, lost | ~np.isnan(rows), value_range, missing_policy
+    )
 
     def limits(share: F64) -> tuple[F64, F64]:
         low, high = tested.limits(share)
@@ -160,7 +162,7 @@ def all_differences(
         pairs = apart.filled(pairs)
         for (a, b), comparison in apart.at(np.full_like(p_value, 1 - level)).items():
             p_value[a, b] = comparison.p_value
-    return assembled(
+    return assemble_differences(
         pairs,
         p_value,
         limits,
@@ -170,7 +172,7 @@ def all_differences(
     )
 
 
-def assembled(
+def assemble_differences(
     pairs: AllPairs,
     p_value: F64,
     limits: Limits,
@@ -221,7 +223,7 @@ def assembled(
     )
 
 
-class _Apart:
+class _IndependentPairs:
     """Pairs without a common item and without a common cluster, of models that were asked
     something: independent samples.
     """

@@ -16,7 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright.statistics._quantiles import check_level
-from evalwright.statistics.many_models import AllDifferences, assembled, checked_scores
+from evalwright.statistics.many_models import (
+    AllDifferences,
+    assemble_differences,
+    checked_scores,
+)
 from evalwright.statistics.pairwise import (
     AllPairs,
     MissingPolicy,
@@ -27,7 +31,7 @@ from evalwright.statistics.pairwise import (
 )
 from evalwright.statistics.shared_units import (
     MeanSpread,
-    correlated,
+    correlate_sums,
     cr2_scaled,
     errors_of_intervals,
     mean_spread,
@@ -72,7 +76,7 @@ def all_macro_differences(
         value_range=value_range,
     )
     pairs = tested.scored if isinstance(tested, WorstCase) else tested
-    return assembled(
+    return assemble_differences(
         pairs,
         tested.p_values(),
         tested.limits,
@@ -91,8 +95,9 @@ def mean_over_tasks(
     level: float,
     value_range: Range | None,
 ) -> AllPairs | WorstCase:
-    """The mean over tasks of all differences, from which an interval at any level comes; arguments
-    as of `all_macro_differences`.
+    """The mean over tasks of all differences, for intervals at any level.
+
+    Arguments are those of `all_macro_differences`.
     """
     check_level(level)
     if not parts:
@@ -113,36 +118,43 @@ def mean_over_tasks(
         raise ValueError("every task must have a row for the same models")
     share = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
     share = share / share.sum()
-    units = _units(parts)
-    mean = _mean_of(scored, tasks, units, share, level)
+    units = _consistent_units(parts)
+    mean = _average_pairs(scored, tasks, units, share, level)
     if missing_policy == "scored":
         return mean
     if not any(worst):
         return WorstCase(mean, None)
-    filled = [fill or own for fill, own in zip(worst, scored, strict=True)]
-    return WorstCase(mean, _mean_of(filled, tasks, units, share, level))
+    filled = [
+        fill or own_scored for fill, own_scored in zip(worst, scored, strict=True)
+    ]
+    return WorstCase(mean, _average_pairs(filled, tasks, units, share, level))
 
 
-def _mean_of(
-    found: Sequence[AllPairs],
+def _average_pairs(
+    pairs_by_task: Sequence[AllPairs],
     tasks: Sequence[F64],
     units: Sequence[I64],
     share: F64,
     level: float,
 ) -> AllPairs:
     """The mean over tasks of all differences. tasks: the scores, units: their codes."""
-    spread = _spread_of_pairs(tasks, units, found, share, level)
+    spread = _spread_of_pairs(tasks, units, pairs_by_task, share, level)
     names = ("n", "units", "worth", "n_missing")
     sums: dict[str, Any] = {
-        name: np.sum([getattr(one, name) for one in found], axis=0) for name in names
+        name: np.sum(
+            [getattr(task_pairs, name) for task_pairs in pairs_by_task], axis=0
+        )
+        for name in names
     }
     return AllPairs(
-        difference=np.einsum("t,tij->ij", share, [one.difference for one in found]),
+        difference=np.einsum(
+            "t,tij->ij", share, [task_pairs.difference for task_pairs in pairs_by_task]
+        ),
         error=spread.error,
         freedom=spread.freedom,
         lean=spread.lean,
         counts=None,
-        span=found[0].span,
+        span=pairs_by_task[0].span,
         counted=np.zeros(spread.error.shape, dtype=bool),
         differing=np.zeros(spread.error.shape),
         skewness=np.zeros(spread.error.shape),
@@ -150,72 +162,78 @@ def _mean_of(
     )
 
 
-def _errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
-    """Of each pair on one task, (models, models): the standard error that its interval is worth,
-    the degrees of freedom, half of the interval, and how far its centre lies above the difference;
-    nan where there is none.
+def _interval_errors(pairs: AllPairs, level: float) -> tuple[F64, F64, F64, F64]:
+    """For each pair on one task, (models, models): error, degrees of freedom, half width, lean.
+
+    The error is the one that the interval is worth, and the lean how far its centre lies above the
+    difference; nan without items.
     """
     low, high = pairs.limits(1 - level)
     errors, freedom = errors_of_intervals(low, high, pairs.freedom, pairs.span, level)
     half = (high - low) / 2
     beside = (high + low) / 2 - pairs.difference
-    known = pairs.n > 0
+    has_items = pairs.n > 0
     errors, half, beside = (
-        np.where(known, part, np.nan) for part in (errors, half, beside)
+        np.where(has_items, part, np.nan) for part in (errors, half, beside)
     )
-    return errors, np.where(known, freedom, 1.0), half, beside
+    return errors, np.where(has_items, freedom, 1.0), half, beside
 
 
-def _units(parts: Sequence[Part]) -> list[I64]:
-    """The units of every task as numbers 0.. that mean the same in all; items of a task without
-    codes get numbers of their own.
+def _consistent_units(parts: Sequence[Part]) -> list[I64]:
+    """The units of every task as numbers that are consistent between tasks.
+
+    Items of a task without codes get numbers of their own.
     """
-    given = [np.asarray(ids, np.int64) for _, ids in parts if ids is not None]
+    all_ids = [np.asarray(ids, np.int64) for _, ids in parts if ids is not None]
     names, places = np.unique(
-        np.concatenate([np.zeros(0, np.int64), *given]), return_inverse=True
+        np.concatenate([np.zeros(0, np.int64), *all_ids]), return_inverse=True
     )
-    out = list[I64]()
+    units_by_task = list[I64]()
     begin = 0
     following = len(names)
     for scores, ids in parts:
-        items = np.shape(scores)[1]
+        n_items = np.shape(scores)[1]
         if ids is None:
-            out.append(np.arange(following, following + items))
-            following += items
+            units_by_task.append(np.arange(following, following + n_items))
+            following += n_items
         else:
-            out.append(places[begin : begin + items].astype(np.int64))
-            begin += items
-    return out
+            units_by_task.append(places[begin : begin + n_items].astype(np.int64))
+            begin += n_items
+    return units_by_task
 
 
 def _spread_of_pairs(
     tasks: Sequence[F64],
     units: Sequence[I64],
-    found: Sequence[AllPairs],
+    pairs_by_task: Sequence[AllPairs],
     share: F64,
     level: float,
 ) -> MeanSpread:
     """The spread of the mean of all pairs, (models, models)."""
     from scipy.special import stdtrit
 
-    by_task = zip(*(_errors(pairs, level) for pairs in found), strict=True)
+    by_task = zip(
+        *(_interval_errors(pairs, level) for pairs in pairs_by_task), strict=True
+    )
     errors, freedom, half, beside = (np.stack(part, axis=-1) for part in by_task)
     errors = errors * share
     half = half * share
     beside = beside * share
     free = errors * np.asarray(stdtrit(freedom, 0.5 + level / 2))
     models = len(errors)
-    among = sharing([unit_sums(np.zeros(len(own)), own) for own in units])
+    among = sharing(
+        [unit_sums(np.zeros(len(task_units)), task_units) for task_units in units]
+    )
 
-    def spread(place: tuple[Any, ...], rho: F64) -> MeanSpread:
-        parts = errors[place], freedom[place], half[place], beside[place], free[place]
+    def spread(index: tuple[Any, ...], rho: F64) -> MeanSpread:
+        parts = errors[index], freedom[index], half[index], beside[index], free[index]
         return mean_spread(*parts, rho, among.sets, level)
 
     standard_error, error, lean, df = spread((), np.eye(len(tasks)))
     if len(among.shared):
         sums = [
-            _PairSums(rows, own, among.shared)
-            for rows, own in zip(tasks, units, strict=True)
+            _PairSums(rows, task_units, among.shared)
+            for rows, task_units in zip(tasks, units, strict=True)
         ]
         step = max(
             1,
@@ -227,19 +245,19 @@ def _spread_of_pairs(
         for row in range(models - 1):
             for begin in range(row + 1, models, step):
                 others = np.arange(begin, min(begin + step, models))
-                own = [one.of(row, others) for one in sums]
+                pair_sums = [task_sums.of(row, others) for task_sums in sums]
                 values, norms = (
-                    np.stack(side, axis=1) for side in zip(*own, strict=True)
+                    np.stack(side, axis=1) for side in zip(*pair_sums, strict=True)
                 )
-                rho = correlated(values, norms, among.overlap)
-                for place in ((row, others), (others, row)):
-                    own_spread = spread(place, rho)
-                    for whole, part in zip(
+                rho = correlate_sums(values, norms, among.overlap)
+                for index in ((row, others), (others, row)):
+                    own_spread = spread(index, rho)
+                    for table, part in zip(
                         (standard_error, error, lean, df), own_spread, strict=True
                     ):
-                        whole[place] = part
-    for whole in (standard_error, error):
-        np.fill_diagonal(whole, 0.0)
+                        table[index] = part
+    for table in (standard_error, error):
+        np.fill_diagonal(table, 0.0)
     return MeanSpread(standard_error, error, np.nan_to_num(lean), np.fmax(df, 1.0))
 
 

@@ -26,10 +26,10 @@ def holm(p: npt.ArrayLike) -> F64:
     `p`: (tests,); nan = no test, which stays nan and does not count. Raises ValueError for another
     shape or a value outside [0, 1].
     """
-    values, there, order = _sorted(p)
+    values, there, order = _sort_p_values(p)
     tests = len(order)
     stepped = np.maximum.accumulate(values[there][order] * (tests - np.arange(tests)))
-    return _back(stepped, values, there, order)
+    return _restore_order(stepped, values, there, order)
 
 
 def holm_shares(p: npt.ArrayLike, alpha: float = 0.05) -> F64:
@@ -40,14 +40,14 @@ def holm_shares(p: npt.ArrayLike, alpha: float = 0.05) -> F64:
     interval with this error rate leaves the hypothesis out exactly where `holm` is below `alpha`.
     Arguments and errors as of `holm`.
     """
-    values, there, order = _sorted(p)
+    values, there, order = _sort_p_values(p)
     ascending = values[there][order]
     tests = len(order)
     shares = alpha / (tests - np.searchsorted(ascending, ascending, side="left"))
-    kept = np.flatnonzero(holm(ascending) >= alpha)
-    if len(kept):
-        shares[kept[0] :] = shares[kept[0]]
-    return _back(shares, values, there, order)
+    not_rejected = np.flatnonzero(holm(ascending) >= alpha)
+    if len(not_rejected):
+        shares[not_rejected[0] :] = shares[not_rejected[0]]
+    return _restore_order(shares, values, there, order)
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> F64:
@@ -57,10 +57,12 @@ def benjamini_hochberg(p: npt.ArrayLike) -> F64:
     Argument and errors as of `holm`. It holds for independent tests, and for those that are
     positively dependent.
     """
-    values, there, order = _sorted(p)
+    values, there, order = _sort_p_values(p)
     tests = len(order)
     scaled = values[there][order] * tests / np.arange(1, tests + 1)
-    return _back(np.minimum.accumulate(scaled[::-1])[::-1], values, there, order)
+    return _restore_order(
+        np.minimum.accumulate(scaled[::-1])[::-1], values, there, order
+    )
 
 
 def adjusted_p_values(p: npt.ArrayLike, how: Adjustment) -> F64:
@@ -87,7 +89,9 @@ def interval_level(p: npt.ArrayLike, how: Adjustment, alpha: float = 0.05) -> fl
     return 1 - alpha * max(findings, 1) / tests
 
 
-def _sorted(p: npt.ArrayLike) -> tuple[F64, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _sort_p_values(
+    p: npt.ArrayLike,
+) -> tuple[F64, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """The p-values, the places of those that are numbers, and the order of these."""
     values = np.asarray(p, dtype=np.float64)
     if values.ndim != 1:
@@ -103,7 +107,7 @@ def _sorted(p: npt.ArrayLike) -> tuple[F64, npt.NDArray[np.intp], npt.NDArray[np
     return values, there, np.argsort(values[there], kind="stable")
 
 
-def _back(
+def _restore_order(
     stepped: F64, values: F64, there: npt.NDArray[np.intp], order: npt.NDArray[np.intp]
 ) -> F64:
     adjusted = np.full(len(values), np.nan)

@@ -59,9 +59,7 @@ Verdict = Literal["better", "worse", "no difference seen"]
 
 
 class Filling(NamedTuple):
-    """A comparison with every missing score at one end of the range: difference, interval, degrees
-    of freedom.
-    """
+    """A comparison with every missing score at one end of the range."""
 
     difference: float
     low: float
@@ -238,7 +236,7 @@ class Paired:
             worst_low=worst_low,
             worst_high=worst_high,
             missing_policy=self.missing_policy,
-            fillings=_fillings(self.any_filling, level),
+            fillings=_make_fillings(self.any_filling, level),
         )
 
     def _test(self, no_interval: bool) -> str:
@@ -309,7 +307,7 @@ def paired(
     )
 
 
-def _fillings(
+def _make_fillings(
     any_filling: WorstCase, level: float
 ) -> tuple[Filling, Filling, Filling] | None:
     scored = any_filling.scored
@@ -317,12 +315,12 @@ def _fillings(
     if worst is None:
         return None
     low, high = worst.limits(1 - level)
-    place = (0, 1)
+    forward = (0, 1)
     turned = (1, 0)
     return (
         Filling(
             *(
-                float(part[place])
+                float(part[forward])
                 for part in (
                     scored.difference,
                     *scored.limits(1 - level),
@@ -332,7 +330,7 @@ def _fillings(
         ),
         Filling(
             *(
-                float(part[place])
+                float(part[forward])
                 for part in (worst.difference, low, high, worst.freedom)
             )
         ),
@@ -379,15 +377,15 @@ def _asked_items(
             f"the two models must have a row for the same items, not {len(scores[0])}"
             f" and {len(scores[1])}"
         )
-    means = np.stack([row_means(one) for one in scores])
+    means = np.stack([row_means(side) for side in scores])
     ids = None if clusters is None else cluster_ids(clusters, means.shape[1])
     lost = checked_missing(missing, means)
     # Who was not asked an item is in no pair on it.
-    asked = (lost | ~np.isnan(means)).all(axis=0)
-    if not asked.all():
-        means = means[:, asked]
-        lost = lost[:, asked]
-        ids = None if ids is None else ids[asked]
+    is_asked = (lost | ~np.isnan(means)).all(axis=0)
+    if not is_asked.all():
+        means = means[:, is_asked]
+        lost = lost[:, is_asked]
+        ids = None if ids is None else ids[is_asked]
     check_range(means, value_range)
     return means, lost, ids
 
@@ -464,7 +462,7 @@ def equivalence_paired(
     is a ValueError too.
     """
     least, most = _margin(margin, alpha)
-    both = paired(
+    pair = paired(
         a,
         b,
         missing=missing,
@@ -473,13 +471,13 @@ def equivalence_paired(
         binary=binary,
         value_range=value_range,
     )
-    found = both.comparison(1 - 2 * alpha)
-    p_least = float(both.tested.tail(least)[0, 1])
-    p_most = float(both.tested.tail(most, above=False)[0, 1])
+    comparison = pair.comparison(1 - 2 * alpha)
+    p_least = float(pair.tested.tail(least)[0, 1])
+    p_most = float(pair.tested.tail(most, above=False)[0, 1])
     return Equivalence(
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
+        difference=comparison.difference,
+        low=comparison.low,
+        high=comparison.high,
         level=1 - 2 * alpha,
         least=least,
         most=most,
@@ -487,11 +485,11 @@ def equivalence_paired(
         p_value=max(p_least, p_most),
         p_least=p_least,
         p_most=p_most,
-        equivalent=bool(found.low >= least and found.high <= most),
-        n=found.n,
-        n_missing=found.n_missing,
-        n_clusters=found.n_clusters,
-        method=f"TOST, {found.test}",
+        equivalent=bool(comparison.low >= least and comparison.high <= most),
+        n=comparison.n,
+        n_missing=comparison.n_missing,
+        n_clusters=comparison.n_clusters,
+        method=f"TOST, {comparison.test}",
     )
 
 

@@ -141,28 +141,28 @@ class AllPairs:
         return np.where(alone, -self.span, low), np.where(alone, self.span, high)
 
     def tail(self, at: float, above: bool = True) -> F64:
-        """One-sided p-value of a true difference not above (or not below) `at`; nan where there is
-        none.
-        """
+        """One-sided p-value of a true difference not above (or not below) `at`; nan without one."""
         from scipy.special import stdtr
 
         gap = self.difference - at
         side = self._some_error - np.sign(gap) * self.lean
         with np.errstate(divide="ignore", invalid="ignore"):
             deviate = self._skewed(gap / np.maximum(side, 0.0))
-        out: F64 = np.asarray(stdtr(self.freedom, -deviate if above else deviate))
-        out = np.maximum(out, self._sign_test_tail(at, above))
+        tails: F64 = np.asarray(stdtr(self.freedom, -deviate if above else deviate))
+        tails = np.maximum(tails, self._sign_test_tail(at, above))
         if self.counts is not None and self.counted.any():
-            out = np.where(self.counted, self.counts.tail(at / self.span, above), out)
-        out = np.maximum(out, sys.float_info.min)  # no finite sample shows 0
-        return np.where(self.units > 1, out, np.nan)
+            tails = np.where(
+                self.counted, self.counts.tail(at / self.span, above), tails
+            )
+        tails = np.maximum(tails, sys.float_info.min)  # no finite sample shows 0
+        return np.where(self.units > 1, tails, np.nan)
 
     def p_values(self) -> F64:
         """Two-sided p-value of no difference."""
-        out: F64 = np.minimum(
+        p_values: F64 = np.minimum(
             1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False))
         )
-        return out
+        return p_values
 
     def visible(self, level: float, power: float) -> F64:
         """The difference that each pair would have shown with probability `power`: both quantiles
@@ -263,9 +263,7 @@ class WorstCase:
     worst: AllPairs | None
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
-        """`AllPairs.limits` that hold for the scored items and for both fillings of those that are
-        missing.
-        """
+        """Limits that hold for the scored items, and with missing ones at either end."""
         scored = self.scored
         low, high = scored.limits(share)
         if self.worst is None:
@@ -282,18 +280,18 @@ class WorstCase:
 
     def tail(self, at: float, above: bool = True) -> F64:
         """`AllPairs.tail`, the greatest of the fillings."""
-        out = self.scored.tail(at, above)
+        tails = self.scored.tail(at, above)
         if self.worst is None:
-            return self._bounded(out)
+            return self._bounded(tails)
         filled = self.worst.tail(at) if above else self.worst.tail(-at).T
-        return np.where(self.scored.n > 0, np.fmax(out, filled), np.nan)
+        return np.where(self.scored.n > 0, np.fmax(tails, filled), np.nan)
 
     def p_values(self) -> F64:
         """Two-sided p-value of no difference; 1 where the fillings lie on different sides of 0."""
-        out: F64 = np.minimum(
+        p_values: F64 = np.minimum(
             1.0, 2.0 * np.minimum(self.tail(0.0), self.tail(0.0, above=False))
         )
-        return out
+        return p_values
 
     def visible(self, level: float, power: float) -> F64:
         """`AllPairs.visible`, whatever is missing."""
@@ -333,9 +331,12 @@ def common_differences(
         order, starts = grouped(codes)
         scores = scores[:, order]
         missing = None if missing is None else missing[:, order]
-    sums = _sums(scores, starts, graded=_is_graded(scores, value_range))
+    sums = _pair_sums(scores, starts, graded=_is_graded(scores, value_range))
     return pairs_of_sums(
-        sums, _span(value_range), _count_missing(scores, missing), starts is not None
+        sums,
+        _range_width(value_range),
+        _count_missing(scores, missing),
+        starts is not None,
     )
 
 
@@ -360,12 +361,19 @@ def worst_case(
     low, high = (np.where(missing, end, scores) for end in value_range)
     graded = _is_graded(scores, value_range)
     sums = _filled_sums(
-        _sums(scores, starts, graded), low, high, starts, scored.n_missing > 0, graded
+        _pair_sums(scores, starts, graded),
+        low,
+        high,
+        starts,
+        scored.n_missing > 0,
+        graded,
     )
     none_missing = np.zeros_like(scored.n_missing)
     return WorstCase(
         scored,
-        pairs_of_sums(sums, _span(value_range), none_missing, starts is not None),
+        pairs_of_sums(
+            sums, _range_width(value_range), none_missing, starts is not None
+        ),
     )
 
 
@@ -374,19 +382,17 @@ def _is_graded(scores: F64, value_range: Range | None) -> bool:
     return value_range is None or not at_ends(scores, value_range)
 
 
-def _span(value_range: Range | None) -> float:
+def _range_width(value_range: Range | None) -> float:
     return math.nan if value_range is None else value_range[1] - value_range[0]
 
 
 def _count_missing(scores: F64, missing: Bools | None) -> I64:
-    """(models, models): items on which either of two models is missing, of those that both were
-    asked.
-    """
+    """Items that either of two models lacks, of those that both were asked, (models, models)."""
     if missing is None or not missing.any():
         return np.zeros((len(scores),) * 2, dtype=np.int64)
-    asked = (missing | ~np.isnan(scores)).astype(np.float64)
-    there = asked - missing
-    n_missing = np.rint(asked @ asked.T - there @ there.T).astype(np.int64)
+    was_asked = (missing | ~np.isnan(scores)).astype(np.float64)
+    there = was_asked - missing
+    n_missing = np.rint(was_asked @ was_asked.T - there @ there.T).astype(np.int64)
     np.fill_diagonal(n_missing, 0)
     return n_missing
 
@@ -425,13 +431,15 @@ _SUMS = (
 )
 
 
-def _sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
+def _pair_sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
     """What `_spread` gives, for all pairs."""
     models = len(scores)
-    found = {name: np.full((models, models), np.nan) for name in _SUMS}
-    known = _known(scores)
+    sums = {name: np.full((models, models), np.nan) for name in _SUMS}
+    filled_scores = _fill_missing(scores)
     for row in range(models - 1):
-        for others, gaps, there in _gaps(row, known, known, np.arange(row + 1, models)):
+        for others, gaps, there in _iterate_gaps(
+            row, filled_scores, filled_scores, np.arange(row + 1, models)
+        ):
             here = sums_of_differences(gaps, there, starts, graded)
             turned = {
                 **here,
@@ -441,8 +449,8 @@ def _sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
                 "skewness": -here["skewness"],
             }
             for name in _SUMS:
-                found[name][row, others] = here[name]
-                found[name][others, row] = turned[name]
+                sums[name][row, others] = here[name]
+                sums[name][others, row] = turned[name]
     has = ~np.isnan(scores)
     alone = has.sum(axis=1)
     units = (
@@ -451,7 +459,7 @@ def _sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
         else np.logical_or.reduceat(has, starts, axis=1).sum(axis=1)
     )
     for name in _SUMS:  # a model against itself
-        own = {
+        diagonal = {
             "n": alone,
             "ties": alone,
             "units": units,
@@ -459,12 +467,12 @@ def _sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F64]:
             "freedom": units - 1,
             "kurtosis": np.nan,
         }.get(name, 0.0)
-        np.fill_diagonal(found[name], own)
-    return found
+        np.fill_diagonal(sums[name], diagonal)
+    return sums
 
 
 def _filled_sums(
-    found: dict[str, F64],
+    sums: dict[str, F64],
     low: F64,
     high: F64,
     starts: Starts | None,
@@ -472,13 +480,15 @@ def _filled_sums(
     graded: bool,
 ) -> dict[str, F64]:
     """The same of `low` (the rows' models) less `high` (the columns'), where something is missing;
-    as `found` elsewhere.
+    as `sums` elsewhere.
     """
-    filled = {name: values.copy() for name, values in found.items()}
-    left = _known(low)
-    right = _known(high)
+    filled = {name: values.copy() for name, values in sums.items()}
+    left = _fill_missing(low)
+    right = _fill_missing(high)
     for row in np.flatnonzero(where.any(axis=1)).tolist():
-        for others, gaps, there in _gaps(row, left, right, np.flatnonzero(where[row])):
+        for others, gaps, there in _iterate_gaps(
+            row, left, right, np.flatnonzero(where[row])
+        ):
             here = sums_of_differences(gaps, there, starts, graded)
             for name in _SUMS:
                 filled[name][row, others] = here[name]
@@ -497,8 +507,10 @@ def pairs_of_sums(
         better = sums["better"] / span
         worse = sums["worse"] / span
         squares = sums["squares"] / span**2
-        whole = np.abs(squares - better - worse) <= _NOISE * np.maximum(squares, 1.0)
-        counted = whole | ~(error > 0)
+        is_binary = np.abs(squares - better - worse) <= _NOISE * np.maximum(
+            squares, 1.0
+        )
+        counted = is_binary | ~(error > 0)
         of_counts = (
             np.maximum(freedom, 1.0) if clustered else np.full_like(freedom, np.inf)
         )
@@ -570,10 +582,10 @@ def common_influences(
     """
     order, starts = grouped(codes)
     parts = []
-    known = _known(scores[:, order])
+    filled_scores = _fill_missing(scores[:, order])
     for row in range(len(scores) - 1):
-        for others, gaps, there in _gaps(
-            row, known, known, np.arange(row + 1, len(scores))
+        for others, gaps, there in _iterate_gaps(
+            row, filled_scores, filled_scores, np.arange(row + 1, len(scores))
         ):
             gaps -= np.nan_to_num(difference[row, others])[:, None]
             n = (
@@ -592,20 +604,20 @@ _Known = tuple[F64, Bools | None]
 """Scores with 0 where there is none, and where there is one (None: everywhere)."""
 
 
-def _known(scores: F64) -> _Known:
+def _fill_missing(scores: F64) -> _Known:
     has: Bools = ~np.isnan(scores)
     return (scores, None) if has.all() else (np.where(has, scores, 0.0), has)
 
 
-def _gaps(
+def _iterate_gaps(
     row: int, left: _Known, right: _Known, others: npt.NDArray[np.intp]
 ) -> Iterator[tuple[npt.NDArray[np.intp], F64, Bools | None]]:
     """Some of `others` at a time: their places, differences of one model's scores from theirs
     (others, items), 0 where one has no score, and where both have (None: everywhere).
     """
-    own = left[0][row]
+    row_scores = left[0][row]
     has = None if left[1] is None else left[1][row]
-    step = max(1, _CELLS // max(1, len(own)))
+    step = max(1, _CELLS // max(1, len(row_scores)))
     for begin in range(0, len(others), step):
         places = others[begin : begin + step]
         there = (
@@ -615,7 +627,7 @@ def _gaps(
             if has is None
             else right[1][places] & has
         )
-        gaps = own - right[0][places]
+        gaps = row_scores - right[0][places]
         if there is not None:
             there = np.broadcast_to(there, gaps.shape)
             gaps *= there
@@ -729,27 +741,27 @@ class Counts:
     @property
     def difference(self) -> F64:
         """Where the interval is centred; the added counts draw it a little towards 0."""
-        out: F64 = (self.better - self.worse) / self.size
-        return out
+        difference: F64 = (self.better - self.worse) / self.size
+        return difference
 
     @property
     def error(self) -> F64:
         """The standard error of the difference if there is none."""
-        out: F64 = np.sqrt(self.better + self.worse) / self.size
-        return out
+        error: F64 = np.sqrt(self.better + self.worse) / self.size
+        return error
 
     def deviate(self, at: npt.ArrayLike) -> F64:
-        """How far the counts lie above the difference `at` (-1 to 1), in standard errors at that
-        difference.
-        """
+        """How far the counts lie above the difference `at` (-1 to 1), in its standard errors."""
         at = np.asarray(at, dtype=np.float64)
         variance, _ = self._variance(at)
         with np.errstate(divide="ignore", invalid="ignore"):
-            out: F64 = (self.better - self.worse - self.size * at) / np.sqrt(variance)
+            deviates: F64 = (self.better - self.worse - self.size * at) / np.sqrt(
+                variance
+            )
             towards_none = np.where(
                 self.difference != 0, np.clip(1 - at / self.difference, 0.0, 1.0), 0.0
             )
-        return out * (1 + (self.stretch - 1) * towards_none)
+        return deviates * (1 + (self.stretch - 1) * towards_none)
 
     def _variance(self, at: F64) -> tuple[F64, F64]:
         """n (2 q + d - d^2) at the difference d, and its derivative there."""
@@ -773,9 +785,9 @@ class Counts:
         """One-sided p-value of "not above" (or "not below") the difference `at`."""
         from scipy.special import stdtr
 
-        found = self.deviate(at)
-        out: F64 = np.asarray(stdtr(self.freedom, -found if above else found))
-        return out
+        deviates = self.deviate(at)
+        tails: F64 = np.asarray(stdtr(self.freedom, -deviates if above else deviates))
+        return tails
 
     def limits(self, share: npt.ArrayLike) -> tuple[F64, F64]:
         """The interval with the two-sided error rate `share`."""
@@ -868,9 +880,7 @@ def effective_counts(
 
 
 def mid_p_deviate(better: F64, worse: F64) -> F64:
-    """The normal deviate of McNemar's two-sided mid-p (Fagerland, Lydersen & Laake 2013), at least
-    0.
-    """
+    """The normal deviate of McNemar's mid-p (Fagerland, Lydersen & Laake 2013), at least 0."""
     from scipy.special import betainc, gammaln, ndtri
 
     few = np.minimum(better, worse)
@@ -884,5 +894,5 @@ def mid_p_deviate(better: F64, worse: F64) -> F64:
             - total * math.log(2.0)
         )
         p_value = np.clip(2 * at_most - exactly, 1e-300, 1.0)
-    out: F64 = np.where(total > 0, -ndtri(p_value / 2), 0.0)
-    return out
+    deviate: F64 = np.where(total > 0, -ndtri(p_value / 2), 0.0)
+    return deviate

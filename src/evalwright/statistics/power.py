@@ -70,9 +70,11 @@ def items_for_difference(
     Raises ValueError for a difference of 0, a negative variance, or a level or power outside (0,
     1).
     """
-    delta = _finite(difference, "difference", "0")
-    return _whole(
-        _critical(level, power) ** 2 * _finite(variance, "variance") / (delta * delta)
+    delta = _check_finite(difference, "difference", "0")
+    return _round_up_items(
+        _critical(level, power) ** 2
+        * _check_finite(variance, "variance")
+        / (delta * delta)
     )
 
 
@@ -88,7 +90,7 @@ def smallest_visible_difference(
     if not (items >= 1).all():
         raise ValueError("n must be at least 1")
     return np.asarray(
-        _critical(level, power) * np.sqrt(_finite(variance, "variance") / items)
+        _critical(level, power) * np.sqrt(_check_finite(variance, "variance") / items)
     )
 
 
@@ -97,9 +99,11 @@ def items_for_half_width(
 ) -> npt.NDArray[np.int64]:
     """Items with which one mean is known to +-half_width: z^2 variance / half_width^2."""
     check_level(level)
-    width = _finite(half_width, "half_width", "0")
+    width = _check_finite(half_width, "half_width", "0")
     z = normal_quantile(0.5 + level / 2)
-    return _whole(z * z * _finite(variance, "variance") / (width * width))
+    return _round_up_items(
+        z * z * _check_finite(variance, "variance") / (width * width)
+    )
 
 
 def best_draws(
@@ -134,7 +138,7 @@ def best_draws(
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """A value that was measured, and the limits (at some level) between which it may lie."""
+    """A measured value, with the limits between which it may lie."""
 
     value: float
     low: float
@@ -218,9 +222,9 @@ def difference_variance(
     span = value_range[1] - value_range[0]
     seen = differences[~np.isnan(differences)] / span
     if not bool(np.isin(seen, (-1.0, 0.0, 1.0)).all()):
-        both = (-span, span)
+        difference_range = (-span, span)
         return score_variance(
-            differences, clusters=clusters, value_range=both, level=level
+            differences, clusters=clusters, value_range=difference_range, level=level
         )
     share = mean_interval((differences / span) ** 2, clusters=clusters, level=level)
     least = abs(difference) / span
@@ -286,9 +290,11 @@ def cluster_correlation(
     ):
         return Limits(math.nan, 0.0, 1.0)
     product = (float(np.dot(sums, sums)) - squares) / (2 * pairs)
-    found = product / (squares / (units.n - 1))
+    correlation = product / (squares / (units.n - 1))
     error = normal_quantile(0.5 + level / 2) / math.sqrt(pairs)
-    low, value, high = (min(1.0, max(0.0, found + sign * error)) for sign in (-1, 0, 1))
+    low, value, high = (
+        min(1.0, max(0.0, correlation + sign * error)) for sign in (-1, 0, 1)
+    )
     return Limits(value, low, high)
 
 
@@ -298,14 +304,14 @@ def _critical(level: float, power: float) -> float:
     return normal_quantile(0.5 + level / 2) + normal_quantile(power)
 
 
-def _finite(value: npt.ArrayLike, name: str, barred: str = "negative") -> F64:
+def _check_finite(value: npt.ArrayLike, name: str, barred: str = "negative") -> F64:
     array = np.asarray(value, dtype=np.float64)
     if not (np.isfinite(array) & (array != 0 if barred == "0" else array >= 0)).all():
         raise ValueError(f"{name} must be finite and not {barred}")
     return array
 
 
-def _whole(items: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def _round_up_items(items: npt.ArrayLike) -> npt.NDArray[np.int64]:
     exact = np.asarray(items, dtype=np.float64)
     if not (exact < _COUNTABLE).all():
         raise ValueError(

@@ -22,9 +22,13 @@ from evalwright.statistics.units import F64, I64
 
 
 class UnitSums(NamedTuple):
-    """A task's units, (units,) sorted codes that mean the same in every task; their shares of the
-    items, and what each adds to the error of the task's mean: the sum of its residuals over n,
-    divided by the root of 1 - share.
+    """The units of a task.
+
+    Args:
+        codes: (units,) sorted, with the same meaning in every task.
+        shares: of the items.
+        sums: what each unit adds to the error of the task's mean: the sum of its residuals over n,
+            divided by the root of 1 - share.
     """
 
     codes: I64
@@ -33,8 +37,10 @@ class UnitSums(NamedTuple):
 
 
 def unit_sums(values: npt.ArrayLike, codes: npt.ArrayLike) -> UnitSums:
-    """Of the mean of `values` (n,), nan = missing. codes: (n,) integers; items with one code, in
-    whatever task, are one unit.
+    """The units of the mean of `values` (n,), nan if missing.
+
+    Args:
+        codes: (n,) integers; items with one code, in whatever task, are one unit.
     """
     scores = np.asarray(values, np.float64)
     ids = np.asarray(codes, np.int64)
@@ -59,9 +65,13 @@ def cr2_scaled(sums: F64, shares: F64) -> F64:
 
 
 class Sharing(NamedTuple):
-    """Which units several tasks have in common. shared: (units,) codes that at least two have;
-    overlap: (tasks, tasks), the cosine of their shares, 1 for the same units in the same
-    proportions; sets: (tasks,), the same number for tasks that are connected.
+    """The units that several tasks have in common.
+
+    Args:
+        shared: (units,) codes that at least two tasks have.
+        overlap: (tasks, tasks) the cosine of their shares, 1 for the same units in the same
+            proportions.
+        sets: (tasks,) equal numbers for connected tasks.
     """
 
     shared: I64
@@ -70,19 +80,25 @@ class Sharing(NamedTuple):
 
 
 def sharing(units: Sequence[UnitSums | None]) -> Sharing:
-    """What tasks share. None: a task that shares nothing."""
-    codes = [one.codes for one in units if one is not None]
+    """Which units tasks share; None stands for a task that shares none."""
+    codes = [task_units.codes for task_units in units if task_units is not None]
     names, counts = np.unique(
         np.concatenate([np.zeros(0, np.int64), *codes]), return_counts=True
     )
     shared = names[counts > 1]
     shares = aligned(
-        shared, ((one.codes, one.shares) if one else None for one in units)
+        shared,
+        (
+            (task_units.codes, task_units.shares) if task_units else None
+            for task_units in units
+        ),
     )
     norms = np.array(
         [
-            np.sqrt((one.shares**2).sum()) if one and len(one.shares) else 1.0
-            for one in units
+            np.sqrt((task_units.shares**2).sum())
+            if task_units and len(task_units.shares)
+            else 1.0
+            for task_units in units
         ]
     )
     overlap = shares @ shares.T / np.outer(norms, norms)
@@ -113,37 +129,55 @@ def aligned(shared: I64, columns: Iterable[tuple[I64, F64] | None]) -> F64:
 def correlations(units: Sequence[UnitSums | None], among: Sharing) -> F64:
     """(tasks, tasks) correlations of the tasks' means."""
     sums = aligned(
-        among.shared, ((one.codes, one.sums) if one else None for one in units)
+        among.shared,
+        (
+            (task_units.codes, task_units.sums) if task_units else None
+            for task_units in units
+        ),
     )
-    norms = np.array([np.sqrt((one.sums**2).sum()) if one else 0.0 for one in units])
-    return correlated(sums, norms, among.overlap)
+    norms = np.array(
+        [
+            np.sqrt((task_units.sums**2).sum()) if task_units else 0.0
+            for task_units in units
+        ]
+    )
+    return correlate_sums(sums, norms, among.overlap)
 
 
-def correlated(sums: F64, norms: F64, overlap: F64) -> F64:
-    """Correlations (..., tasks, tasks) from sums by shared unit (..., tasks, units) and their norms
-    over all units (..., tasks).
+def correlate_sums(sums: F64, norms: F64, overlap: F64) -> F64:
+    """Correlations (..., tasks, tasks) of tasks that share units.
 
-    A task without any spread says nothing of its correlations; it is taken to go with the others as
-    far as they overlap.
+    A task without any spread tells nothing of its correlations; it is taken to go with the others
+    as far as they overlap.
+
+    Args:
+        sums: (..., tasks, units) by shared unit.
+        norms: (..., tasks) of the sums over all units.
+        overlap: (tasks, tasks) how far tasks share their units.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (
+        correlation = (
             sums
             @ np.swapaxes(sums, -1, -2)
             / (norms[..., :, None] * norms[..., None, :])
         )
     silent = (norms[..., :, None] <= 1e-12) | (norms[..., None, :] <= 1e-12)
-    out: F64 = np.clip(np.where(silent, overlap, found), -1.0, 1.0)
-    return np.where(np.eye(overlap.shape[0], dtype=bool), 1.0, out)
+    clipped: F64 = np.clip(np.where(silent, overlap, correlation), -1.0, 1.0)
+    return np.where(np.eye(overlap.shape[0], dtype=bool), 1.0, clipped)
 
 
-def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F64, F64]:
-    """The error of a sum of parts, and its degrees of freedom. errors and freedom: (..., tasks);
-    correlation: (..., tasks, tasks).
+def combine_errors(
+    errors: F64, freedom: F64, correlation: F64, sets: I64
+) -> tuple[F64, F64]:
+    """The error of a sum of tasks, and its degrees of freedom.
 
-    Degrees of freedom: within connected tasks, whose errors rest on the same units, the harmonic
-    mean of their own weighted by their variances; between sets, which are independent,
-    Welch-Satterthwaite.
+    Within connected tasks, whose errors rest on the same units, degrees of freedom are the harmonic
+    mean weighted by variances; between sets, which are independent, Welch-Satterthwaite.
+
+    Args:
+        errors, freedom: (..., tasks).
+        correlation: (..., tasks, tasks).
+        sets: (tasks,) which tasks are connected.
     """
     products = correlation * errors[..., :, None] * errors[..., None, :]
     variance = np.maximum(products.sum(axis=(-1, -2)), 0.0)
@@ -151,26 +185,34 @@ def combined(errors: F64, freedom: F64, correlation: F64, sets: I64) -> tuple[F6
     with np.errstate(divide="ignore", invalid="ignore"):
         for number in np.unique(sets):
             inside = sets == number
-            own = errors[..., inside] ** 2
+            variances = errors[..., inside] ** 2
             part = np.maximum(
                 products[..., inside, :][..., inside].sum(axis=(-1, -2)), 0.0
             )
             below += np.where(
                 part > 0,
-                part**2 * (own / freedom[..., inside]).sum(axis=-1) / own.sum(axis=-1),
+                part**2
+                * (variances / freedom[..., inside]).sum(axis=-1)
+                / variances.sum(axis=-1),
                 0.0,
             )
         # Where all is known from the range alone (degrees without end), so is the sum.
-        found = np.where(
+        combined_freedom = np.where(
             below > 0, variance**2 / below, np.where(variance > 0, np.inf, np.nan)
         )
-    return np.sqrt(variance), found
+    return np.sqrt(variance), combined_freedom
 
 
 class MeanSpread(NamedTuple):
-    """Of a mean over tasks: its standard error, the error that its interval is worth, how far the
-    error above exceeds that and the error below falls short of it, and the degrees of freedom. The
-    interval reaches t (error - lean) below and t (error + lean) above.
+    """The spread of a mean over tasks.
+
+    Its interval reaches t (error - lean) below and t (error + lean) above.
+
+    Args:
+        standard_error: of the mean.
+        error: the error that its interval is worth.
+        lean: by how much the error above exceeds that, and the error below falls short of it.
+        freedom: degrees of freedom.
     """
 
     standard_error: F64
@@ -201,7 +243,7 @@ def mean_spread(
     """
     from scipy.special import stdtrit
 
-    standard_error, df = combined(errors, freedom, correlation, sets)
+    standard_error, df = combine_errors(errors, freedom, correlation, sets)
     multiple = np.asarray(stdtrit(df, 0.5 + level / 2))
     with np.errstate(divide="ignore", invalid="ignore"):
         # Half of the interval of all tasks that go with this one; a task that shares nothing goes
@@ -240,8 +282,8 @@ def errors_of_intervals(
     degrees = np.fmax(freedom, 1.0)
     if np.isnan(span):
         return errors, degrees
-    one = ~(freedom > 0) & ~np.isnan(half)
+    is_single = ~(freedom > 0) & ~np.isnan(half)
     room = np.sqrt(np.maximum(1 - (half / span) ** 2, 1e-12))
-    return np.where(one, span, np.minimum(errors / room, span)), np.where(
-        one, np.inf, degrees
+    return np.where(is_single, span, np.minimum(errors / room, span)), np.where(
+        is_single, np.inf, degrees
     )

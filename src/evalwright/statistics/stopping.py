@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from evalwright.core.plain import Plain
-from evalwright.statistics._evidence import LookResult, Scored, evidence_for
+from evalwright.statistics._evidence import LookResult, Scored, make_evidence
 from evalwright.statistics.paired import compare_paired
 from evalwright.statistics.stopping_rules import Rule
 
@@ -46,12 +46,16 @@ Score = float | None
 class Decision(Plain):
     """What is known at a look.
 
-    `decided`: the rule's question is answered; then `verdict` is "A better", "B better" (with the
-    rule's names), "no difference seen", "no difference of 0.03 or more" or "precise enough", else
-    "undecided". `early`: before the last unit. `units` of `n_total` were used, `failed` of them (or
-    of their items) without a score, which are left out. `value` is the mean, or the difference a -
-    b, of what has scores; [`low`, `high`] its anytime-valid interval at `level`, over exactly this
-    benchmark (`estimand`). `e_value`: evidence against "no difference", None where there is none.
+    Args:
+        decided: whether the rule's question is answered.
+        verdict: if decided, "A better", "B better" (with the rule's names), "no difference seen",
+            "no difference of 0.03 or more" or "precise enough"; else "undecided".
+        early: whether the decision came before the last unit.
+        units: how many of `n_total` units were used.
+        failed: how many units (or items of them) have no score and are left out.
+        value: the mean, or the difference a - b, of what has scores.
+        low, high: its anytime-valid interval at `level`, over exactly this benchmark (`estimand`).
+        e_value: the evidence against "no difference", None if there is none.
     """
 
     decided: bool
@@ -104,7 +108,7 @@ class Monitor:
         self._scored = Scored(
             n_total, binary, clustered, value_range, n_items, (1 - rule.level) / tasks
         )
-        self._evidence = evidence_for(rule, self._scored)
+        self._evidence = make_evidence(rule, self._scored)
         self._waiting: dict[int, tuple[list[float], list[float]]] = {}
         self._a: list[float] = []
         self._b: list[float] = []
@@ -161,10 +165,13 @@ class Monitor:
             self._last = self._at_the_end(self._last)
         return self._last
 
-    def _scores(self, given: Score | Sequence[Score] | None) -> list[float]:
-        several = isinstance(given, Sequence | np.ndarray)
-        items: Sequence[Any] = given if several else [given]  # type: ignore[assignment]
-        scores = [math.nan if item is None else float(item) for item in items]
+    def _scores(self, scores_given: Score | Sequence[Score] | None) -> list[float]:
+        item_scores: Sequence[Any] = (
+            scores_given
+            if isinstance(scores_given, Sequence | np.ndarray)
+            else [scores_given]
+        )
+        scores = [math.nan if score is None else float(score) for score in item_scores]
         if len(scores) != 1 and not (self._scored.clustered and scores):
             raise ValueError(
                 f"a unit has one score unless clustered=True, but {len(scores)} were"
@@ -222,7 +229,7 @@ class Monitor:
         )
 
     def _at_the_end(self, last: Decision) -> Decision:
-        """All units are in: for this benchmark the ordinary comparison decides what is still open."""
+        """With all units in, the ordinary comparison decides what is still open."""
         if self.rule.kind == "precision":
             return last
         scored = self._scored

@@ -32,11 +32,14 @@ _DIFFERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Rule(Plain):
-    """A stopping rule. `kind` says which fields are set.
+    """A stopping rule; `kind` tells which fields are set.
 
-    precision: `metric` and `margin`, the half width; beats: `a` and `b`; differs: `a`, `b` and
-    `margin`, the least difference that matters. `level` is the chance that what is said in the end
-    is right, `text` what was written.
+    Args:
+        metric, margin: for "precision", with the half width as margin.
+        a, b: for "beats" and "differs"; the latter with the least difference that matters as
+            margin.
+        level: the probability that the final statement is right.
+        text: the rule as written.
     """
 
     kind: Kind
@@ -54,61 +57,70 @@ def parse_rule(text: str) -> Rule:
 
     Raises ConfigurationError, which says what cannot be read and gives an example.
     """
-    whole = " ".join(text.split())
-    if len(whole) > _LONGEST:
+    rule_text = " ".join(text.split())
+    if len(rule_text) > _LONGEST:
         raise ConfigurationError(
-            f"The stopping rule has {len(whole)} characters, more than {_LONGEST}. It"
+            f"The stopping rule has {len(rule_text)} characters, more than {_LONGEST}. It"
             f" may be {_EXAMPLES}."
         )
     level = 0.95
-    rest = whole
-    if found := _LEVEL.match(whole):
-        level = _number(found["level"], "The level", whole) / 100
-        rest = found["rest"]
+    condition = rule_text
+    if match := _LEVEL.match(rule_text):
+        level = _parse_number(match["level"], "The level", rule_text) / 100
+        condition = match["rest"]
         if not 0.5 <= level < 1.0:
             raise ConfigurationError(
-                f"The level in {whole!r} must be at least 50% and below 100%. Write for"
+                f"The level in {rule_text!r} must be at least 50% and below 100%. Write for"
                 " example 'A beats B at 99%'."
             )
-    if found := _DIFFERS.match(rest):
-        margin = _margin(found["number"], "The difference", whole)
+    if match := _DIFFERS.match(condition):
+        margin = _parse_margin(match["number"], "The difference", rule_text)
         return Rule(
-            "differs", whole, level, a=found["a"], b=_other(found, whole), margin=margin
+            "differs",
+            rule_text,
+            level,
+            a=match["a"],
+            b=_second_model(match, rule_text),
+            margin=margin,
         )
-    if found := _BEATS.match(rest):
-        return Rule("beats", whole, level, a=found["a"], b=_other(found, whole))
-    if found := _PRECISION.match(rest):
-        margin = _margin(found["number"], "The half width", whole)
-        return Rule("precision", whole, level, metric=found["metric"], margin=margin)
+    if match := _BEATS.match(condition):
+        return Rule(
+            "beats", rule_text, level, a=match["a"], b=_second_model(match, rule_text)
+        )
+    if match := _PRECISION.match(condition):
+        margin = _parse_margin(match["number"], "The half width", rule_text)
+        return Rule(
+            "precision", rule_text, level, metric=match["metric"], margin=margin
+        )
     raise ConfigurationError(
-        f"The stopping rule {whole!r} cannot be read. It may be {_EXAMPLES}."
+        f"The stopping rule {rule_text!r} cannot be read. It may be {_EXAMPLES}."
     )
 
 
-def _other(found: re.Match[str], whole: str) -> str:
-    if found["a"] == found["b"]:
+def _second_model(match: re.Match[str], rule_text: str) -> str:
+    if match["a"] == match["b"]:
         raise ConfigurationError(
-            f"The stopping rule {whole!r} compares {found['a']!r} with itself. Name two"
+            f"The stopping rule {rule_text!r} compares {match['a']!r} with itself. Name two"
             " models, as in 'A beats B'."
         )
-    return found["b"]
+    return match["b"]
 
 
-def _margin(written: str, what: str, whole: str) -> float:
-    value = _number(written, what, whole)
+def _parse_margin(written: str, name: str, rule_text: str) -> float:
+    value = _parse_number(written, name, rule_text)
     if not 0.0 < value < float("inf"):
         raise ConfigurationError(
-            f"{what} in {whole!r} must be above 0. Write 0.02 for two points, as in"
+            f"{name} in {rule_text!r} must be above 0. Write 0.02 for two points, as in"
             " 'accuracy +-0.02'."
         )
     return value
 
 
-def _number(written: str, what: str, whole: str) -> float:
+def _parse_number(written: str, name: str, rule_text: str) -> float:
     try:
         return float(written)
     except ValueError:
         raise ConfigurationError(
-            f"{what} in {whole!r} must be a number, but is {written!r}. "
+            f"{name} in {rule_text!r} must be a number, but is {written!r}. "
             "Write 0.02 for two points, as in 'accuracy +-0.02'."
         ) from None

@@ -52,7 +52,7 @@ from evalwright.statistics.units import (
 )
 
 
-def of_sums(
+def estimate_of_sums(
     parts: npt.ArrayLike,
     statistic: Statistic,
     *,
@@ -108,11 +108,13 @@ def of_sums(
         error = None
         method = f"no interval: one of the {unit}"
     else:
-        found = resampled_interval(totals, statistic, level=level, seed=seed, unit=unit)
-        low = found.low
-        high = found.high
-        error = found.standard_error or None
-        method = found.method
+        resampled = resampled_interval(
+            totals, statistic, level=level, seed=seed, unit=unit
+        )
+        low = resampled.low
+        high = resampled.high
+        error = resampled.standard_error or None
+        method = resampled.method
         if error is None:
             low, high = alike_interval(
                 value, size, (min(value, 0.0), max(value, scale)), level
@@ -122,16 +124,15 @@ def of_sums(
 
 
 def _unit_totals(parts: F64, clusters: Clusters) -> tuple[F64, int | None, str]:
-    """Parts (n, parts) summed by unit, the number of clusters where items share some, and what the
-    units are.
-    """
+    """Parts (n, parts) summed by unit, the number of clusters, and the name of the units."""
     codes, n_clusters = cluster_codes(
         None if clusters is None else cluster_ids(clusters, len(parts))
     )
     if codes is None:
         return parts, None, "items"
     totals = [
-        np.bincount(codes, weights=one, minlength=n_clusters or 0) for one in parts.T
+        np.bincount(codes, weights=column, minlength=n_clusters or 0)
+        for column in parts.T
     ]
     return np.stack(totals, axis=1), n_clusters, "clusters"
 
@@ -155,7 +156,7 @@ def pooled_share(
     bounds. Raises ValueError for arrays that do not fit.
     """
     parts = _count_table((right, total), ("right", "total"))
-    return _pooled(parts, _share, clusters, n_missing, level, seed)
+    return _pool(parts, _share, clusters, n_missing, level, seed)
 
 
 def pooled_f1(
@@ -179,7 +180,7 @@ def pooled_f1(
         (supporting, cited, supported, claims),
         ("supporting", "cited", "supported", "claims"),
     )
-    return _pooled(parts, f1_of_sums, clusters, n_missing, level, seed)
+    return _pool(parts, f1_of_sums, clusters, n_missing, level, seed)
 
 
 def _share(sums: F64) -> F64:
@@ -187,9 +188,7 @@ def _share(sums: F64) -> F64:
 
 
 def f1_of_sums(sums: F64) -> F64:
-    """The harmonic mean of precision and recall of sums (..., 4): supporting, cited, supported,
-    claims.
-    """
+    """F1 from sums (..., 4) of supporting, cited, supported and claims."""
     precision = _quotient(sums[..., 0], sums[..., 1])
     recall = _quotient(sums[..., 2], sums[..., 3])
     return _quotient(2 * precision * recall, precision + recall)
@@ -197,10 +196,10 @@ def f1_of_sums(sums: F64) -> F64:
 
 def _quotient(numerator: F64, denominator: F64) -> F64:
     """A ratio, 0 where the denominator is 0 (a resample may hold nothing)."""
-    out: F64 = np.divide(
+    quotient: F64 = np.divide(
         numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0
     )
-    return out
+    return quotient
 
 
 def _count_table(columns: tuple[npt.ArrayLike, ...], names: tuple[str, ...]) -> F64:
@@ -213,15 +212,17 @@ def _count_table(columns: tuple[npt.ArrayLike, ...], names: tuple[str, ...]) -> 
             )
         if not np.isfinite(array).all() or (array < 0).any():
             raise ValueError(f"{name} must contain finite counts of at least 0")
-    for part, whole in zip(
+    for part_index, whole_index in zip(
         range(0, len(arrays), 2), range(1, len(arrays), 2), strict=True
     ):
-        if (arrays[part] > arrays[whole] * (1 + 1e-12)).any():
-            raise ValueError(f"{names[part]} must not be greater than {names[whole]}")
+        if (arrays[part_index] > arrays[whole_index] * (1 + 1e-12)).any():
+            raise ValueError(
+                f"{names[part_index]} must not be greater than {names[whole_index]}"
+            )
     return np.stack(arrays, axis=1)
 
 
-def _pooled(
+def _pool(
     parts: F64,
     statistic: Statistic,
     clusters: Clusters,
@@ -281,30 +282,31 @@ def attempted_accuracy(
     good, tried, ids, n_unread = _read_attempts(right, attempted, clusters)
     failed = n_missing + n_unread
     if good.shape[1] == 1:
-        kept = tried[:, 0] > 0
+        has_attempt = tried[:, 0] > 0
         return mean_interval(
-            good[kept, 0],
-            clusters=None if ids is None else ids[kept],
+            good[has_attempt, 0],
+            clusters=None if ids is None else ids[has_attempt],
             n_missing=failed,
             level=level,
         )
     sums = np.nansum(good, axis=1)
     sizes = np.nansum(tried, axis=1)
-    kept = sizes > 0
-    found = _linearised(
-        sums[kept],
-        sizes[kept],
-        None if ids is None else ids[kept],
+    has_attempt = sizes > 0
+    estimate = _ratio_estimate(
+        sums[has_attempt],
+        sizes[has_attempt],
+        None if ids is None else ids[has_attempt],
         failed,
         level,
         False,
     )
     if not failed:
-        return found
-    hits = found.value * found.n if found.n else 0.0
-    points = hits / (found.n + failed), (hits + failed) / (found.n + failed)
+        return estimate
+    hits = estimate.value * estimate.n if estimate.n else 0.0
+    points = hits / (estimate.n + failed), (hits + failed) / (estimate.n + failed)
     return replace(
-        found, bounds=bounds_around(points, found.value, found.low, found.high)
+        estimate,
+        bounds=bounds_around(points, estimate.value, estimate.low, estimate.high),
     )
 
 
@@ -330,14 +332,15 @@ def attempted_f(
     # Means over draws: an item counts the same, however many of its draws came back.
     hits = np.nansum(good, axis=1) / draws
     tries = np.nansum(tried, axis=1) / draws
-    found = _linearised(2 * hits, 1 + tries, ids, failed, level, True)
+    estimate = _ratio_estimate(2 * hits, 1 + tries, ids, failed, level, True)
     if not failed:
-        return found
+        return estimate
     top = float(2 * hits.sum())
     bottom = float((1 + tries).sum()) + 2 * failed
     points = top / bottom, (top + 2 * failed) / bottom
     return replace(
-        found, bounds=bounds_around(points, found.value, found.low, found.high)
+        estimate,
+        bounds=bounds_around(points, estimate.value, estimate.low, estimate.high),
     )
 
 
@@ -366,16 +369,16 @@ def _read_attempts(
     if (good > tried).any():
         raise ValueError("an answer that was not attempted cannot be right")
     ids = None if clusters is None else cluster_ids(clusters, len(good))
-    kept = ~np.isnan(good).all(axis=1)
+    has_score = ~np.isnan(good).all(axis=1)
     return (
-        good[kept],
-        tried[kept],
-        None if ids is None else ids[kept],
-        int((~kept).sum()),
+        good[has_score],
+        tried[has_score],
+        None if ids is None else ids[has_score],
+        int((~has_score).sum()),
     )
 
 
-def _linearised(
+def _ratio_estimate(
     top: F64, bottom: F64, ids: I64 | None, failed: int, level: float, is_f: bool
 ) -> Estimate:
     """sum(top) / sum(bottom), between 0 and 1, with its interval; one row an item."""
@@ -388,7 +391,7 @@ def _linearised(
     pulls = (top - value * bottom) / total
     units = pulls if codes is None else np.bincount(codes, weights=pulls)
     size = len(units)
-    what = "items" if codes is None else "clusters"
+    unit_name = "items" if codes is None else "clusters"
 
     def estimate(low: float, high: float, error: float | None, method: str) -> Estimate:
         return Estimate(
@@ -405,7 +408,7 @@ def _linearised(
 
     if size < 2:
         return estimate(
-            0.0, 1.0, None, f"one {what.removesuffix('s')}: the whole range"
+            0.0, 1.0, None, f"one {unit_name.removesuffix('s')}: the whole range"
         )
     error = math.sqrt(float(np.dot(units, units)) * size / (size - 1))
     freedom = size - 1.0
@@ -413,8 +416,8 @@ def _linearised(
         sizes = np.bincount(codes, weights=n * bottom / total).astype(np.float64)
         squares = np.float64(np.dot(pulls, pulls) * n**2)
         error, freedom = (
-            float(one)
-            for one in cluster_spread(
+            float(number)
+            for number in cluster_spread(
                 np.asarray(units * n, np.float64), sizes, np.float64(n), squares
             )[:2]
         )
@@ -427,12 +430,12 @@ def _linearised(
             value * (1 - down),
             value + (1 - value) * up,
             None,
-            f"rule of three ({size:,} {what} alike)",
+            f"rule of three ({size:,} {unit_name} alike)",
         )
     low, high = logit_interval(
         value, error, t_quantile(0.5 + level / 2, max(freedom, 1.0))
     )
-    return estimate(low, high, error, f"linearised ratio over {what}, logit t")
+    return estimate(low, high, error, f"linearised ratio over {unit_name}, logit t")
 
 
 # -- perplexities ----------------------------------------------------------------------
@@ -458,12 +461,16 @@ def perplexity(
     probability 0 makes the perplexity infinite. Raises ValueError for wrong shapes, negative
     counts, or documents that count nothing at all.
     """
-    found = _log_ratio(log_likelihoods, counts, clusters, n_missing, level)
-    value = _exp(found.value)
-    low = _exp(found.low)
-    high = _exp(found.high)
-    error = None if found.standard_error is None else value * found.standard_error
-    return replace(found, value=value, low=low, high=high, standard_error=error)
+    log_estimate = _log_ratio(log_likelihoods, counts, clusters, n_missing, level)
+    value = _exp_or_inf(log_estimate.value)
+    low = _exp_or_inf(log_estimate.low)
+    high = _exp_or_inf(log_estimate.high)
+    error = (
+        None
+        if log_estimate.standard_error is None
+        else value * log_estimate.standard_error
+    )
+    return replace(log_estimate, value=value, low=low, high=high, standard_error=error)
 
 
 def bits_per_byte(
@@ -478,12 +485,16 @@ def bits_per_byte(
 
     Arguments and errors as for `perplexity`.
     """
-    found = _log_ratio(log_likelihoods, byte_counts, clusters, n_missing, level)
-    error = None if found.standard_error is None else found.standard_error * _BITS
-    value = found.value * _BITS
-    low = found.low * _BITS
-    high = found.high * _BITS
-    return replace(found, value=value, low=low, high=high, standard_error=error)
+    log_estimate = _log_ratio(log_likelihoods, byte_counts, clusters, n_missing, level)
+    error = (
+        None
+        if log_estimate.standard_error is None
+        else log_estimate.standard_error * _BITS
+    )
+    value = log_estimate.value * _BITS
+    low = log_estimate.low * _BITS
+    high = log_estimate.high * _BITS
+    return replace(log_estimate, value=value, low=low, high=high, standard_error=error)
 
 
 def _log_ratio(
@@ -536,9 +547,7 @@ def _log_ratio(
 def _log_interval(
     value: float, losses: F64, lengths: F64, level: float, unit: str
 ) -> tuple[float, float, float | None, str]:
-    """(low, high, standard error, method) of the ratio `value`, from the loss and the length of
-    every unit.
-    """
+    """The interval of a ratio from each unit's loss and length: low, high, error and method."""
     size = len(losses)
     if not math.isfinite(value):
         return math.nan, math.nan, None, "no interval: a document has probability 0"
@@ -549,8 +558,8 @@ def _log_interval(
     # shares of the whole length.
     total = np.float64(lengths.sum())
     error, freedom = (
-        float(one)
-        for one in cluster_spread(residuals, lengths, total, np.float64(0.0))[:2]
+        float(number)
+        for number in cluster_spread(residuals, lengths, total, np.float64(0.0))[:2]
     )
     if error <= 1e-12 * max(abs(value), 1e-300):
         return (
@@ -571,7 +580,7 @@ def _log_interval(
     )
 
 
-def _exp(x: float) -> float:
+def _exp_or_inf(x: float) -> float:
     try:
         return math.exp(x)
     except OverflowError:

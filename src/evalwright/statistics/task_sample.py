@@ -24,7 +24,7 @@ import numpy.typing as npt
 from evalwright.statistics._quantiles import t_quantile, t_two_sided
 from evalwright.statistics.estimate import Estimate
 from evalwright.statistics.macro import MacroDifference, macro_average, macro_difference
-from evalwright.statistics.many_models import AllDifferences, assembled
+from evalwright.statistics.many_models import AllDifferences, assemble_differences
 from evalwright.statistics.many_models_macro import Part, mean_over_tasks
 from evalwright.statistics.paired import PairedComparison
 from evalwright.statistics.pairwise import (
@@ -50,9 +50,11 @@ def sampled_spread(between: float, tasks: int, shared: float, freedom: float) ->
     """Error and degrees of freedom of a mean over tasks whose means have the variance `between`,
     and the covariance `shared`, known with `freedom`.
     """
-    own = between / tasks
-    variance = own + shared
-    below = own**2 / (tasks - 1) + (shared**2 / freedom if shared > 0 else 0.0)
+    between_error = between / tasks
+    variance = between_error + shared
+    below = between_error**2 / (tasks - 1) + (
+        shared**2 / freedom if shared > 0 else 0.0
+    )
     return Spread(
         math.sqrt(variance),
         variance**2 / below if below > 0 else tasks - 1.0,
@@ -61,31 +63,34 @@ def sampled_spread(between: float, tasks: int, shared: float, freedom: float) ->
 
 
 def shared_covariance(parts: Sequence[Values]) -> tuple[float, float]:
-    """The mean covariance of the means of two tasks over the units that they have in common, at
-    least 0, and its degrees of freedom.
+    """The mean covariance between two tasks' means over shared units, with its degrees of freedom.
 
-    Items with one code, in whatever task, are one unit. The covariance of two tasks is the sum over
-    units of the products of their sums of residuals, over n_t n_u, times G / (G - 1) for G units in
-    common.
+    It is at least 0. Items with one code, in whatever task, are one unit. The covariance of two
+    tasks is the sum over units of the products of their sums of residuals, over n_t n_u, times G /
+    (G - 1) for G units in common.
     """
     sums = []
     for values, codes in parts:
         there = ~np.isnan(values)
         if codes is None or np.count_nonzero(there) < 2:
             continue
-        kept = values[there]
+        present = values[there]
         names, places = np.unique(codes[there], return_inverse=True)
         sums.append(
-            (names, np.bincount(places, kept - kept.mean(), len(names)) / len(kept))
+            (
+                names,
+                np.bincount(places, present - present.mean(), len(names))
+                / len(present),
+            )
         )
     total = 0.0
     most = 0
-    for (names, one), (others, other) in combinations(sums, 2):
+    for (names, sums_a), (others, sums_b) in combinations(sums, 2):
         _, mine, theirs = np.intersect1d(
             names, others, assume_unique=True, return_indices=True
         )
         if len(mine) > 1:
-            total += float(one[mine] @ other[theirs]) * len(mine) / (len(mine) - 1)
+            total += float(sums_a[mine] @ sums_b[theirs]) * len(mine) / (len(mine) - 1)
             most = max(most, len(mine))
     pairs = len(parts) * (len(parts) - 1) / 2
     return max(0.0, total / pairs) if pairs else 0.0, max(1.0, most - 1.0)
@@ -115,7 +120,7 @@ def sampled_difference(
     """
     check_sample(len(parts))
     fixed = fixed or macro_difference(parts, value_range=value_range)
-    error, freedom = _spread([part.difference for part in parts], differences)
+    error, freedom = _task_spread([part.difference for part in parts], differences)
     half = t_quantile(0.5 + fixed.level / 2, freedom) * error
     span = math.inf if value_range is None else value_range[1] - value_range[0]
     p_value = t_two_sided(fixed.difference / error, freedom) if error > 0 else 0.0
@@ -169,10 +174,10 @@ def sampled_average(
     value_range: Range | None = None,
     fixed: Estimate | None = None,
 ) -> Estimate:
-    """The mean over tasks of one model's scores, for tasks like these, as `sampled_difference`."""
+    """One model's mean score over tasks like these; as `sampled_difference`."""
     check_sample(len(parts))
     fixed = fixed or macro_average(parts, value_range=value_range)
-    error, freedom = _spread([part.value for part in parts], scores)
+    error, freedom = _task_spread([part.value for part in parts], scores)
     half = t_quantile(0.5 + fixed.level / 2, freedom) * error
     bottom, top = value_range or (-math.inf, math.inf)
     return replace(
@@ -185,7 +190,9 @@ def sampled_average(
     )
 
 
-def _spread(means: Sequence[float], values: Sequence[Values]) -> tuple[float, float]:
+def _task_spread(
+    means: Sequence[float], values: Sequence[Values]
+) -> tuple[float, float]:
     error, freedom, _ = sampled_spread(
         float(np.var(means, ddof=1)),
         len(means),
@@ -234,7 +241,7 @@ def all_sampled_differences(
         low = np.fmin(low, np.maximum(sampled.difference - half - below, -span))
         return low, np.fmax(high, np.minimum(sampled.difference + half + above, span))
 
-    return assembled(
+    return assemble_differences(
         replace(of_fixed, error=np.fmax(of_fixed.error, sampled.error)),
         np.fmax(fixed.p_values(), sampled.p_values()),
         limits,
@@ -253,11 +260,11 @@ def _sampled_pairs(parts: Sequence[Part], fixed: AllPairs) -> AllPairs:
     )
     count = len(tasks)
     models = len(tasks[0])
-    own = gaps.var(axis=0, ddof=1) / count
-    error = np.sqrt(own + shared)
+    between_error = gaps.var(axis=0, ddof=1) / count
+    error = np.sqrt(between_error + shared)
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = (own + shared) ** 2 / (
-            own**2 / (count - 1) + shared**2 / freedom_shared
+        freedom = (between_error + shared) ** 2 / (
+            between_error**2 / (count - 1) + shared**2 / freedom_shared
         )
     return AllPairs(
         difference=fixed.difference,
@@ -283,38 +290,40 @@ def _pair_covariances(
     pairs = np.triu_indices(models, 1)
     names, counts = np.unique(
         np.concatenate(
-            [np.unique(np.asarray(one)) for one in codes if one is not None]
+            [np.unique(np.asarray(ids)) for ids in codes if ids is not None]
             or [np.zeros(0)]
         ),
         return_counts=True,
     )
-    both = names[counts > 1]
-    out = np.zeros((models, models))
-    if len(both) < 2:
-        return out, 1.0
-    total = np.zeros((len(both), len(pairs[0])))
+    shared = names[counts > 1]
+    covariances = np.zeros((models, models))
+    if len(shared) < 2:
+        return covariances, 1.0
+    total = np.zeros((len(shared), len(pairs[0])))
     squares = np.zeros(len(pairs[0]))
     for rows, ids, gap in zip(tasks, codes, gaps, strict=True):
         if ids is None:
             continue
-        kept = np.isin(ids, both)
-        units = np.searchsorted(both, np.asarray(ids)[kept])
+        is_shared = np.isin(ids, shared)
+        units = np.searchsorted(shared, np.asarray(ids)[is_shared])
         present, places = np.unique(units, return_inverse=True)
-        own = np.zeros_like(total)
+        task_influences = np.zeros_like(total)
         inside = (~np.isnan(rows)).astype(np.float64)
         common = (inside @ inside.T)[pairs]
-        there = (inside[:, kept] @ inside[:, kept].T)[pairs]
-        sums = common_influences(rows[:, kept], places.astype(np.int64), gap, pairs)
-        own[present] = sums * (np.maximum(there, 1) / np.maximum(common, 1))
-        total += own
-        squares += (own**2).sum(axis=0)
+        there = (inside[:, is_shared] @ inside[:, is_shared].T)[pairs]
+        sums = common_influences(
+            rows[:, is_shared], places.astype(np.int64), gap, pairs
+        )
+        task_influences[present] = sums * (np.maximum(there, 1) / np.maximum(common, 1))
+        total += task_influences
+        squares += (task_influences**2).sum(axis=0)
     pairs_of_tasks = len(tasks) * (len(tasks) - 1) / 2
-    found = (
+    covariance = (
         ((total**2).sum(axis=0) - squares)
         / 2
         / pairs_of_tasks
-        * len(both)
-        / (len(both) - 1)
+        * len(shared)
+        / (len(shared) - 1)
     )
-    out[pairs] = np.maximum(found, 0.0)
-    return out + out.T, len(both) - 1.0
+    covariances[pairs] = np.maximum(covariance, 0.0)
+    return covariances + covariances.T, len(shared) - 1.0

@@ -39,9 +39,7 @@ SHARES_DIFFER_P = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TippingPoint(Plain):
-    """Of `n` missing answers or unsure readings the fewest that overturn a verdict; None where it
-    holds whatever all of them are.
-    """
+    """The fewest of `n` answers that overturn a verdict; None if even all of them do not."""
 
     n: int
     fewest: int | None
@@ -119,9 +117,9 @@ def moves_of_unsure(
     harm = np.abs(values[rows, columns] - against[rows])
     gaps = sign * (values[0, columns] - values[1, columns])
     # Two readings of one item: the second starts where the first one ends.
-    both = np.zeros(values.shape[1], bool)
-    both[columns[1:][columns[1:] == columns[:-1]]] = True
-    starts = np.where(both[columns], gaps - harm / 2, gaps)
+    is_second = np.zeros(values.shape[1], bool)
+    is_second[columns[1:][columns[1:] == columns[:-1]]] = True
+    starts = np.where(is_second[columns], gaps - harm / 2, gaps)
     order = np.lexsort((columns, starts, -harm))
     rows = rows[order]
     columns = columns[order]
@@ -186,7 +184,7 @@ def tipping_of_missing(
     if sign == 0:
         return None
     moves = moves_of_missing(values, lost, value_range, sign)
-    return _tipping(values, moves, clusters, level, value_range, sign)
+    return _find_tipping_point(values, moves, clusters, level, value_range, sign)
 
 
 def tipping_of_unsure(
@@ -208,7 +206,7 @@ def tipping_of_unsure(
     if sign == 0:
         return None
     moves = moves_of_unsure(values, np.asarray(unsure, bool), value_range, sign)
-    return _tipping(values, moves, clusters, level, value_range, sign)
+    return _find_tipping_point(values, moves, clusters, level, value_range, sign)
 
 
 def shares_differ_p(missing: npt.ArrayLike) -> float:
@@ -225,7 +223,7 @@ def shares_differ_p(missing: npt.ArrayLike) -> float:
     return float(binomtest(only_a, only_a + only_b).pvalue)
 
 
-def _tipping(
+def _find_tipping_point(
     values: F64,
     moves: Moves,
     clusters: Clusters,
@@ -248,9 +246,7 @@ def _tipping(
 def _verdict_sign(
     values: F64, clusters: Clusters, level: float, value_range: Range
 ) -> int:
-    """1 where the first model is higher, -1 where the second one is, 0 where neither is shown to
-    be; on the items that both have.
-    """
+    """1 if the first model is higher, -1 if the second is, 0 if neither is shown to be."""
     comparison = paired(
         values[0],
         values[1],

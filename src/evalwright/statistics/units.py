@@ -33,9 +33,7 @@ None: every item stands alone.
 
 @dataclass(frozen=True, slots=True)
 class KeptItems:
-    """The n items that say something, how many others were left out, and the clusters of the
-    former.
-    """
+    """The items that are used, how many were left out, and the clusters of those used."""
 
     n: int
     n_left_out: int
@@ -88,7 +86,7 @@ class Units(KeptItems):
 
 
 class VarianceComponents(NamedTuple):
-    """Between-item variance (omega squared) and within-item variance of one draw (sigma squared)."""
+    """Variance between items (omega squared), and of one draw within an item (sigma squared)."""
 
     between: float
     within: float
@@ -204,21 +202,21 @@ def cluster_ids(clusters: npt.ArrayLike, n: int) -> I64:
 
 
 def named_clusters(names: Iterable[str]) -> I64 | None:
-    """A number for each item's cluster by its name, "" for an item that is alone; None where all
-    are.
+    """A number for each item's cluster by name; None if all items stand alone.
+
+    Args:
+        names: "" for an item that stands alone.
     """
     numbers: dict[str, int] = {}
     codes = [
-        numbers.setdefault(name or f"\0{place}", len(numbers))
-        for place, name in enumerate(names)
+        numbers.setdefault(name or f"\0{index}", len(numbers))
+        for index, name in enumerate(names)
     ]
     return np.array(codes, np.int64) if len(numbers) < len(codes) else None
 
 
 def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
-    """Ids renumbered 0..G-1, and G; (None, None) if there are none or every item is a cluster of
-    its own.
-    """
+    """Ids renumbered 0..G-1, and G; (None, None) if no two items share a cluster."""
     if ids is None or len(ids) == 0:
         return None, None
     lowest = int(ids.min())
@@ -238,12 +236,10 @@ def cluster_codes(ids: I64 | None) -> tuple[I64 | None, int | None]:
     return codes.astype(np.int64, copy=False), n_clusters
 
 
-def kept_codes(clusters: Clusters, kept: Bools) -> tuple[I64 | None, int | None]:
-    """The codes of the items that are `kept` (n,), and how many clusters they are in, as
-    `cluster_codes`.
-    """
+def kept_codes(clusters: Clusters, is_kept: Bools) -> tuple[I64 | None, int | None]:
+    """Cluster codes of the kept items (n,), and their number of clusters, as in `cluster_codes`."""
     return cluster_codes(
-        None if clusters is None else cluster_ids(clusters, len(kept))[kept]
+        None if clusters is None else cluster_ids(clusters, len(is_kept))[is_kept]
     )
 
 
@@ -278,8 +274,8 @@ def standard_error(means: F64, codes: I64 | None, n_clusters: int | None) -> Spr
     else:
         sums = np.bincount(codes, weights=residuals, minlength=size).astype(np.float64)
         sizes = np.bincount(codes, minlength=size).astype(np.float64)
-        found = cluster_spread(sums, sizes, np.float64(n), np.float64(squares))
-        error, freedom, units = (float(part) for part in found)
+        spread = cluster_spread(sums, sizes, np.float64(n), np.float64(squares))
+        error, freedom, units = (float(part) for part in spread)
     noise = 1e-12 * max(float(np.abs(means).max()), 1e-300)
     return Spread(error if error > noise else 0.0, freedom, units)
 
@@ -308,30 +304,36 @@ def cluster_spread(
         # A cluster's sum has the variance m + rho (m^2 - m); these are the moments of the matrix
         # whose eigenvalues Satterthwaite's formula takes, with the sums over clusters apart from
         # rho, which may differ where the sizes do not.
-        more = sizes**2 - sizes
+        size_pairs = sizes**2 - sizes
 
         def first(weight: F64) -> F64:
-            out: F64 = (weight * sizes).sum(axis=0) + rho * (weight * more).sum(axis=0)
-            return out
+            moment: F64 = (weight * sizes).sum(axis=0) + rho * (
+                weight * size_pairs
+            ).sum(axis=0)
+            return moment
 
         def second(weight: F64) -> F64:
             parts = (
                 (weight * part).sum(axis=0)
-                for part in (sizes**2, 2 * sizes * more, more**2)
+                for part in (sizes**2, 2 * sizes * size_pairs, size_pairs**2)
             )
-            out: F64 = sum(part * rho**power for power, part in enumerate(parts))
-            return out
+            moment: F64 = sum(part * rho**power for power, part in enumerate(parts))
+            return moment
 
-        whole = first(np.ones_like(share))
+        plain_moment = first(np.ones_like(share))
         a = (scale * share**2).sum(axis=0)
         b = second(scale)
         c = first(scale * share)
-        trace = first(scale * (1 - 2 * share)) + whole * a
-        own = second(scale**2 * (1 - 4 * share)) + 2 * whole * first(
+        trace = first(scale * (1 - 2 * share)) + plain_moment * a
+        squared_moment = second(scale**2 * (1 - 4 * share)) + 2 * plain_moment * first(
             scale**2 * share**2
         )
         freedom = trace**2 / (
-            whole**2 * a**2 + 2 * a * b + 2 * c**2 - 4 * whole * a * c + own
+            plain_moment**2 * a**2
+            + 2 * a * b
+            + 2 * c**2
+            - 4 * plain_moment * a * c
+            + squared_moment
         )
         return error, freedom, n**2 / (sizes**2).sum(axis=0)
 

@@ -105,9 +105,11 @@ def compare_unpaired(
     cannot see. Raises ValueError as `mean_interval`.
     """
     check_level(level)
-    one, two, tested = _tested((a, clusters_a), (b, clusters_b), level, value_range)
+    side_a, side_b, tested = _test_sides(
+        (a, clusters_a), (b, clusters_b), level, value_range
+    )
     worst_low = worst_high = math.nan
-    if (one.n_missing or two.n_missing) and one.n and two.n:
+    if (side_a.n_missing or side_b.n_missing) and side_a.n and side_b.n:
         worst = _worst_case(
             tested, (a, clusters_a), (b, clusters_b), level, value_range
         )
@@ -115,13 +117,13 @@ def compare_unpaired(
         worst_high = worst.high
         tested = worst if missing_policy == "worst-case" else tested
     return UnpairedComparison(
-        n_a=one.n,
-        n_b=two.n,
-        n_missing_a=one.n_missing,
-        n_missing_b=two.n_missing,
-        mean_a=one.value,
-        mean_b=two.value,
-        difference=one.value - two.value,
+        n_a=side_a.n,
+        n_b=side_b.n,
+        n_missing_a=side_a.n_missing,
+        n_missing_b=side_b.n_missing,
+        mean_a=side_a.value,
+        mean_b=side_b.value,
+        difference=side_a.value - side_b.value,
         level=level,
         worst_low=worst_low,
         worst_high=worst_high,
@@ -130,48 +132,52 @@ def compare_unpaired(
     )
 
 
-def _tested(
+def _test_sides(
     a: _Side, b: _Side, level: float, value_range: Range | None
 ) -> tuple[Estimate, Estimate, _Tested]:
     """Both means and their comparison on the scores that are there."""
 
     def at(level: float) -> tuple[Estimate, Estimate]:
-        one, two = (
+        side_a, side_b = (
             mean_interval(values, clusters=ids, level=level, value_range=value_range)
             for values, ids in (a, b)
         )
-        return one, two
+        return side_a, side_b
 
-    one, two = at(level)
-    if one.n == 0 or two.n == 0:
+    side_a, side_b = at(level)
+    if side_a.n == 0 or side_b.n == 0:
         none = "none: one side has no score"
         tested = _Tested(math.nan, math.nan, math.nan, none, none)
-    elif one.method == two.method == "Wilson":
-        tested = _proportions(one, two, value_range or (0.0, 1.0))
+    elif side_a.method == side_b.method == "Wilson":
+        tested = _proportions(side_a, side_b, value_range or (0.0, 1.0))
         if (tested.p_value < 1 - level) != (tested.low > 0 or tested.high < 0):
             # Both are approximations; where they disagree the interval's own p-value is the one
             # beside it.
             tested = tested._replace(
-                p_value=_inverted(one, two, at), test="inverted hybrid interval"
+                p_value=_inverted_p_value(side_a, side_b, at),
+                test="inverted hybrid interval",
             )
     else:
-        tested = _welch(one, two, level, value_range) or _hybrid(one, two, at)
-    return one, two, tested
+        tested = _welch_test(side_a, side_b, level, value_range) or _hybrid_test(
+            side_a, side_b, at
+        )
+    return side_a, side_b, tested
 
 
 def _worst_case(
     scored: _Tested, a: _Side, b: _Side, level: float, value_range: Range | None
 ) -> _Tested:
-    """The comparison whatever the missing scores would have been: over one with those of a at the
-    worst and of b at the best, and one the other way round; p is 1 where they disagree.
+    """The comparison whatever the missing scores would have been.
+
+    It covers a at the worst with b at the best, and the other way round; p is 1 if they disagree.
     """
     if value_range is None:
         return scored._replace(low=math.nan, high=math.nan, p_value=math.nan)
     least, most = (
-        _tested(
-            (filled(a[0], one), a[1]), (filled(b[0], other), b[1]), level, value_range
+        _test_sides(
+            (filled(a[0], end_a), a[1]), (filled(b[0], end_b), b[1]), level, value_range
         )[2]
-        for one, other in (value_range, value_range[::-1])
+        for end_a, end_b in (value_range, value_range[::-1])
     )
     every = [part for part in (scored, least, most) if not math.isnan(part.low)]
     low = min(part.low for part in every)
@@ -181,59 +187,64 @@ def _worst_case(
     return scored._replace(low=low, high=high, p_value=p_value)
 
 
-def hybrid_limits(one: Estimate, two: Estimate) -> Range:
-    """Limits of a difference of independent estimates from their own (formula at the top; Zou &
-    Donner 2008).
-    """
-    difference = one.value - two.value
-    below = math.hypot(one.value - one.low, two.high - two.value)
-    above = math.hypot(one.high - one.value, two.value - two.low)
+def hybrid_limits(side_a: Estimate, side_b: Estimate) -> Range:
+    """Limits of a difference of independent estimates from their own limits (Zou & Donner 2008)."""
+    difference = side_a.value - side_b.value
+    below = math.hypot(side_a.value - side_a.low, side_b.high - side_b.value)
+    above = math.hypot(side_a.high - side_a.value, side_b.value - side_b.low)
     return difference - below, difference + above
 
 
-def _proportions(one: Estimate, two: Estimate, value_range: Range) -> _Tested:
-    """`value_range`: the scores of wrong and right; the test is one of their shares, whatever they
-    are.
+def _proportions(side_a: Estimate, side_b: Estimate, value_range: Range) -> _Tested:
+    """A test of two shares.
+
+    Args:
+        value_range: the scores of wrong and right.
     """
     bottom = value_range[0]
     span = value_range[1] - value_range[0]
-    shared = ((one.value * one.n + two.value * two.n) / (one.n + two.n) - bottom) / span
-    error = span * math.sqrt(max(shared * (1 - shared), 0.0) * (1 / one.n + 1 / two.n))
-    difference = one.value - two.value
+    shared = (
+        (side_a.value * side_a.n + side_b.value * side_b.n) / (side_a.n + side_b.n)
+        - bottom
+    ) / span
+    error = span * math.sqrt(
+        max(shared * (1 - shared), 0.0) * (1 / side_a.n + 1 / side_b.n)
+    )
+    difference = side_a.value - side_b.value
     p_value = 2 * normal_cdf(-abs(difference) / error) if error > 0 else 1.0
-    spread = [part.standard_error for part in (one, two)]
-    known = (
+    spread = [part.standard_error for part in (side_a, side_b)]
+    standard_error = (
         None if None in spread else math.hypot(*(e for e in spread if e is not None))
     )
-    low, high = hybrid_limits(one, two)
+    low, high = hybrid_limits(side_a, side_b)
     return _Tested(
         low,
         high,
         p_value,
         "score test of two proportions",
         "Newcombe hybrid score",
-        known,
+        standard_error,
     )
 
 
-def _welch(
-    one: Estimate, two: Estimate, level: float, value_range: Range | None
+def _welch_test(
+    side_a: Estimate, side_b: Estimate, level: float, value_range: Range | None
 ) -> _Tested | None:
-    """None where a side has no spread or the t interval would leave what is possible."""
-    if not one.standard_error or not two.standard_error:
+    """Welch's t; None if a side has no spread or the interval would leave the possible range."""
+    if not side_a.standard_error or not side_b.standard_error:
         return None
-    parts = np.array([one.standard_error, two.standard_error]) ** 2
-    degrees = np.array([max(_freedom(part), 1.0) for part in (one, two)])
+    parts = np.array([side_a.standard_error, side_b.standard_error]) ** 2
+    degrees = np.array([max(_freedom(part), 1.0) for part in (side_a, side_b)])
     error = math.sqrt(float(parts.sum()))
     freedom = float(parts.sum() ** 2 / (parts**2 / degrees).sum())
-    difference = one.value - two.value
+    difference = side_a.value - side_b.value
     span = math.inf if value_range is None else value_range[1] - value_range[0]
     # Which test it is does not depend on the level, else an interval of 96% could be the shorter
     # one.
     if abs(difference) + t_quantile(0.975, freedom) * error > span:
         return None
     half = t_quantile(0.5 + level / 2, freedom) * error
-    clustered = one.n_clusters is not None or two.n_clusters is not None
+    clustered = side_a.n_clusters is not None or side_b.n_clusters is not None
     name = "clustered Welch t" if clustered else "Welch t"
     low = max(difference - half, -span)
     high = min(difference + half, span)
@@ -246,12 +257,12 @@ def _freedom(part: Estimate) -> float:
     return part.n - 1.0 if part.degrees_of_freedom is None else part.degrees_of_freedom
 
 
-def _hybrid(one: Estimate, two: Estimate, at: _At) -> _Tested:
-    low, high = hybrid_limits(one, two)
+def _hybrid_test(side_a: Estimate, side_b: Estimate, at: _At) -> _Tested:
+    low, high = hybrid_limits(side_a, side_b)
     if math.isnan(low):
         none = "none: a side without spread, range not known"
         return _Tested(low, high, math.nan, none, none)
-    p_value = _inverted(one, two, at)
+    p_value = _inverted_p_value(side_a, side_b, at)
     return _Tested(
         low,
         high,
@@ -261,11 +272,11 @@ def _hybrid(one: Estimate, two: Estimate, at: _At) -> _Tested:
     )
 
 
-def _inverted(one: Estimate, two: Estimate, at: _At) -> float:
+def _inverted_p_value(side_a: Estimate, side_b: Estimate, at: _At) -> float:
     """The error rate at which the hybrid interval ends at 0."""
-    if one.value == two.value:
+    if side_a.value == side_b.value:
         return 1.0
-    sign = 1 if one.value > two.value else -1
+    sign = 1 if side_a.value > side_b.value else -1
 
     def excludes_zero(rate: float) -> bool:
         ends = hybrid_limits(*at(1 - 2 * rate))

@@ -1,6 +1,4 @@
-"""Best of n: the draw that a reward model, a judge, a scorer, or the model's own probability puts
-first.
-"""
+"""Best of n: the draw that a reward model, a judge, a scorer or the model itself ranks first."""
 
 from __future__ import annotations
 
@@ -20,15 +18,15 @@ from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.registry import Setup
 from evalwright.strategies.several import (
     Drawn,
-    OfDraws,
+    MultiDrawStrategy,
     Worth,
-    chosen_of,
+    gather_all,
+    has_content,
     mean_log_prob,
-    rewarded,
-    says_something,
-    scored,
+    select_draw,
     summary,
-    together,
+    worth_by_reward,
+    worth_by_scorer,
 )
 
 _RATING = {
@@ -36,17 +34,21 @@ _RATING = {
     "question": "How good is the answer to the question?",
     "scale": [0, 10],
 }
-_WAYS = ("reward", "judge", "log-probability")
+_CRITERIA = ("reward", "judge", "log-probability")
 
 
-class BestOfN(OfDraws):
+class BestOfN(MultiDrawStrategy):
     """The best of n draws, the first of equals.
 
     A draw without an answer, or with an empty one, is never the best.
 
-    by: "reward", "judge", "log-probability" (the mean of its tokens', so that short answers are not
-    preferred), or a use of a scorer, which sees no targets. role: whom "reward" or "judge" asks,
-    default the role of that name. of: the strategy of each draw.
+    Args:
+        setup: what the task provides.
+        by: "reward", "judge", "log-probability" (the mean over tokens, so that short answers are
+            not preferred), or a scorer as a task file names it, which sees no targets.
+        n: number of draws.
+        role: the model that "reward" or "judge" uses; by default the role of that name.
+        of: the strategy of each draw.
     """
 
     name = "best-of-n"
@@ -60,12 +62,12 @@ class BestOfN(OfDraws):
         role: str | None = None,
         of: Any = None,
     ) -> None:
-        if by not in _WAYS and not isinstance(by, Mapping):
+        if by not in _CRITERIA and not isinstance(by, Mapping):
             raise UnknownName(
                 f"value of the option 'by' of '{self.name}'",
                 str(by),
-                _WAYS,
-                f"Known: {', '.join(_WAYS)}, and scorers such as {{scorer: words}}.",
+                _CRITERIA,
+                f"Known: {', '.join(_CRITERIA)}, and scorers such as {{scorer: words}}.",
             )
         if role is not None and by not in ("reward", "judge"):
             raise ConfigurationError(
@@ -73,27 +75,30 @@ class BestOfN(OfDraws):
                 " judge only. Leave it out."
             )
         roles: Mapping[str, frozenset[Ability]] = {}
-        self._worth: Worth = _probable
+        self._worth: Worth = _worth_by_probability
         if by == "reward":
-            self._worth = rewarded(setup, role or by)
+            self._worth = worth_by_reward(setup, role or by)
             roles = {role or by: frozenset({"reward"})}
         elif by != "log-probability":
             use = {**_RATING, "judges": [role or by]} if by == "judge" else by
-            self._worth, roles = scored(setup, use)
+            self._worth, roles = worth_by_scorer(setup, use)
         super().__init__(setup, n, of, roles, tokens=by == "log-probability")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The best draw, and in `strategy` what each is worth.
+        """The best draw; `strategy` has the worth of each.
 
-        Raises RequestFailed where a draw or its worth is not known.
+        Raises:
+            RequestFailed: a draw or its worth is not known.
         """
-        made = await self.drawn(sample, ask, draw, range(self.n))
-        for one in made:
-            if isinstance(one, Failure):
-                raise RequestFailed(one)
-        worths = await together(self._of(sample, one, ask) for one in made)
-        known = [place for place, worth in enumerate(worths) if not math.isnan(worth)]
-        if not known and any(map(says_something, made)):
+        drawn = await self.drawn(sample, ask, draw, range(self.n))
+        for candidate in drawn:
+            if isinstance(candidate, Failure):
+                raise RequestFailed(candidate)
+        worths = await gather_all(
+            self._of(sample, candidate, ask) for candidate in drawn
+        )
+        judged = [index for index, worth in enumerate(worths) if not math.isnan(worth)]
+        if not judged and any(map(has_content, drawn)):
             raise RequestFailed(
                 Failure(
                     "bad verdict",
@@ -101,21 +106,23 @@ class BestOfN(OfDraws):
                     "No draw of the sample has a score to choose by.",
                 )
             )
-        best = max(known, key=worths.__getitem__, default=0)
+        best = max(judged, key=worths.__getitem__, default=0)
         draws = [
-            summary(one, worth=None if math.isnan(worth) else float(f"{worth:.6g}"))
-            for one, worth in zip(made, worths, strict=True)
+            summary(
+                candidate, worth=None if math.isnan(worth) else float(f"{worth:.6g}")
+            )
+            for candidate, worth in zip(drawn, worths, strict=True)
         ]
-        return chosen_of(made, best, {"name": self.name, "draws": draws})
+        return select_draw(drawn, best, {"name": self.name, "draws": draws})
 
     async def _of(self, sample: Sample, drawn: Drawn, ask: Ask) -> float:
-        """What a draw is worth, nan for one without an answer."""
+        """The worth of a draw, nan for one without an answer."""
         return (
             await self._worth(sample, drawn, ask)
-            if isinstance(drawn, Answer) and says_something(drawn)
+            if isinstance(drawn, Answer) and has_content(drawn)
             else math.nan
         )
 
 
-async def _probable(sample: Sample, answer: Answer, ask: Ask) -> float:
+async def _worth_by_probability(sample: Sample, answer: Answer, ask: Ask) -> float:
     return mean_log_prob(answer.responses[-1])

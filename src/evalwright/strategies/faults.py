@@ -1,9 +1,8 @@
-"""The door as a strategy has it, and what a strategy ends in where the model under test did what is
-no answer.
+"""The `ask` that strategies use, and the answer they end in where the model under test gave none.
 
 A fault of the model (an empty reply, a prompt too long for it) ends the strategy, but not as a
-failure: it is an answer without text, with its outcome, behind the replies that came before it.
-These are paid and stay in the record.
+failure: it is an answer without text, with its outcome, after the replies that came before it.
+These are paid for and stay in the record.
 """
 
 from __future__ import annotations
@@ -21,10 +20,11 @@ from evalwright.strategies.generate import TARGET
 
 
 class StrategyAsk(Ask):
-    """The door, which keeps the replies of the model under test, and names what fails of any other
-    model a judge's failure.
+    """Wraps `ask` for a strategy: keeps the replies of the model under test, and attributes
+    failures.
 
-    replies: of the model under test, in the order in which they came.
+    A failure of any other model becomes a judge's failure. `replies` has the replies of the model
+    under test in the order in which they came.
     """
 
     def __init__(self, ask: Ask) -> None:
@@ -32,28 +32,28 @@ class StrategyAsk(Ask):
         self.replies: list[Response] = []
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._ask, name)  # what the door tells of its models
+        return getattr(self._ask, name)  # abilities and the like
 
     async def __call__(self, role: str, request: Request) -> Response:
         try:
             response = await self._ask(role, request)
         except RequestFailed as error:
-            raise RequestFailed(_of_role(error.failure, role)) from None
+            raise RequestFailed(_blame_role(error.failure, role)) from None
         if role == TARGET:
             self.replies.append(response)
         return response
 
     def answer_of(self, failure: Failure) -> Answer | None:
-        """The answer that the model's own fault makes, behind the replies before it; None where it
-        is not the model's.
+        """The answer that a fault of the model makes, with the replies before it; None if not its
+        fault.
         """
         if not is_models_own(failure):
             return None
         return Answer(responses=(*self.replies, response_of_fault(failure)))
 
 
-def _of_role(failure: Failure, role: str) -> Failure:
-    """The failure; of a model other than the one under test it is a judge's."""
+def _blame_role(failure: Failure, role: str) -> Failure:
+    """The failure; a judge's if it comes from a model other than the one under test."""
     if role == TARGET or failure.party not in ("provider", "model"):
         return failure
     return replace(failure, party="judge")

@@ -1,6 +1,4 @@
-"""One draw: ask once and take what comes; or a conversation of several user turns, of which the
-last reply counts.
-"""
+"""One draw: a single request, or a conversation of several user turns whose last reply counts."""
 
 from __future__ import annotations
 
@@ -26,10 +24,9 @@ TARGET = "target"
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an answer is drawn: the fields of `Generate` beside prompt and draw.
+    """How an answer is sampled: the fields of `Generate` other than prompt and draw.
 
-    temperature 0 is greedy: every draw is then the same request. None leaves the sampling to the
-    model.
+    temperature 0 is greedy: every draw is then the same request. None leaves sampling to the model.
     """
 
     max_tokens: int | None = None
@@ -70,7 +67,7 @@ class Sampling:
 
 
 class SingleDraw:
-    """Ask for one answer to the rendered prompt."""
+    """Request one answer to the rendered prompt."""
 
     needs: frozenset[Ability] = frozenset({"generate"})
 
@@ -79,15 +76,16 @@ class SingleDraw:
         self.sampling = sampling
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The reply, its reasoning set apart."""
+        """The reply, with its reasoning separated."""
         prompt = self.render(sample)
         response = await ask(TARGET, self.sampling.request(prompt, draw))
         return answer_from(prompt, (response,))
 
 
 class Conversation:
-    """Ask several user turns one after another, each with all earlier turns and replies; the last
-    reply is the answer.
+    """Send several user turns one after another, each with all earlier turns and replies.
+
+    The last reply is the answer.
     """
 
     needs: frozenset[Ability] = frozenset({"generate", "chat"})
@@ -103,8 +101,9 @@ class Conversation:
         self.sampling = sampling
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """`render` gives the conversation up to the first question, `turns` the questions that
-        follow it.
+        """Answer the turns one by one.
+
+        `render` gives the conversation up to the first question, `turns` the questions after it.
         """
         opening = self.render(sample)
         if isinstance(opening, str):
@@ -125,7 +124,7 @@ class Conversation:
 
 
 def single_draw(setup: Setup) -> SingleDraw:
-    """One answer. Raises ConfigurationError where the task has several user turns."""
+    """One answer. Raises ConfigurationError if the task has several user turns."""
     if setup.turns is not None:
         raise ConfigurationError(
             "The task has several user turns, which 'single-draw' does not send: use"
@@ -135,7 +134,7 @@ def single_draw(setup: Setup) -> SingleDraw:
 
 
 def conversation(setup: Setup) -> Conversation:
-    """A reply to each user turn. Raises ConfigurationError where there is only one."""
+    """A reply to each user turn. Raises ConfigurationError if there is only one."""
     if setup.turns is None:
         raise ConfigurationError(
             "'conversation' needs several user turns: make `prompt.user` a list, or use"
@@ -146,24 +145,25 @@ def conversation(setup: Setup) -> Conversation:
 
 def greedy(setup: Setup) -> SingleDraw:
     """The most probable token each time."""
-    return _sampled(setup, temperature=0.0)
+    return _single_draw_with(setup, temperature=0.0)
 
 
 def temperature(setup: Setup, *, temperature: float = 0.7) -> SingleDraw:
     """A draw at a temperature."""
-    return _sampled(setup, temperature=temperature)
+    return _single_draw_with(setup, temperature=temperature)
 
 
 def top_k(setup: Setup, *, k: int = 50, temperature: float = 1.0) -> SingleDraw:
     """A draw from the k most probable tokens."""
-    return _sampled(setup, top_k=k, temperature=temperature)
+    return _single_draw_with(setup, top_k=k, temperature=temperature)
 
 
 def top_p(setup: Setup, *, p: float = 0.9, temperature: float = 1.0) -> SingleDraw:
-    """A draw from the fewest tokens that are together as probable as p (nucleus sampling, Holtzman
-    et al. 2020, arXiv 1904.09751).
+    """A draw from the smallest set of tokens with total probability p.
+
+    Nucleus sampling: Holtzman et al. 2020, arXiv 1904.09751.
     """
-    return _sampled(setup, top_p=p, temperature=temperature)
+    return _single_draw_with(setup, top_p=p, temperature=temperature)
 
 
 _RANGES: Mapping[str, tuple[type, str, Callable[[Any], bool]]] = {
@@ -173,17 +173,18 @@ _RANGES: Mapping[str, tuple[type, str, Callable[[Any], bool]]] = {
 }
 
 
-def _sampled(setup: Setup, **drawn: Any) -> SingleDraw:
-    """One answer, drawn this way whatever the task's settings say.
+def _single_draw_with(setup: Setup, **overrides: Any) -> SingleDraw:
+    """One answer, sampled this way whatever the task's settings say.
 
-    Raises ConfigurationError for a value that cannot be.
+    Raises:
+        ConfigurationError: a value is out of range.
     """
-    for name, value in drawn.items():
-        kind, allowed, fits = _RANGES[name]
-        number = isinstance(value, (int, kind)) and not isinstance(value, bool)
+    for name, value in overrides.items():
+        number_type, allowed, fits = _RANGES[name]
+        number = isinstance(value, (int, number_type)) and not isinstance(value, bool)
         if not number or not fits(value):
             raise ConfigurationError(f"A draw's {name} is {allowed}, not {value!r}.")
-    return single_draw(replace(setup, sampling=replace(setup.sampling, **drawn)))
+    return single_draw(replace(setup, sampling=replace(setup.sampling, **overrides)))
 
 
 def beam_search(
@@ -195,7 +196,8 @@ def beam_search(
 ) -> SingleDraw:
     """The model's own beam search, in one request.
 
-    Raises ConfigurationError for fewer than 2 beams, or a temperature.
+    Raises:
+        ConfigurationError: there are fewer than 2 beams, or the task sets a temperature.
     """
     if not isinstance(beams, int) or beams < 2:
         raise ConfigurationError(
@@ -220,17 +222,17 @@ def beam_search(
             "The option 'length_penalty' of 'beam-search' is a number, not"
             f" {length_penalty!r}."
         )
-    found = replace(
+    sampling = replace(
         setup.sampling,
         num_beams=beams,
         length_penalty=float(length_penalty),
         early_stopping=early_stopping,
     )
-    return single_draw(replace(setup, sampling=found))
+    return single_draw(replace(setup, sampling=sampling))
 
 
 def answer_from(prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
-    """An Answer whose text is the last response without its reasoning."""
+    """The Answer whose text is the last response without its reasoning."""
     separated = separate_reasoning(responses[-1])
     return Answer(
         text=separated.answer,

@@ -1,5 +1,5 @@
-"""Strategies that draw no text: the most probable option or class, how probable a given text is, an
-answer that the data hold.
+"""Strategies without text generation: the most probable option or class, text likelihoods, given
+answers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from evalwright.strategies.registry import Setup
 
 
 def continuation_of(prompt: Prompt, delimiter: str, text: str) -> str:
-    """A text as it is scored behind a prompt: the delimiter first, but where a chat template opens
-    the model's turn, which sets the two apart by itself.
+    """A text as it is scored after a prompt: preceded by the delimiter.
+
+    Where a chat template opens the model's turn, which separates the two by itself, there is no
+    delimiter.
     """
     opens_turn = not isinstance(prompt, str) and prompt[-1].role != "assistant"
     return text if opens_turn else f"{delimiter}{text}"
@@ -34,8 +36,8 @@ def continuation_of(prompt: Prompt, delimiter: str, text: str) -> str:
 class ChooseByLikelihood:
     """One log-likelihood request per option: `delimiter + option` after the rendered prompt.
 
-    The choice is the highest sum of log-probabilities, the first of equals. Length-normalised
-    choices are a matter of the scorer, which sees all log-likelihoods.
+    The choice has the highest sum of log-probabilities, the first of equals. Length normalisation
+    is left to the scorer, which sees all log-likelihoods.
     """
 
     needs: frozenset[Ability] = frozenset({"log-likelihood"})
@@ -45,11 +47,11 @@ class ChooseByLikelihood:
         self.delimiter = setup.delimiter
 
     def options(self, sample: Sample) -> Sequence[str]:
-        """The strings whose likelihood is compared, in the order of `sample.choices`."""
+        """The strings whose likelihoods are compared, in the order of `sample.choices`."""
         return sample.choices
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """All options are asked at once."""
+        """Send the requests for all options at once."""
         prompt = self.render(sample)
         requests = [
             LogLikelihood(prompt, continuation_of(prompt, self.delimiter, option))
@@ -70,8 +72,9 @@ class ChooseByLikelihood:
 
 
 class ChooseByLetter(ChooseByLikelihood):
-    """As above, with the option's letter (A, B, C, ...) in place of its text; the prompt lists the
-    options.
+    """The same with the option's letter (A, B, C, ...) in place of its text.
+
+    The prompt lists the options.
     """
 
     def options(self, sample: Sample) -> Sequence[str]:
@@ -80,9 +83,7 @@ class ChooseByLetter(ChooseByLikelihood):
 
 
 class ContinuationLikelihood:
-    """The log-likelihood of the canonical target after the rendered prompt, and whether greedy
-    decoding gives it.
-    """
+    """The log-likelihood of the target after the prompt, and whether greedy decoding gives it."""
 
     needs: frozenset[Ability] = frozenset({"log-likelihood"})
 
@@ -91,9 +92,7 @@ class ContinuationLikelihood:
         self.delimiter = setup.delimiter
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The answer's text is the target; its worth is in `log_likelihoods[0]` and
-        `responses[0].is_greedy`.
-        """
+        """The target as the answer, scored in `log_likelihoods[0]` and `responses[0].is_greedy`."""
         prompt = self.render(sample)
         continuation = continuation_of(prompt, self.delimiter, sample.target)
         response = await ask(TARGET, LogLikelihood(prompt, continuation))
@@ -129,12 +128,12 @@ class TextLikelihood:
 
 
 class ClassifyPair:
-    """One request per sample to a judge of pairs, so that it can be evaluated as a model: the
-    passages, a blank line between them, as the premise, the rendered prompt as the hypothesis.
+    """One classification request per sample, so that a judge of pairs can be evaluated as a model.
 
-    The sample's choices are the model's classes in their order, "not supported" before "supported".
-    The choice is the most probable of them, the last of equals: a judge's 0.5 counts as supported,
-    as on HHEM's leaderboard. The probabilities are in the response's `values`.
+    The premise is the passages, with blank lines between them; the hypothesis is the rendered
+    prompt. The sample's choices are the model's classes in their order, "not supported" before
+    "supported". The choice is the most probable of them, the last of equals: a judge's 0.5 counts
+    as supported, as on HHEM's leaderboard. The probabilities are in the response's `values`.
     """
 
     needs: frozenset[Ability] = frozenset({"classify"})
@@ -143,28 +142,26 @@ class ClassifyPair:
         self.render = setup.render
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The answer's text is the label chosen."""
+        """The chosen label as the answer's text."""
         rendered = self.render(sample)
         hypothesis = rendered if isinstance(rendered, str) else rendered[-1].text
         premise = "\n\n".join(passage.text for passage in sample.passages)
         response = await ask(TARGET, Classify(premise, hypothesis))
         values = response.values
         if len(values) != len(sample.choices):
-            said = (
+            message = (
                 f"The model's reply has {len(values)} class probabilities, and the"
                 f" sample has {len(sample.choices)} choices."
             )
-            raise RequestFailed(Failure("bad reply", "model", said))
-        best = max(range(len(values)), key=lambda place: (values[place], place))
+            raise RequestFailed(Failure("bad reply", "model", message))
+        best = max(range(len(values)), key=lambda index: (values[index], index))
         return Answer(
             sample.choices[best], choice=best, prompt=hypothesis, responses=(response,)
         )
 
 
-class Given:
-    """Takes the answer from a column of the sample's row: nothing is generated, and no request is
-    sent.
-    """
+class RecordedColumn:
+    """Takes the answer from a column of the sample's row, without any request."""
 
     needs: frozenset[Ability] = frozenset()
 
@@ -173,6 +170,6 @@ class Given:
         self.column = column
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The cell as a reply, its reasoning set apart."""
+        """The cell as a reply, with its reasoning separated."""
         reply = Response(str(sample.row[self.column]), finish_reason="stop")
         return answer_from(self.render(sample), (reply,))

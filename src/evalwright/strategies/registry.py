@@ -1,6 +1,4 @@
-"""The table of strategies, `bind`, which makes one from a name and options, and what a task gives
-it.
-"""
+"""The table of strategies, `bind`, which makes one from a name and options, and `Setup`."""
 
 from __future__ import annotations
 
@@ -21,10 +19,10 @@ from evalwright.core.tasks import Scorer, Strategy
 from evalwright.strategies.generate import Sampling, answer_from
 
 Read = Callable[[Sample, Answer], str]
-"""What an answer says, in one writing for all that are alike; "" where nothing can be read."""
+"""Reads what an answer says, in one spelling for all answers that agree; "" if unreadable."""
 
 
-def _no_use(use: object) -> Any:
+def _no_scorers(use: object) -> Any:
     raise ConfigurationError(
         "A strategy of this task cannot use scorers: it was not made from a task file."
     )
@@ -32,13 +30,16 @@ def _no_use(use: object) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a task gives its strategy.
+    """What a task provides to its strategy.
 
-    render: the prompt of a sample. sampling: how text is drawn. turns: the user turns after the
-    first, None where there is one. delimiter: what stands between a text, or what the model began,
-    and a continuation that is scored; separator: between the parts of a text prompt. reader: from a
-    scorer's name or use (None: the task's first) to how it reads answers; scorer: to the scorer,
-    bound.
+    Attributes:
+        render: the prompt of a sample.
+        sampling: how text is sampled.
+        turns: the user turns after the first; None if there is only one.
+        delimiter: between a text, or what the model began, and a continuation that is scored.
+        separator: between the parts of a text prompt.
+        reader: maps a scorer (None: the task's first) to a function that reads answers.
+        scorer: maps a scorer as a task file names it to the bound scorer.
     """
 
     render: Callable[[Sample], Prompt]
@@ -46,21 +47,23 @@ class Setup:
     turns: Callable[[Sample], tuple[str, ...]] | None = None
     delimiter: str = " "
     separator: str = "\n\n"
-    reader: Callable[[Any], Read] = _no_use
-    scorer: Callable[[Any], Scorer] = _no_use
+    reader: Callable[[Any], Read] = _no_scorers
+    scorer: Callable[[Any], Scorer] = _no_scorers
 
     def request(self, prompt: Prompt, draw: int) -> Generate:
         """The task's request for one draw of an answer to `prompt`."""
         return self.sampling.request(prompt, draw)
 
     def followed(self, prompt: Prompt, reply: Response, question: str) -> Prompt:
-        """The prompt with the model's reply and a further question: two more turns (without its
-        reasoning), or more of the text.
+        """The prompt with the model's reply and a further question.
+
+        As messages these are two more turns (without the reply's reasoning), as text they are
+        appended.
         """
         if isinstance(prompt, str):
             return f"{prompt}{reply.text.rstrip()}{self.separator}{question}"
-        said = separate_reasoning(reply).answer
-        return (*prompt, Message("assistant", said), Message("user", question))
+        answer_text = separate_reasoning(reply).answer
+        return (*prompt, Message("assistant", answer_text), Message("user", question))
 
     def answer(self, prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
         """The Answer of the last response."""
@@ -68,8 +71,9 @@ class Setup:
 
 
 Maker = Callable[..., Strategy | Awaitable[Answer]]
-"""`def f(setup, *, options) -> Strategy`, or the strategy itself: `async def f(sample, ask, draw,
-setup, *, options) -> Answer`.
+"""`def f(setup, *, options) -> Strategy`, or the strategy itself.
+
+The latter is `async def f(sample, ask, draw, setup, *, options) -> Answer`.
 """
 Function = TypeVar("Function", bound=Maker)
 
@@ -94,7 +98,7 @@ MODES = {
     "classify": "classify",
     "given": "given",
 }
-"""The strategies that are a task's mode by themselves. All others are of the mode "generate"."""
+"""Strategies that are a mode of a task by themselves. All others have the mode "generate"."""
 
 registry: Registry[Maker] = Registry(
     "strategy",
@@ -105,7 +109,7 @@ registry: Registry[Maker] = Registry(
         "classify": "evalwright.strategies.likelihood:ClassifyPair",
         "continuation": "evalwright.strategies.likelihood:ContinuationLikelihood",
         "conversation": "evalwright.strategies.generate:conversation",
-        "given": "evalwright.strategies.likelihood:Given",
+        "given": "evalwright.strategies.likelihood:RecordedColumn",
         "greedy": "evalwright.strategies.generate:greedy",
         "letter": "evalwright.strategies.likelihood:ChooseByLetter",
         "likelihood": "evalwright.strategies.likelihood:ChooseByLikelihood",
@@ -163,22 +167,26 @@ def strategy(
 
 
 def bind(name: str, setup: Setup, options: Mapping[str, Any] | None = None) -> Strategy:
-    """The strategy `name` for a task.
+    """Bind the strategy `name` to a task.
 
-    Raises UsageError at an unknown name or option, or one that does not fit the task.
+    Raises:
+        UsageError: the name or an option is unknown, or does not fit the task.
     """
-    given = dict(options or {})
-    registry.check_options(name, given)
-    made = registry.get(name)
-    if inspect.iscoroutinefunction(made):
-        return _Function(made, setup, options_of(name, given))
-    found: Any = made(setup, **given)
-    return found  # type: ignore[no-any-return]
+    arguments = dict(options or {})
+    registry.check_options(name, arguments)
+    maker = registry.get(name)
+    if inspect.iscoroutinefunction(maker):
+        return _FunctionStrategy(maker, setup, options_of(name, arguments))
+    bound: Any = maker(setup, **arguments)
+    return bound  # type: ignore[no-any-return]
 
 
-def inner(use: Any, setup: Setup) -> Strategy:
-    """The strategy of each draw: a name or `{name: ..., option: ...}`; by default one draw, or the
-    whole conversation.
+def inner_strategy(use: Any, setup: Setup) -> Strategy:
+    """The strategy of each draw.
+
+    Args:
+        use: a name or `{name: ..., option: ...}`; None for one draw, or the whole conversation.
+        setup: what the task provides.
     """
     if use is None:
         return bind("conversation" if setup.turns else "single-draw", setup)
@@ -194,14 +202,15 @@ def inner(use: Any, setup: Setup) -> Strategy:
     )
 
 
-def options_of(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a strategy: those given, and the defaults of the others."""
+def options_of(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of a strategy: those chosen, and the defaults of the others."""
     return {
-        key: given.get(key, one.default) for key, one in registry.options(name).items()
+        key: chosen.get(key, parameter.default)
+        for key, parameter in registry.options(name).items()
     }
 
 
-class _Function:
+class _FunctionStrategy:
     """A strategy that is a function, with its options bound."""
 
     def __init__(
@@ -223,33 +232,35 @@ class _Function:
         self._options = options
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """What the function makes of it."""
+        """Call the function."""
         return await self._function(sample, ask, draw, self._setup, **self._options)
 
 
-def function_of(strategy: str, option: str, value: Any) -> Callable[..., Any]:
-    """The function that an option is, or names: "FILE.NAME", of a Python file that the person named
-    with --plugin. Nothing is imported.
+def resolve_function(strategy: str, option: str, value: Any) -> Callable[..., Any]:
+    """The function that an option is, or names as "FILE.NAME".
 
-    Raises ConfigurationError where there is none.
+    FILE is a Python file that was loaded with --plugin; nothing is imported.
+
+    Raises:
+        ConfigurationError: there is no such function.
     """
     file, _, name = value.rpartition(".") if isinstance(value, str) else ("", "", "")
-    found = (
+    function = (
         value
         if callable(value)
         else getattr(sys.modules.get(f"evalwright_plugin_{file}"), name, None)
     )
-    if not callable(found):
+    if not callable(function):
         raise ConfigurationError(
             f"The option '{option}' of '{strategy}' is {value!r}. It names a function"
             " of a file that you load, such as my_file.my_function with --plugin"
             " my_file.py."
         )
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def check_one_of(
-    strategy: str, option: str, value: object, known: Collection[str]
+    strategy: str, option: str, value: object, allowed: Collection[str]
 ) -> None:
-    """Raise UnknownName for an option's value that there is not."""
-    check_known(f"value of the option '{option}' of '{strategy}'", [value], known)
+    """Raise UnknownName for a value that the option does not take."""
+    check_known(f"value of the option '{option}' of '{strategy}'", [value], allowed)

@@ -1,8 +1,7 @@
-"""Several draws of one answer: asked side by side, each a request of its own, with what each is
-worth.
+"""Several draws of one answer: sent side by side, each a request of its own, and each with a worth.
 
-Draw i of n in repeat r of a task is draw r * n + i of the strategy that forms it, so that no two
-draws are the same request.
+Draw i of n in repeat r of a task is draw r * n + i of the inner strategy, so that no two draws are
+the same request.
 """
 
 from __future__ import annotations
@@ -21,24 +20,31 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.faults import StrategyAsk
 from evalwright.strategies.generate import Sampling
-from evalwright.strategies.registry import Setup, inner
+from evalwright.strategies.registry import Setup, inner_strategy
 
-MOST_DRAWS = 10_000
-"""Of a sample, by one strategy: all of them are held at once."""
-SHOWN = 160
-"""Characters of a draw that its summary shows; the whole text is in the response."""
+MAX_DRAWS = 10_000
+"""Most draws of a sample by one strategy; all of them are in memory at once."""
+SUMMARY_CHARS = 160
+"""Characters of a draw in its summary; the whole text is in the response."""
 
-Made = TypeVar("Made")
+T = TypeVar("T")
 Drawn = Answer | Failure
 Worth = Callable[[Sample, Answer, Ask], Awaitable[float]]
-"""What a draw is worth to a vote or a choice."""
+"""How much a draw counts in a vote or a choice."""
 
 
-class OfDraws:
-    """What strategies of n draws have in common. of: the strategy of each draw. tokens: ask for the
-    tokens' log-probabilities too.
+class MultiDrawStrategy:
+    """Base of strategies that draw n answers.
 
-    Raises ConfigurationError for fewer than 2 draws, or where all of them would be the same.
+    Args:
+        setup: what the task provides.
+        n: number of draws.
+        of: the strategy of each draw.
+        roles: the other models used, by role, each with abilities of which it needs one.
+        tokens: also request the tokens' log-probabilities.
+
+    Raises:
+        ConfigurationError: there are fewer than 2 draws, or all of them would be the same.
     """
 
     name: str
@@ -52,19 +58,19 @@ class OfDraws:
         *,
         tokens: bool,
     ) -> None:
-        if not isinstance(n, int) or isinstance(n, bool) or not 2 <= n <= MOST_DRAWS:
+        if not isinstance(n, int) or isinstance(n, bool) or not 2 <= n <= MAX_DRAWS:
             raise ConfigurationError(
                 f"The option 'n' of '{self.name}' is a whole number from 2 to"
-                f" {MOST_DRAWS:,}, not {n!r}."
+                f" {MAX_DRAWS:,}, not {n!r}."
             )
         if tokens:
-            wanted = setup.sampling.top_logprobs
+            top_logprobs = setup.sampling.top_logprobs
             sampling = replace(
-                setup.sampling, top_logprobs=0 if wanted is None else wanted
+                setup.sampling, top_logprobs=0 if top_logprobs is None else top_logprobs
             )
             setup = replace(setup, sampling=sampling)
         self.n = n
-        self.inner = inner(of, setup)
+        self.inner = inner_strategy(of, setup)
         self.needs = self.inner.needs
         self.roles = {**getattr(self.inner, "roles", {}), **roles}
         self.render = setup.render
@@ -82,31 +88,31 @@ class OfDraws:
             )
 
     def lacks(self, sample: Sample) -> str:
-        """Why a sample cannot be answered, "" where it can."""
+        """Why a sample cannot be answered, "" if it can."""
         check = getattr(self.inner, "lacks", None)
         return "" if check is None else str(check(sample))
 
     async def drawn(
-        self, sample: Sample, ask: Ask, repeat: int, places: Iterable[int]
+        self, sample: Sample, ask: Ask, repeat: int, indices: Iterable[int]
     ) -> list[Drawn]:
-        """Some of the draws, at once.
+        """Some of the draws, sent at once.
 
-        One that failed is its Failure; the others are finished, so that they are stored.
-
-        One in which the model did what is no answer is an Answer without text, with that outcome.
+        One that failed is its Failure; the others still finish, so that they are stored. A draw
+        without an answer through the model's own fault is an Answer without text, with that
+        outcome.
         """
-        doors = {repeat * self.n + place: StrategyAsk(ask) for place in places}
+        doors = {repeat * self.n + index: StrategyAsk(ask) for index in indices}
         outcomes = await asyncio.gather(
             *(self.inner(sample, door, number) for number, door in doors.items()),
             return_exceptions=True,
         )
         return [
-            _drawn(outcome, door)
+            _outcome_or_failure(outcome, door)
             for outcome, door in zip(outcomes, doors.values(), strict=True)
         ]
 
 
-def _drawn(outcome: Answer | BaseException, door: StrategyAsk) -> Drawn:
+def _outcome_or_failure(outcome: Answer | BaseException, door: StrategyAsk) -> Drawn:
     if isinstance(outcome, RequestFailed):
         return door.answer_of(outcome.failure) or outcome.failure
     if isinstance(outcome, BaseException):
@@ -119,7 +125,7 @@ def answered(drawn: Drawn) -> bool:
     return isinstance(drawn, Answer) and drawn.outcome == ANSWERED
 
 
-def says_something(drawn: Drawn) -> bool:
+def has_content(drawn: Drawn) -> bool:
     """Whether a draw has an answer that is not empty."""
     return (
         isinstance(drawn, Answer)
@@ -128,17 +134,18 @@ def says_something(drawn: Drawn) -> bool:
     )
 
 
-def chosen_of(made: Sequence[Drawn], best: int, record: Mapping[str, Any]) -> Answer:
-    """The Answer of the draw `best`, with the responses of all, its own last: an answer's outcome
-    is that of its last response.
+def select_draw(draws: Sequence[Drawn], best: int, record: Mapping[str, Any]) -> Answer:
+    """The Answer of the draw `best`, with the responses of all draws, its own last.
+
+    An answer's outcome is that of its last response.
     """
-    answer = made[best]
+    answer = draws[best]
     assert isinstance(answer, Answer)
     others = [
         response
-        for place, one in enumerate(made)
-        if place != best and isinstance(one, Answer)
-        for response in one.responses
+        for index, drawn in enumerate(draws)
+        if index != best and isinstance(drawn, Answer)
+        for response in drawn.responses
     ]
     return replace(
         answer,
@@ -147,23 +154,24 @@ def chosen_of(made: Sequence[Drawn], best: int, record: Mapping[str, Any]) -> An
     )
 
 
-def summary(drawn: Drawn, **more: Any) -> dict[str, Any]:
-    """A draw as the record shows it: the beginning of its text, and what was made of it."""
+def summary(drawn: Drawn, **details: Any) -> dict[str, Any]:
+    """A draw as the record shows it: the beginning of its text, and some details."""
     if isinstance(drawn, Failure):
         return {"failure": drawn.label}
     text = " ".join(drawn.text.split())
-    short = text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+    short = text if len(text) <= SUMMARY_CHARS else f"{text[: SUMMARY_CHARS - 3]}..."
     outcome = {} if drawn.outcome == ANSWERED else {"outcome": drawn.outcome}
     return {
         "text": short,
         **outcome,
-        **{name: value for name, value in more.items() if value is not None},
+        **{name: value for name, value in details.items() if value is not None},
     }
 
 
 def mean_log_prob(response: Response) -> float:
-    """The mean natural log-probability of an answer's tokens; a reply without them is a failure,
-    never a zero.
+    """The mean natural log-probability of an answer's tokens.
+
+    A reply without them is a failure, never a zero.
     """
     if not response.tokens:
         raise RequestFailed(
@@ -176,7 +184,7 @@ def mean_log_prob(response: Response) -> float:
     return math.fsum(token.log_prob for token in response.tokens) / len(response.tokens)
 
 
-def rewarded(setup: Setup, role: str) -> Worth:
+def worth_by_reward(setup: Setup, role: str) -> Worth:
     """The reward that the model in a role gives to an answer to the task's prompt."""
 
     async def reward(sample: Sample, answer: Answer, ask: Ask) -> float:
@@ -193,8 +201,10 @@ def rewarded(setup: Setup, role: str) -> Worth:
     return reward
 
 
-def scored(setup: Setup, use: Any) -> tuple[Worth, Mapping[str, frozenset[Ability]]]:
-    """The score that a scorer gives to an answer, and the roles that it asks.
+def worth_by_scorer(
+    setup: Setup, use: Any
+) -> tuple[Worth, Mapping[str, frozenset[Ability]]]:
+    """The score that a scorer gives to an answer, and the roles that the scorer uses.
 
     It sees neither the targets nor which choice is right.
     """
@@ -202,21 +212,21 @@ def scored(setup: Setup, use: Any) -> tuple[Worth, Mapping[str, frozenset[Abilit
 
     async def score(sample: Sample, answer: Answer, ask: Ask) -> float:
         blind = replace(sample, targets=(), gold=())
-        made = (
+        outcome = (
             scorer.function(blind, answer, StrategyAsk(ask))
             if scorer.asks
             else scorer.function(blind, answer)
         )
-        found = await made if isinstance(made, Awaitable) else made
-        return getattr(found, "value", math.nan)
+        worth = await outcome if isinstance(outcome, Awaitable) else outcome
+        return getattr(worth, "value", math.nan)
 
     return score, dict.fromkeys(scorer.roles, scorer.able)
 
 
-async def together(work: Iterable[Awaitable[Made]]) -> list[Made]:
-    """All of them side by side. All end, also where one failed; then the first failure is raised."""
-    found = await asyncio.gather(*work, return_exceptions=True)
-    for one in found:
-        if isinstance(one, BaseException):
-            raise one
-    return [one for one in found if not isinstance(one, BaseException)]
+async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
+    """Await all side by side, until every one has ended; then raise the first failure."""
+    outcomes = await asyncio.gather(*work, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]

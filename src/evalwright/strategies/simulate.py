@@ -1,9 +1,8 @@
-"""Answers of known worth, formed from the samples: a task's own strategy, with the model under test
-played by its samples.
+"""Answers of known worth: a task's own strategy, with the model under test played by its samples.
 
-The strategy runs as it is, prompts and all. What it asks the target is answered here with the
-sample's gold answer, said as the task's scorer wants it said, or with a wrong one; nothing reaches
-the engine, so nothing of it is ever stored or sent.
+The strategy runs unchanged, prompts and all. Its requests to the target are answered here with the
+sample's gold answer, phrased as the task's scorer wants it, or with a wrong one. Nothing reaches
+the engine, so nothing is ever stored or sent.
 """
 
 from __future__ import annotations
@@ -20,18 +19,22 @@ from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Scorer, Task
 from evalwright.strategies.generate import TARGET
 
-NOBODY = "Zorblatt Quennick"
-"""A wrong answer to every question: a name that no person has."""
+WRONG_NAME = "Zorblatt Quennick"
+"""A wrong answer to every question: a name that nobody has."""
 
 _LIKELY = -1e-3
 _UNLIKELY = -1e3
 _UNCONDITIONAL = -50.0
-_MOST_TRIED = 20
+_MAX_NEIGHBOURS = 20
 
 
 class Simulated:
-    """A task's strategy with a simulated target. share: of samples answered rightly, chosen by seed
-    and id.
+    """A task's strategy with a simulated target.
+
+    Args:
+        task: the task.
+        share: the share of samples answered rightly, chosen by seed and id.
+        seed: seeds that choice.
     """
 
     needs: frozenset[Ability]
@@ -45,14 +48,16 @@ class Simulated:
         self._task = task
         self._share = share
         self._seed = seed
-        wanted = task.metrics[0].scorer if task.metrics else ""
-        main = next((one for one in task.scorers if one.name == wanted), None)
+        main_name = task.metrics[0].scorer if task.metrics else ""
+        main = next(
+            (scorer for scorer in task.scorers if scorer.name == main_name), None
+        )
         self._judge = main if main is not None and not main.asks else None
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The task's own strategy, asking the simulation."""
+        """Run the task's own strategy against the simulation."""
         return await self.inner(
-            sample, _Target(self, sample, self._knows(sample), ask), draw
+            sample, _SimulatedAsk(self, sample, self._knows(sample), ask), draw
         )
 
     def _knows(self, sample: Sample) -> bool:
@@ -62,10 +67,7 @@ class Simulated:
         return int.from_bytes(digest, "big") < self._share * 2**64
 
     def text(self, sample: Sample, right: bool) -> str:
-        """What a model that knows, or does not know, the answer says.
-
-        "" where the sample has no gold answer.
-        """
+        """The text of a model that knows, or does not know, the answer; "" without gold answer."""
         forms = list(self._right(sample) if right else self._wrong(sample))
         for form in forms:
             if self._worth(sample, form) == float(right):
@@ -73,7 +75,7 @@ class Simulated:
         return forms[0] if forms else ""
 
     def _right(self, sample: Sample) -> Iterator[str]:
-        """Ways to say the gold answer: with the citations that are wanted, as a shot says it, as
+        """Ways to give the gold answer: with the citations wanted, as in the few-shot examples, as
         text, as a letter.
         """
         forms = []
@@ -83,9 +85,9 @@ class Simulated:
                 forms.append(answer)
         forms += sample.targets
         forms += [
-            ascii_uppercase[place]
-            for place in sample.gold
-            if place < len(ascii_uppercase)
+            ascii_uppercase[index]
+            for index in sample.gold
+            if index < len(ascii_uppercase)
         ]
         citations = sample.metadata.get("citations")
         if isinstance(citations, list | tuple) and citations:
@@ -95,21 +97,25 @@ class Simulated:
         yield from dict.fromkeys(forms)
 
     def _wrong(self, sample: Sample) -> Iterator[str]:
-        """A tempting wrong answer, another option, the gold answer of another sample, and a name
-        that no person has.
+        """A tempting wrong answer, another option, another sample's gold answer, and a name nobody
+        has.
         """
         tempting = sample.metadata.get("fabrications")
         yield from (
-            (str(one) for one in tempting) if isinstance(tempting, list | tuple) else ()
+            (str(fabrication) for fabrication in tempting)
+            if isinstance(tempting, list | tuple)
+            else ()
         )
-        for place, choice in enumerate(sample.choices):
-            if place not in sample.gold:
-                yield from (choice, ascii_uppercase[place % len(ascii_uppercase)])
-        own = {target.casefold() for target in sample.targets}
-        for other in self._others(sample):
-            if own.isdisjoint(target.casefold() for target in other.targets):
-                yield from itertools.islice(self._right(other), 2)
-        yield NOBODY
+        for index, choice in enumerate(sample.choices):
+            if index not in sample.gold:
+                yield from (choice, ascii_uppercase[index % len(ascii_uppercase)])
+        gold_answers = {target.casefold() for target in sample.targets}
+        for neighbour in self._others(sample):
+            if gold_answers.isdisjoint(
+                target.casefold() for target in neighbour.targets
+            ):
+                yield from itertools.islice(self._right(neighbour), 2)
+        yield WRONG_NAME
 
     def _others(self, sample: Sample) -> Iterator[Sample]:
         samples = self._task.samples
@@ -117,31 +123,31 @@ class Simulated:
             sample.id.encode(errors="surrogatepass"), digest_size=8
         ).digest()
         start = int.from_bytes(digest, "big")
-        for step in range(min(_MOST_TRIED, len(samples))):
-            other = samples[(start + step) % len(samples)]
-            if other.id != sample.id:
-                yield other
+        for step in range(min(_MAX_NEIGHBOURS, len(samples))):
+            neighbour = samples[(start + step) % len(samples)]
+            if neighbour.id != sample.id:
+                yield neighbour
 
     def _worth(self, sample: Sample, text: str) -> float | None:
-        """What the task's own scorer gives a text; None where a model would have to be asked."""
+        """The score of a text by the task's own scorer; None where that would send a request."""
         scorer: Scorer | None = self._judge
         if scorer is None:
             return None
         try:
-            found = scorer.function(
+            score = scorer.function(
                 sample, Answer(text, responses=(Response(text, finish_reason="stop"),))
             )
         except Exception:
             return None  # the run itself meets the same error, and records it
         return (
             None
-            if isinstance(found, NoScore) or not isinstance(found, Score)
-            else found.value
+            if isinstance(score, NoScore) or not isinstance(score, Score)
+            else score.value
         )
 
 
-class _Target:
-    """The door to the engine, with the model under test replaced by the simulation."""
+class _SimulatedAsk:
+    """An `ask` with the model under test replaced by the simulation."""
 
     def __init__(
         self, simulated: Simulated, sample: Sample, right: bool, ask: Ask
@@ -153,7 +159,7 @@ class _Target:
         self._place = -1
 
     def abilities(self, role: str) -> frozenset[Ability] | None:
-        """What the model that plays a role can do."""
+        """The abilities of the model in a role."""
         return abilities_of(self._ask, role)
 
     async def __call__(self, role: str, request: Request) -> Response:
@@ -163,14 +169,18 @@ class _Target:
         if isinstance(request, LogLikelihood | Classify):
             return self._likelihood(request, self._place)
         text = self._simulated.text(self._sample, self._right)
-        told = isinstance(request, Generate) and request.top_logprobs is not None
+        with_log_probs = (
+            isinstance(request, Generate) and request.top_logprobs is not None
+        )
         return Response(
             text,
             finish_reason="stop",
-            tokens=(TokenLogProb(text, _LIKELY),) if told else (),
+            tokens=(TokenLogProb(text, _LIKELY),) if with_log_probs else (),
         )
 
-    def _likelihood(self, request: LogLikelihood | Classify, place: int) -> Response:
+    def _likelihood(
+        self, request: LogLikelihood | Classify, call_index: int
+    ) -> Response:
         sample = self._sample
         if sample.choices:
             wrong = [
@@ -179,8 +189,8 @@ class _Target:
                 if index not in sample.gold
             ]
             gold = list(sample.gold)
-            wanted = (gold if self._right else wrong) or [0]
-            preferred = wanted[0]
+            candidates = (gold if self._right else wrong) or [0]
+            preferred = candidates[0]
         else:
             preferred = 0
         if isinstance(request, Classify):
@@ -189,16 +199,16 @@ class _Target:
                 values=tuple(float(index == preferred) for index in range(classes))
             )
         likely = (
-            place // self._simulated.repeats == preferred
+            call_index // self._simulated.repeats == preferred
             if sample.choices
             else self._right
         )
         length = len(request.continuation.encode("utf-8", "surrogatepass"))
-        value = _LIKELY if likely else _UNLIKELY * (1 + length)
+        log_likelihood = _LIKELY if likely else _UNLIKELY * (1 + length)
         if request.context == "":
-            value = _UNCONDITIONAL
+            log_likelihood = _UNCONDITIONAL
         return Response(
-            log_likelihood=value,
+            log_likelihood=log_likelihood,
             is_greedy=likely,
             tokens_scored=max(1, len(request.continuation.split())),
         )

@@ -1,8 +1,8 @@
-"""Reason first, answer then: two requests, the second with the reasoning of the first.
+"""Reason first, then answer: two requests, the second with the reasoning of the first.
 
-`reason-then-choose` goes on from the model's own text: the reasoning stops at a tag, and what
-follows the tag is the answer. `chain-of-thought` is zero-shot chain of thought (Kojima et al. 2022,
-arXiv 2205.11916): a trigger, and a question for the answer.
+`reason-then-choose` continues the model's own text: the reasoning stops at a tag, and what follows
+the tag is the answer. `chain-of-thought` is zero-shot chain of thought (Kojima et al. 2022, arXiv
+2205.11916): a trigger, and a question for the answer.
 """
 
 from __future__ import annotations
@@ -27,19 +27,23 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.strategies.generate import TARGET, answer_from
 from evalwright.strategies.likelihood import ChooseByLetter, ChooseByLikelihood
-from evalwright.strategies.registry import Setup, check_one_of, function_of
+from evalwright.strategies.registry import Setup, check_one_of, resolve_function
 
 REASONING_TOKENS = 1024
-_OPENING = "*_#<([{\"'`"
+_OPENING_CHARS = "*_#<([{\"'`"
 
 
 class ReasonThenChoose:
-    """Reasons up to `tag`, then answers behind it.
+    """Reasons up to `tag`, then answers after it.
 
-    reasoning_tokens: the budget of the reasoning; None: reasoning and answer share the task's.
-    at_limit: what is done where that budget is used up before the tag: "answer" puts the tag there,
-    "keep" takes what was written as the answer. then: "generate", or "likelihood" or "letter" of
-    the choices.
+    Args:
+        setup: what the task provides.
+        tag: the text before the answer.
+        trigger: the beginning of the model's reasoning.
+        reasoning_tokens: the budget of the reasoning; None: reasoning and answer share the task's.
+        at_limit: what happens when that budget ends before the tag: "answer" inserts the tag,
+            "keep" takes the text so far as the answer.
+        then: "generate", or "likelihood" or "letter" of the choices.
     """
 
     def __init__(
@@ -82,20 +86,20 @@ class ReasonThenChoose:
         self._delimiter = setup.delimiter
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The answer behind the tag; its reasoning is what stands before it."""
-        opened = _continued(self.render(sample), self._trigger, self._delimiter)
+        """The answer after the tag; its reasoning is the text before it."""
+        opened = _continue_answer(self.render(sample), self._trigger, self._delimiter)
         first = await ask(TARGET, self._reasoning.request(opened, draw))
         unfinished = first.finish_reason == LENGTH
         if outcome_of(first) in (FILTERED, REFUSED, TOOL_CALL) or (
             unfinished and (self._keeps or not first.text.strip())
         ):
             return answer_from(opened, (first,))
-        behind = _continued(opened, _with_tag(first.text, self._tag), "")
+        behind = _continue_answer(opened, _append_tag(first.text, self._tag), "")
         if self._choose is not None:
             choose = self._choose(
                 Setup(lambda _: behind, self.sampling, delimiter=self._delimiter)
             )
-            found = await choose(sample, ask, draw)
+            answer = await choose(sample, ask, draw)
         else:
             second = await ask(
                 TARGET,
@@ -103,24 +107,29 @@ class ReasonThenChoose:
                     behind, draw
                 ),
             )
-            found = answer_from(behind, (second,))
-        thoughts = (first.reasoning, self._trigger, first.text, found.reasoning)
-        reasoning = "\n\n".join(part.strip() for part in thoughts if part.strip())
-        return replace(found, reasoning=reasoning, responses=(first, *found.responses))
+            answer = answer_from(behind, (second,))
+        thoughts = (first.reasoning, self._trigger, first.text, answer.reasoning)
+        reasoning = "\n\n".join(
+            thought.strip() for thought in thoughts if thought.strip()
+        )
+        return replace(
+            answer, reasoning=reasoning, responses=(first, *answer.responses)
+        )
 
     def _left(self, first: Response) -> int | None:
-        """The budget of the answer: where both share one, what the reasoning left of it (all where
-        nobody counted).
+        """The token limit of the answer: if both share one, what the reasoning left of it.
+
+        All of it, if the reply does not count tokens.
         """
-        whole = self.sampling.max_tokens
+        limit = self.sampling.max_tokens
         return (
-            max(1, whole - first.usage.output_tokens)
-            if self._shared and whole is not None
-            else whole
+            max(1, limit - first.usage.output_tokens)
+            if self._shared and limit is not None
+            else limit
         )
 
     def lacks(self, sample: Sample) -> str:
-        """Why a sample cannot be answered, "" where it can."""
+        """Why a sample cannot be answered, "" if it can."""
         if self._choose is None or sample.choices:
             return ""
         return (
@@ -131,9 +140,15 @@ class ReasonThenChoose:
 class ChainOfThought:
     """A trigger after the question makes the model reason; then it is asked for the answer alone.
 
-    extractor: what asks for it: behind the reasoning in a text, as the next turn of the user in
-    messages. None: nothing asks, and the scorer finds the answer in the reasoning. parser: nothing
-    asks either; a function (or its name in a loaded file) from the reply to (reasoning, answer).
+    Args:
+        setup: what the task provides.
+        trigger: the text after the question.
+        extractor: the question for the answer: appended to the reasoning in a text, the user's next
+            turn in messages. None: there is no second request, and the scorer finds the answer in
+            the reasoning.
+        reasoning_tokens: the budget of the reasoning; None: the task's.
+        parser: a function (or its name in a loaded file) from the reply to (reasoning, answer), in
+            place of a second request.
     """
 
     needs: frozenset[Ability] = frozenset({"generate"})
@@ -161,7 +176,7 @@ class ChainOfThought:
         self._parse = (
             None
             if parser is None
-            else function_of("chain-of-thought", "parser", parser)
+            else resolve_function("chain-of-thought", "parser", parser)
         )
         self._extractor = None if self._parse else extractor
         self._reasoning = replace(
@@ -170,31 +185,37 @@ class ChainOfThought:
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """The second reply; its reasoning is the first."""
-        prompt = _triggered(self.render(sample), self._trigger, self._setup.delimiter)
+        prompt = _append_trigger(
+            self.render(sample), self._trigger, self._setup.delimiter
+        )
         first = await ask(TARGET, self._reasoning.request(prompt, draw))
         if self._extractor is None or outcome_of(first) != ANSWERED:
-            found = answer_from(prompt, (first,))
-            return found if self._parse is None else _parsed(found, self._parse)
+            answer = answer_from(prompt, (first,))
+            return answer if self._parse is None else _parse_answer(answer, self._parse)
         if isinstance(prompt, str):
             extractor = self._extractor or "Therefore, the answer is"
-            asked: Prompt = f"{prompt}{first.text.rstrip()}\n{extractor}"
+            second_prompt: Prompt = f"{prompt}{first.text.rstrip()}\n{extractor}"
         else:
             extractor = (
                 self._extractor or "Give the answer alone, without the reasoning."
             )
-            asked = self._setup.followed(prompt, first, extractor)
-        found = answer_from(
-            asked, (first, await ask(TARGET, self.sampling.request(asked, draw)))
+            second_prompt = self._setup.followed(prompt, first, extractor)
+        answer = answer_from(
+            second_prompt,
+            (first, await ask(TARGET, self.sampling.request(second_prompt, draw))),
         )
         before = separate_reasoning(first)
-        parts = (before.reasoning, before.answer, found.reasoning)
+        thoughts = (before.reasoning, before.answer, answer.reasoning)
         return replace(
-            found, reasoning="\n\n".join(part.strip() for part in parts if part.strip())
+            answer,
+            reasoning="\n\n".join(
+                thought.strip() for thought in thoughts if thought.strip()
+            ),
         )
 
 
-def _parsed(answer: Answer, parse: Callable[..., Any]) -> Answer:
-    """The answer as the parser reads it."""
+def _parse_answer(answer: Answer, parse: Callable[..., Any]) -> Answer:
+    """The answer as the parser splits it."""
     reasoning, text = parse(answer.text)
     return replace(
         answer,
@@ -203,23 +224,26 @@ def _parsed(answer: Answer, parse: Callable[..., Any]) -> Answer:
     )
 
 
-def _triggered(prompt: Prompt, trigger: str, delimiter: str) -> Prompt:
-    """The prompt with the trigger: behind a text or a prefill, else at the end of the user's last
+def _append_trigger(prompt: Prompt, trigger: str, delimiter: str) -> Prompt:
+    """The prompt with the trigger: after a text or a prefill, else at the end of the last user
     turn.
     """
     if isinstance(prompt, str) or prompt[-1].role == "assistant":
-        return _continued(prompt, trigger, delimiter)
+        return _continue_answer(prompt, trigger, delimiter)
     last = prompt[-1]
-    more = f"\n\n{trigger}"
+    suffix = f"\n\n{trigger}"
     content = (
-        last.content + more if isinstance(last.content, str) else (*last.content, more)
+        last.content + suffix
+        if isinstance(last.content, str)
+        else (*last.content, suffix)
     )
     return (*prompt[:-1], replace(last, content=content))
 
 
-def _continued(prompt: Prompt, text: str, delimiter: str) -> Prompt:
-    """The prompt with more of the model's own answer. delimiter: between a prompt and the answer's
-    beginning.
+def _continue_answer(prompt: Prompt, text: str, delimiter: str) -> Prompt:
+    """The prompt with more of the model's own answer.
+
+    `delimiter` stands between a prompt and the beginning of the answer.
     """
     if not text:
         return prompt
@@ -228,17 +252,15 @@ def _continued(prompt: Prompt, text: str, delimiter: str) -> Prompt:
     last = prompt[-1]
     if last.role != "assistant":
         return (*prompt, Message("assistant", text.lstrip()))
-    begun = last.text
+    prefill = last.text
     # A chat interface gives the rest of a turn without the space before it.
-    gap = "" if begun[-1:].isspace() or text[:1].isspace() else " "
-    return (*prompt[:-1], Message("assistant", f"{begun}{gap}{text}"))
+    gap = "" if prefill[-1:].isspace() or text[:1].isspace() else " "
+    return (*prompt[:-1], Message("assistant", f"{prefill}{gap}{text}"))
 
 
-def _with_tag(reasoning: str, tag: str) -> str:
-    """The reasoning and the tag, which stands on a line of its own where the model did not come to
-    it by itself.
-    """
-    ended = not reasoning or reasoning[-1].isspace() or reasoning[-1] in _OPENING
+def _append_tag(reasoning: str, tag: str) -> str:
+    """The reasoning and the tag, on a line of its own unless the model had already begun one."""
+    ended = not reasoning or reasoning[-1].isspace() or reasoning[-1] in _OPENING_CHARS
     return f"{reasoning}{'' if ended else chr(10)}{tag}"
 
 

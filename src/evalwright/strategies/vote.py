@@ -19,31 +19,37 @@ from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.registry import Read, Setup, check_one_of, function_of
+from evalwright.strategies.registry import Read, Setup, check_one_of, resolve_function
 from evalwright.strategies.several import (
-    SHOWN,
+    SUMMARY_CHARS,
     Drawn,
-    OfDraws,
+    MultiDrawStrategy,
     answered,
-    chosen_of,
+    gather_all,
     mean_log_prob,
-    rewarded,
+    select_draw,
     summary,
-    together,
+    worth_by_reward,
 )
 
 Votes = Mapping[str, float]
 """Answers and their votes, in the order in which they were first drawn."""
 
 
-class SelfConsistency(OfDraws):
-    """The answer with the most votes among n draws; ties go to the one that was drawn first.
+class SelfConsistency(MultiDrawStrategy):
+    """The answer with the most votes among n draws; ties go to the one drawn first.
 
-    parser: the scorer (or use of one) that reads the answer out of a draw, default the task's
-    first; answers that it reads alike are one. weight: what a vote counts. stop: "never", "certain"
-    or a confidence. of: the strategy of each draw. aggregator: what decides in place of the vote: a
-    function (or its name in a loaded file) from the answers read, in the order of the draws, to the
-    answer.
+    Args:
+        setup: what the task provides.
+        n: number of draws.
+        parser: the scorer that reads the answer out of a draw, by default the task's first; answers
+            that it reads alike are one.
+        weight: what a vote counts: "none", "log-probability" or "reward".
+        role: the model that gives rewards.
+        stop: "never", "certain" or a confidence.
+        of: the strategy of each draw.
+        aggregator: decides in place of the vote: a function (or its name in a loaded file) from the
+            answers read, in the order of the draws, to the answer.
     """
 
     name = "self-consistency"
@@ -66,7 +72,7 @@ class SelfConsistency(OfDraws):
                 f"The option 'role' of '{self.name}' has an effect with `weight:"
                 " reward` only. Leave it out."
             )
-        self._confidence = _confidence_of(stop, weight)
+        self._confidence = _parse_confidence(stop, weight)
         if aggregator is not None and (weight, stop) != ("none", "never"):
             raise ConfigurationError(
                 f"The option 'aggregator' of '{self.name}' decides by itself: leave out"
@@ -75,79 +81,87 @@ class SelfConsistency(OfDraws):
         self._aggregate = (
             None
             if aggregator is None
-            else function_of(self.name, "aggregator", aggregator)
+            else resolve_function(self.name, "aggregator", aggregator)
         )
         self._read: Read = setup.reader(parser)
         self._weight = weight
-        self._reward = rewarded(setup, role) if weight == "reward" else None
+        self._reward = worth_by_reward(setup, role) if weight == "reward" else None
         roles = {role: frozenset[Ability]({"reward"})} if weight == "reward" else {}
         super().__init__(setup, n, of, roles, tokens=weight == "log-probability")
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """The draw that first gave the answer with the most votes, and in `strategy` what was drawn
-        and voted.
-        """
+        """The first draw with the winning answer; `strategy` has all draws and votes."""
         n = self.n
-        made = list[Drawn]()
+        draws = list[Drawn]()
         ballots = list[tuple[str, float]]()
-        while len(made) < n:
-            votes = count(ballots)
-            more = (
-                n - len(made)
+        while len(draws) < n:
+            votes = count_votes(ballots)
+            round_size = (
+                n - len(draws)
                 if self._confidence is None
-                else self._round(votes, n - len(made))
+                else self._round(votes, n - len(draws))
             )
-            new = await self.drawn(
-                sample, ask, draw, range(len(made), len(made) + more)
+            round_draws = await self.drawn(
+                sample, ask, draw, range(len(draws), len(draws) + round_size)
             )
-            ballots += await together(self._ballot(sample, one, ask) for one in new)
-            made += new
-            failures = [one for one in made if isinstance(one, Failure)]
-            if self._decided(count(ballots), n - len(made), len(failures)):
+            ballots += await gather_all(
+                self._ballot(sample, drawn, ask) for drawn in round_draws
+            )
+            draws += round_draws
+            failures = [drawn for drawn in draws if isinstance(drawn, Failure)]
+            if self._decided(count_votes(ballots), n - len(draws), len(failures)):
                 break
-        votes = count(ballots)
+        votes = count_votes(ballots)
         if self._aggregate is not None and not failures:
-            return self._aggregated(self._aggregate, made, ballots, votes)
-        ended = n - len(made), len(failures)
+            return self._aggregated(self._aggregate, draws, ballots, votes)
+        unfinished = n - len(draws), len(failures)
         if failures and (
             self._reward
             or self._aggregate
-            or not (certain(votes, *ended) or self._decided(votes, *ended))
+            or not (is_certain(votes, *unfinished) or self._decided(votes, *unfinished))
         ):
             raise RequestFailed(failures[0])
-        return chosen_of(
-            made, _winner(made, ballots, votes), self._record(made, ballots, votes)
+        return select_draw(
+            draws, _winner(draws, ballots, votes), self._record(draws, ballots, votes)
         )
 
     def _aggregated(
         self,
         aggregate: Callable[..., Any],
-        made: Sequence[Drawn],
+        draws: Sequence[Drawn],
         ballots: Sequence[tuple[str, float]],
         votes: Votes,
     ) -> Answer:
-        """The first draw that says what the aggregator returns; where none does, that text is the
-        answer itself.
+        """The first draw with the answer that the aggregator returns; if there is none, that text
+        itself.
         """
-        said = str(aggregate([answer for answer, _ in ballots if answer]))
-        place = next(
-            (place for place, (answer, _) in enumerate(ballots) if answer == said), None
+        final_answer = str(aggregate([answer for answer, _ in ballots if answer]))
+        index = next(
+            (
+                index
+                for index, (answer, _) in enumerate(ballots)
+                if answer == final_answer
+            ),
+            None,
         )
-        answer = chosen_of(
-            made,
-            _winner(made, ballots, votes) if place is None else place,
-            self._record(made, ballots, votes),
+        answer = select_draw(
+            draws,
+            _winner(draws, ballots, votes) if index is None else index,
+            self._record(draws, ballots, votes),
         )
-        if place is not None:
+        if index is not None:
             return answer
         return replace(
-            answer, text=said, choice=None, strategy={**answer.strategy, "chosen": None}
+            answer,
+            text=final_answer,
+            choice=None,
+            strategy={**answer.strategy, "chosen": None},
         )
 
     async def _ballot(
         self, sample: Sample, drawn: Drawn, ask: Ask
     ) -> tuple[str, float]:
-        """What a draw votes for and how much that counts; ("", 0) for no vote."""
+        """The answer that a draw votes for, and the vote's weight; ("", 0) for no vote."""
         if (
             not answered(drawn)
             or not isinstance(drawn, Answer)
@@ -168,46 +182,49 @@ class SelfConsistency(OfDraws):
         return read, weight
 
     def _decided(self, votes: Votes, left: int, failed: int = 0) -> bool:
-        """Whether the vote stops here, with so many draws not made, and so many that failed."""
+        """Whether the vote stops here, given how many draws are left and how many failed."""
         if self._confidence is None:
             return False
-        return certain(votes, left, failed) or (
+        return is_certain(votes, left, failed) or (
             self._confidence < 1
             and 1 - chance_of_turning(votes, left + failed) >= self._confidence
         )
 
     def _round(self, votes: Votes, left: int) -> int:
-        """The fewest draws that may decide the vote: fewer never could, so asking them at once
-        wastes none.
+        """The smallest number of draws that may decide the vote, so sending them at once wastes
+        none.
         """
         first = leader(votes) or "any"
-        for more in range(1, left):
-            if self._decided({**votes, first: votes.get(first, 0) + more}, left - more):
-                return more
+        for extra_votes in range(1, left):
+            if self._decided(
+                {**votes, first: votes.get(first, 0) + extra_votes}, left - extra_votes
+            ):
+                return extra_votes
         return left
 
     def _record(
-        self, made: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: Votes
+        self, draws: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: Votes
     ) -> dict[str, Any]:
         weighted = self._weight != "none"
         return {
             "name": self.name,
             "draws": [
                 summary(
-                    one,
-                    answer=read[:SHOWN],
-                    weight=_short(weight) if weighted and read else None,
+                    drawn,
+                    answer=read[:SUMMARY_CHARS],
+                    weight=_shorten(weight) if weighted and read else None,
                 )
-                for one, (read, weight) in zip(made, ballots, strict=True)
+                for drawn, (read, weight) in zip(draws, ballots, strict=True)
             ],
             "votes": [
-                [answer[:SHOWN], _short(weight)] for answer, weight in votes.items()
+                [answer[:SUMMARY_CHARS], _shorten(weight)]
+                for answer, weight in votes.items()
             ],
-            "saved_draws": self.n - len(made),
+            "saved_draws": self.n - len(draws),
         }
 
 
-def count(ballots: Sequence[tuple[str, float]]) -> dict[str, float]:
+def count_votes(ballots: Sequence[tuple[str, float]]) -> dict[str, float]:
     """The votes of each answer; "" is no answer."""
     votes: dict[str, float] = {}
     for answer, weight in ballots:
@@ -217,30 +234,33 @@ def count(ballots: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def leader(votes: Votes) -> str:
-    """The answer with the most votes, the first of equals; "" where there is none."""
+    """The answer with the most votes, the first of equals; "" if there is none."""
     return max(votes, key=votes.__getitem__, default="")
 
 
-def certain(votes: Votes, left: int, failed: int = 0) -> bool:
-    """Whether the answer in front stays there whatever `left` further votes, and `failed` lost
-    ones, of at most 1 each are for.
+def is_certain(votes: Votes, left: int, failed: int = 0) -> bool:
+    """Whether the leading answer stays ahead whatever `left` further and `failed` lost votes are
+    for.
+
+    Each of these votes counts at most 1.
     """
     if not left + failed:
         return True
     first = leader(votes)
     # All for one other answer is the most that can be against it. A new one would be drawn later,
     # and lose a tie; but a lost vote may have been the first of its answer, so that no tie is safe.
-    more = left + failed + (0.5 if failed else 0)
+    votes_against = left + failed + (0.5 if failed else 0)
     rivals = [answer for answer in (*votes, "") if answer != first]
     return first != "" and all(
-        leader({**votes, rival: votes.get(rival, 0) + more}) == first
+        leader({**votes, rival: votes.get(rival, 0) + votes_against}) == first
         for rival in rivals
     )
 
 
 def chance_of_turning(votes: Votes, left: int) -> float:
-    """The chance that `left` further votes put the second answer before the first: a sum of
-    beta-binomial probabilities.
+    """The chance that `left` further votes put the second answer ahead of the first.
+
+    A sum of beta-binomial probabilities.
     """
     if not votes:
         return 1.0
@@ -267,10 +287,11 @@ def _beta_binomial(k: int, m: int, alpha: float, beta: float) -> float:
     return math.exp(ways + above - below)
 
 
-def _confidence_of(stop: Any, weight: str) -> float | None:
+def _parse_confidence(stop: Any, weight: str) -> float | None:
     """None for never, 1 for certain, else the confidence.
 
-    Raises ConfigurationError where the weights do not allow it.
+    Raises:
+        ConfigurationError: the weights do not allow early stopping.
     """
     if stop == "never":
         return None
@@ -294,20 +315,25 @@ def _confidence_of(stop: Any, weight: str) -> float | None:
 
 
 def _winner(
-    made: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: Votes
+    draws: Sequence[Drawn], ballots: Sequence[tuple[str, float]], votes: Votes
 ) -> int:
-    """The first draw of the answer in front; without any vote, the first that has an answer, or
-    else the first that did not fail.
+    """The first draw of the leading answer.
+
+    Without any vote, the first draw with an answer, or else the first that did not fail.
     """
     first = leader(votes)
     if first:
         return next(
-            place for place, (answer, _) in enumerate(ballots) if answer == first
+            index for index, (answer, _) in enumerate(ballots) if answer == first
         )
-    kept = [place for place, one in enumerate(made) if isinstance(one, Answer)]
-    return next((place for place in kept if answered(made[place])), kept[0])
+    answer_indices = [
+        index for index, drawn in enumerate(draws) if isinstance(drawn, Answer)
+    ]
+    return next(
+        (index for index in answer_indices if answered(draws[index])), answer_indices[0]
+    )
 
 
-def _short(weight: float) -> float:
+def _shorten(weight: float) -> float:
     """As few digits as people read; whole votes stay whole."""
     return weight if isinstance(weight, int) else float(f"{weight:.6g}")

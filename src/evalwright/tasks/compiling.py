@@ -11,7 +11,7 @@ from evalwright.core.errors import DatasetError, OutOfReach
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import MetricSpec, SampleSource, Scorer, Strategy, Task
 from evalwright.metrics.registry import slice_keys
-from evalwright.strategies.likelihood import Given
+from evalwright.strategies.likelihood import RecordedColumn
 from evalwright.tasks import schema
 from evalwright.tasks.answering import (
     PromptFormat,
@@ -93,7 +93,7 @@ def compile_task(
         ).load()
     except OutOfReach as error:
         message = f"{error}{copies_hint(file)}"
-        if not may_fail_alone or isinstance(strategy, Given):
+        if not may_fail_alone or isinstance(strategy, RecordedColumn):
             raise OutOfReach(message) from error
         samples = AllRows(message)
         strategy = Unreachable(strategy, message)

@@ -14,7 +14,7 @@ from typing import Any
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError
 from evalwright.core.local_paths import why_not_local
-from evalwright.core.private import LARGEST_DOCUMENT, open_private, ordinary
+from evalwright.core.private import LARGEST_DOCUMENT, check_ordinary, open_private
 from evalwright.core.secrets import mask
 from evalwright.core.text import printable
 
@@ -144,7 +144,7 @@ def read_file(path: Path) -> bytes:
     with failing_as(
         ConfigurationError, f"'{printable(str(path))}' cannot be read", _UNUSABLE
     ):
-        return ordinary(path).read_bytes() if path.exists() else b""
+        return check_ordinary(path).read_bytes() if path.exists() else b""
 
 
 @contextmanager
@@ -172,5 +172,5 @@ def read_json(path: Path, kind: type[EvalwrightError], called: str) -> Any:
     broken = failing_as(kind, f"{path} is not valid JSON", ValueError)
     with failing_as(kind, f"{called} cannot be read"), broken:
         return from_json(
-            ordinary(path, LARGEST_DOCUMENT).read_bytes().decode("utf-8-sig")
+            check_ordinary(path, LARGEST_DOCUMENT).read_bytes().decode("utf-8-sig")
         )

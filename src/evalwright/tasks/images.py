@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from evalwright.core.errors import DatasetError
 from evalwright.core.images import MOST_BYTES, Image
-from evalwright.core.private import home_folder, ordinary, private_folder
+from evalwright.core.private import check_ordinary, home_folder, private_folder
 from evalwright.core.requests import Part
 from evalwright.core.secrets import without_login
 from evalwright.tasks import templates
@@ -195,7 +195,7 @@ def with_images(text: str, images: Sequence[Image]) -> str | tuple[Part, ...]:
 
 def _content(path: Path, named: str) -> bytes:
     try:
-        with ordinary(path).open("rb") as file:
+        with check_ordinary(path).open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except IsADirectoryError:
         reason = "it is a folder"
@@ -226,7 +226,7 @@ def fetched(url: str) -> Image:
         / hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
     )
     with suppress(OSError):
-        return Image.read(ordinary(cached).read_bytes(), printed_url)
+        return Image.read(check_ordinary(cached).read_bytes(), printed_url)
     try:
         with _opener().open(url, timeout=_TIMEOUT) as reply:
             data = reply.read(MOST_BYTES + 1)

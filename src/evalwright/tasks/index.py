@@ -20,7 +20,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
-from evalwright.core.private import cache_folder, ordinary
+from evalwright.core.private import cache_folder, check_ordinary
 from evalwright.tasks import decorator
 from evalwright.tasks.entry_points import offered
 from evalwright.tasks.files import write_text
@@ -199,7 +199,7 @@ class _Cache:
         self._files: dict[str, Any] = {}
         self._changed = False
         with suppress(OSError, ValueError, LookupError, TypeError):
-            data = from_json(ordinary(self._path).read_text(encoding="utf-8"))
+            data = from_json(check_ordinary(self._path).read_text(encoding="utf-8"))
             if data["version"] == _VERSION:
                 self._files = dict(data["files"])
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import DatasetError, MissingExtra, TaskError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.scorers.listed import NO_TEXT
 from evalwright.tasks.yaml_files import shown_path
 
@@ -133,7 +133,7 @@ def text_of(files: Iterable[Path], what: str) -> str:
                     f"The files up to '{shown_path(path)}', of which {what} is made, have"
                     f" more than {MOST:,} bytes."
                 )
-            texts.append(ordinary(path).read_text(encoding="utf-8"))
+            texts.append(check_ordinary(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise DatasetError(
                 f"'{shown_path(path)}', of which {what} is made, cannot be read: {error}."

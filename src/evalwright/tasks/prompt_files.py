@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalwright.core.errors import closest
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.tasks import templates
 from evalwright.tasks.yaml_files import LARGEST, Document, KeyPath, kind_of
 
@@ -51,7 +51,7 @@ def _read(document: Document, name: str) -> str:
     path = document.allowed(_AT, document.folder(_AT) / name)
     try:
         return (
-            ordinary(path, LARGEST)
+            check_ordinary(path, LARGEST)
             .read_bytes()
             .decode("utf-8-sig")
             .replace("\r\n", "\n")

@@ -246,7 +246,7 @@ def with_votes(scored: Scored, without: Collection[str] = ()) -> Scored:
     votes on that. Raises UsageError.
     """
     from evalwright.metrics.repeats import OF_VOTES, SAID
-    from evalwright.scorers.reading import saying
+    from evalwright.scorers.reading import score_with_reading
 
     voted = {
         metric.scorer for metric in scored.metrics if metric.kind in OF_VOTES
@@ -256,7 +256,7 @@ def with_votes(scored: Scored, without: Collection[str] = ()) -> Scored:
     return replace(
         scored,
         scorers=tuple(
-            saying(scorer, SAID) if scorer.name in voted else scorer
+            score_with_reading(scorer, SAID) if scorer.name in voted else scorer
             for scorer in scored.scorers
         ),
     )

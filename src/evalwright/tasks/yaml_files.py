@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import TaskError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.tasks.files import is_within
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def read_document(path: Path, kind: str = "task file") -> Document:
     import yaml
 
     try:
-        text = ordinary(path, LARGEST).read_bytes().decode("utf-8-sig")
+        text = check_ordinary(path, LARGEST).read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise TaskError(
             f"The {kind} '{shown_path(path)}' cannot be read: {error.strerror}."

@@ -1,10 +1,10 @@
-"""Finished runs in an experiment tracker: MLflow, Weights & Biases, trackio, TensorBoard, or one of
-your own.
+"""Finished runs in an experiment tracker: MLflow, Weights & Biases, trackio, TensorBoard, or your
+own.
 
 A tracker is one function, `log(run: TrackedRun, where: str, before: str) -> str`: it writes the run
-there, under the id `before` where it was logged already, and gives the id. Servers and keys are in
-trackers' own environment variables. One that fails costs no run, and a run that is made again is
-logged once. Packages offer more by the entry point group `evalwright.trackers`.
+to `where`, under the id `before` if it was logged already, and returns its id. Servers and keys are
+in the trackers' own environment variables. A tracker that fails never fails the run, and a run that
+is repeated is logged once. Packages add trackers by the entry point group `evalwright.trackers`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, MissingExtra
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.registry import Registry, positional_count
 from evalwright.core.secrets import (
     masked_arguments,
@@ -30,19 +30,19 @@ from evalwright.core.secrets import (
 from evalwright.models.base import fingerprint_of
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
-from evalwright.trackers.facts import TrackedRun, tracked
+from evalwright.trackers.facts import TrackedRun, describe_run
 
 Log = Callable[[TrackedRun, str, str], str]
 
 FILE = "trackers.json"
-"""In a run's folder: where it was logged, under which id, and which numbers."""
+"""A file in the run's folder: where the run was logged, under which id, and with which numbers."""
 BUILT_IN = ("mlflow", "tensorboard", "trackio", "wandb")
-"""Each has the name of its library and of its extra."""
+"""Each is also the name of its library and of its extra."""
 QUIET = (
     "MLFLOW_DISABLE_TELEMETRY=true WANDB_ERROR_REPORTING=false"
     " HF_HUB_DISABLE_TELEMETRY=1"
 )
-"""What keeps libraries from reporting to their makers, unless the person has set it."""
+"""Variables that stop libraries from reporting to their makers, unless the user has set them."""
 
 
 def _check(name: str, log: Log) -> None:
@@ -57,18 +57,20 @@ _TRACKERS: Registry[Log] = Registry("tracker", _MODULES, _check)
 
 
 def open_trackers(names: Sequence[str]) -> list[Tracker]:
-    """The trackers named "NAME" or "NAME=WHERE", checked before any request is sent.
+    """Open the trackers named "NAME" or "NAME=WHERE", checked before any request is sent.
 
-    Raises UnknownName, MissingExtra with the command that installs it, or ConfigurationError where
-    it could only ask for a key.
+    Raises:
+        UnknownName: there is no such tracker.
+        MissingExtra: its library is not installed.
+        ConfigurationError: it has no key and could only ask for one.
     """
     return [
-        Tracker(*(part.strip() for part in name.partition("=")[::2])) for name in names
+        Tracker(*(text.strip() for text in name.partition("=")[::2])) for name in names
     ]
 
 
 class Tracker:
-    """A callback that logs every run when it is finished."""
+    """A callback that logs every run when it has finished."""
 
     def __init__(self, name: str, where: str = "") -> None:
         remember_environment()
@@ -84,36 +86,36 @@ class Tracker:
         getattr(self._log, "check", bool)()
 
     def run_finished(self, run: Run) -> None:
-        """Log it, unless an earlier command has logged the same numbers."""
-        known = _read(run.folder / FILE)
+        """Log the run, unless an earlier command has logged the same numbers."""
+        state = _read(run.folder / FILE)
         identity = str(run.data.get("identity", run.id))
         if (
-            known.get("identity") != identity
+            state.get("identity") != identity
         ):  # the first time, or another run had that name
-            known = {"identity": identity, "key": uuid.uuid4().hex, "logged": {}}
-            write_json(run.folder / FILE, known, private=True)
-        place = (
+            state = {"identity": identity, "key": uuid.uuid4().hex, "logged": {}}
+            write_json(run.folder / FILE, state, private=True)
+        target = (
             f"{self.name}={masked_arguments(self.where)}" if self.where else self.name
         )
-        found = tracked(run, str(known["key"]))
-        numbers = fingerprint_of(found.numbers)
-        before = known["logged"].get(place, {})
+        facts = describe_run(run, str(state["key"]))
+        numbers = fingerprint_of(facts.numbers)
+        before = state["logged"].get(target, {})
         if before.get("numbers") == numbers:
             return
         with redirect_stdout(sys.stderr):  # what libraries print is no result of ours
-            made = self._log(found, self.where, str(before.get("id", "")))
-        logged = {**known["logged"], place: {"id": made, "numbers": numbers}}
-        write_json(run.folder / FILE, {**known, "logged": logged}, private=True)
+            run_id = self._log(facts, self.where, str(before.get("id", "")))
+        logged = {**state["logged"], target: {"id": run_id, "numbers": numbers}}
+        write_json(run.folder / FILE, {**state, "logged": logged}, private=True)
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = from_json(ordinary(file).read_text(encoding="utf-8"))
-        own = {
-            place: entry
-            for place, entry in found["logged"].items()
-            if isinstance(entry, dict)
+        state = from_json(check_ordinary(file).read_text(encoding="utf-8"))
+        logged = {
+            target: logged_run
+            for target, logged_run in state["logged"].items()
+            if isinstance(logged_run, dict)
         }
-        return {**found, "logged": own} if str(found["key"]).isalnum() else {}
+        return {**state, "logged": logged} if str(state["key"]).isalnum() else {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -1,4 +1,4 @@
-"""What trackers are told of a run: names, settings, numbers and files, without any secret."""
+"""What trackers learn about a run: names, settings, numbers and files, without any secret."""
 
 from __future__ import annotations
 
@@ -16,16 +16,22 @@ from evalwright.runs.reader import Run
 from evalwright.runs.writer import RUN_FILE
 
 _NOT_NAME = re.compile(r"[^\w.\-/ ]+")
-"""What not every tracker takes in a name."""
+"""Characters that not every tracker allows in a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedRun:
     """A finished run for a tracker.
 
-    key: the run's own, the same when it is resumed. settings: texts by name. numbers: "TASK/METRIC"
-    with its interval's ends "TASK/METRIC.low" and ".high", and counts. usage: tokens, requests, US
-    dollars and seconds. files: the record and the samples.
+    Attributes:
+        name: the run's name.
+        key: identifies the run, also when it is resumed.
+        settings: texts by name.
+        numbers: "TASK/METRIC", its interval as "TASK/METRIC.low" and ".high", and counts.
+        usage: tokens, requests, US dollars and seconds.
+        started: when the run began.
+        ended: when it ended.
+        files: the record and the samples.
     """
 
     name: str
@@ -38,12 +44,18 @@ class TrackedRun:
     files: tuple[Path, ...]
 
 
-def tracked(run: Run, key: str) -> TrackedRun:
+def describe_run(run: Run, key: str) -> TrackedRun:
     """The facts of a run."""
     settings = {
-        _named(name): str(masked(text)) for name, text in _settings(run).items() if text
+        _tracker_name(name): str(masked(text))
+        for name, text in _settings(run).items()
+        if text
     }
-    numbers = {_named(name): float(x) for name, x in _numbers(run) if math.isfinite(x)}
+    numbers = {
+        _tracker_name(name): float(number)
+        for name, number in _numbers(run)
+        if math.isfinite(number)
+    }
     started = datetime.fromisoformat(str(run.data["started"]))
     ended = started + timedelta(seconds=float(run.data["seconds"]))
     files = (run.folder / RUN_FILE, run.samples_file)
@@ -68,8 +80,8 @@ def _settings(run: Run) -> dict[str, str]:
     settings |= {"fingerprint": str(run.data["model"].get("fingerprint", ""))}
     settings |= {f"task.{task.name}.version": task.version for task in run.tasks}
     settings |= {
-        f"role.{role}": str(one.get("name", ""))
-        for role, one in run.data.get("roles", {}).items()
+        f"role.{role}": str(role_model.get("name", ""))
+        for role, role_model in run.data.get("roles", {}).items()
     }
     for name, value in masked_arguments(dict(run.data["configuration"])).items():
         plain = (
@@ -82,41 +94,45 @@ def _settings(run: Run) -> dict[str, str]:
 
 
 def _numbers(run: Run) -> Iterator[tuple[str, float]]:
-    places = [(task.name, task.metrics) for task in run.tasks]
-    for place, metrics in [
-        *places,
+    owners = [(task.name, task.metrics) for task in run.tasks]
+    for owner, metrics in [
+        *owners,
         *((f"group.{group.name}", group.metrics) for group in run.groups),
     ]:
         for metric in metrics:
-            one = metric.estimate
-            for end, value in (("", one.value), (".low", one.low), (".high", one.high)):
+            estimate = metric.estimate
+            for end, value in (
+                ("", estimate.value),
+                (".low", estimate.low),
+                (".high", estimate.high),
+            ):
                 # Two levels, never more: some stores keep them as folders and files.
                 yield (
-                    f"{place.replace('/', '.')}/{metric.label.replace('/', '.')}{end}",
+                    f"{owner.replace('/', '.')}/{metric.label.replace('/', '.')}{end}",
                     value,
                 )
     for task in run.tasks:
-        for what in ("samples", "missing", "unsure"):
-            yield f"{task.name.replace('/', '.')}/{what}", getattr(task, f"n_{what}")
+        for count in ("samples", "missing", "unsure"):
+            yield f"{task.name.replace('/', '.')}/{count}", getattr(task, f"n_{count}")
 
 
 def _usage(run: Run) -> dict[str, float]:
     usage: Mapping[str, Any] = run.data["usage"]
-    found = {
+    numbers = {
         "seconds": run.data["seconds"],
         "cost_usd": run.cost,
         **(usage.get("usage") or {}),
     }
-    found |= {
+    numbers |= {
         "requests_sent": usage.get("sent"),
         "responses_stored": usage.get("stored"),
     }
     return {
-        f"usage/{name}": float(x)
-        for name, x in found.items()
-        if isinstance(x, int | float)
+        f"usage/{name}": float(number)
+        for name, number in numbers.items()
+        if isinstance(number, int | float)
     }
 
 
-def _named(name: str) -> str:
+def _tracker_name(name: str) -> str:
     return _NOT_NAME.sub("_", str(masked(name)))[:250]

@@ -1,5 +1,6 @@
-"""MLflow: a run in the experiment $MLFLOW_EXPERIMENT_NAME or "evalwright". where: the tracking URI,
-in place of MLflow's own.
+"""MLflow: a run in the experiment $MLFLOW_EXPERIMENT_NAME or "evalwright".
+
+`where` is the tracking URI, in place of MLflow's own.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ import os
 
 from evalwright.trackers.facts import TrackedRun
 
-MOST = 100
-"""Numbers and settings that a server takes at once."""
+MAX_BATCH = 100
+"""Numbers or settings that a server takes in one request."""
 
 
 def log(run: TrackedRun, where: str, before: str) -> str:
@@ -20,14 +21,14 @@ def log(run: TrackedRun, where: str, before: str) -> str:
     client = MlflowClient(where or None)
     name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or "evalwright"
     started, ended = (int(1000 * time.timestamp()) for time in (run.started, run.ended))
-    known = client.get_experiment_by_name(name)
-    experiment = known.experiment_id if known else client.create_experiment(name)
+    existing = client.get_experiment_by_name(name)
+    experiment = existing.experiment_id if existing else client.create_experiment(name)
     # Also one that was begun, and not finished.
     begun = client.search_runs([experiment], f"tags.evalwright_run = '{run.key}'")
-    made = before or (begun[0].info.run_id if begun else "")
-    if not made:
+    run_id = before or (begun[0].info.run_id if begun else "")
+    if not run_id:
         tags = {"evalwright_run": run.key, "mlflow.source.name": "evalwright"}
-        made = client.create_run(experiment, started, tags, run.name).info.run_id
+        run_id = client.create_run(experiment, started, tags, run.name).info.run_id
     numbers = [
         Metric(key, value, ended, 0)
         for key, value in {**run.numbers, **run.usage}.items()
@@ -35,11 +36,13 @@ def log(run: TrackedRun, where: str, before: str) -> str:
     settings = (
         [] if before else [Param(key, value) for key, value in run.settings.items()]
     )
-    for start in range(0, max(len(numbers), len(settings)), MOST):
+    for start in range(0, max(len(numbers), len(settings)), MAX_BATCH):
         client.log_batch(
-            made, numbers[start : start + MOST], settings[start : start + MOST]
+            run_id,
+            numbers[start : start + MAX_BATCH],
+            settings[start : start + MAX_BATCH],
         )
     for file in run.files:
-        client.log_artifact(made, str(file))
-    client.set_terminated(made, "FINISHED", ended)
-    return str(made)
+        client.log_artifact(run_id, str(file))
+    client.set_terminated(run_id, "FINISHED", ended)
+    return str(run_id)

@@ -1,5 +1,6 @@
-"""TensorBoard: event files in a folder of the run's name under `where`, else $TENSORBOARD_LOGDIR,
-else "tensorboard".
+"""TensorBoard: event files in a folder named after the run.
+
+The folder is in `where`, else in $TENSORBOARD_LOGDIR, else in "tensorboard".
 """
 
 from __future__ import annotations
@@ -11,9 +12,7 @@ from evalwright.trackers.facts import TrackedRun
 
 
 def log(run: TrackedRun, where: str, before: str) -> str:
-    """Write the run's numbers as scalars and its settings as a text; what an earlier command wrote
-    of it is replaced.
-    """
+    """Write the run's numbers as scalars and its settings as a text, replacing an earlier log."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.plugins.text.metadata import create_summary_metadata
@@ -32,11 +31,11 @@ def log(run: TrackedRun, where: str, before: str) -> str:
     )
     table = make_tensor_proto(f"| setting | value |\n| --- | --- |\n{rows}".encode())
     values = [
-        Summary.Value(tag=name, simple_value=x)
-        for name, x in {**run.numbers, **run.usage}.items()
+        Summary.Value(tag=name, simple_value=number)
+        for name, number in {**run.numbers, **run.usage}.items()
     ]
-    kind = create_summary_metadata("settings", "")
-    values.append(Summary.Value(tag="settings", metadata=kind, tensor=table))
+    metadata = create_summary_metadata("settings", "")
+    values.append(Summary.Value(tag="settings", metadata=metadata, tensor=table))
     writer = EventFileWriter(str(folder))
     writer.add_event(
         Event(wall_time=run.ended.timestamp(), step=0, summary=Summary(value=values))

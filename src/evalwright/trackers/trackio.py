@@ -1,5 +1,6 @@
-"""trackio: a run in the project `where`, else $TRACKIO_PROJECT, else "evalwright", in trackio's own
-local folder.
+"""trackio: a run in the project `where`, else $TRACKIO_PROJECT, else "evalwright".
+
+It is stored in trackio's own local folder.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from evalwright.trackers.facts import TrackedRun
 
 
 def log(run: TrackedRun, where: str, before: str) -> str:
-    """Write the run's settings and numbers; a run that was logged before goes on."""
+    """Write the run's settings and numbers; a run that was logged before is continued."""
     import trackio
 
     project = where or os.environ.get("TRACKIO_PROJECT") or "evalwright"

@@ -1,5 +1,6 @@
-"""Weights & Biases: a run in the project `where` (ENTITY/PROJECT for one of a team), else
-$WANDB_PROJECT, else "evalwright". Offline with WANDB_MODE=offline.
+"""Weights & Biases: a run in the project `where` (ENTITY/PROJECT for a team's).
+
+Else the project is $WANDB_PROJECT, else "evalwright". Offline with WANDB_MODE=offline.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from evalwright.trackers.facts import TrackedRun
 
 
 def _check() -> None:
-    """Raise ConfigurationError where it would ask for a key after the run."""
+    """Raise ConfigurationError if it would ask for a key after the run."""
     import wandb
 
     if wandb.setup().settings.mode == "online" and not wandb.login(
@@ -23,16 +24,22 @@ def _check() -> None:
 
 
 def log(run: TrackedRun, where: str, before: str) -> str:
-    """Write the run's settings and numbers, with its files as an artifact; the id follows from the
-    run, so it is one run for ever.
+    """Write the run's settings and numbers, and its files as an artifact.
+
+    The id follows from the run, so it stays one run for ever.
     """
     import wandb
 
     entity, _, project = (
         where or os.environ.get("WANDB_PROJECT") or "evalwright"
     ).rpartition("/")
-    own = {"console": "off", "silent": True, "disable_git": True, "disable_code": True}
-    quiet = wandb.Settings(**own, x_disable_stats=True)
+    options = {
+        "console": "off",
+        "silent": True,
+        "disable_git": True,
+        "disable_code": True,
+    }
+    quiet = wandb.Settings(**options, x_disable_stats=True)
     with wandb.init(
         project=project,
         entity=entity or None,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalwright import ScriptedModel, load_task
-from evalwright.analysis.contamination.by_model import rewrite
+from evalwright.analysis.contamination.by_model import rewrite_task
 from evalwright.core.errors import AbilityError, ConfigurationError, Rejected
 from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import Response
@@ -46,7 +46,7 @@ def _folder(own_folder: Path) -> None:
 def test_what_stands_the_checks_is_kept(tmp_path: Path, chat: bool) -> None:
     abilities: list[Ability] = ["generate", "chat"] if chat else ["generate"]
     model = ScriptedModel(reply, abilities=abilities, name="writer", version="1")
-    found = rewrite(load_task("books.yaml"), ["paraphrase"], model, tmp_path / "home")
+    found = rewrite_task(load_task("books.yaml"), ["paraphrase"], model, tmp_path / "home")
     assert [(one.sample.input, one.by) for one in found.rewrites] == [
         ("Name the writer of book 7.", "writer"),
         ("Book 6: by whom was it written?", "writer"),
@@ -64,7 +64,7 @@ def test_what_stands_the_checks_is_kept(tmp_path: Path, chat: bool) -> None:
 
 def test_the_right_answer_of_the_opposite_is_no_matter_of_the_model(tmp_path: Path) -> None:
     model = ScriptedModel("Is 2 a composite number?", name="writer")
-    found = rewrite(load_task("primes.yaml"), ["negate"], model, tmp_path / "home")
+    found = rewrite_task(load_task("primes.yaml"), ["negate"], model, tmp_path / "home")
     (one,) = found.rewrites
     assert (one.sample.input, one.sample.targets) == ("Is 2 a composite number?", ("no",))
     assert dict(found.refused) == {("negate", "it is not a yes-or-no question"): 1}
@@ -73,6 +73,6 @@ def test_the_right_answer_of_the_opposite_is_no_matter_of_the_model(tmp_path: Pa
 def test_what_a_model_may_not_or_cannot_do_is_said(tmp_path: Path) -> None:
     task = load_task("books.yaml")
     with pytest.raises(ConfigurationError, match="name one with --by"):
-        rewrite(task, ["shuffle", "negate"], None, tmp_path / "home")
+        rewrite_task(task, ["shuffle", "negate"], None, tmp_path / "home")
     with pytest.raises(AbilityError, match="cannot generate"):
-        rewrite(task, ["paraphrase"], ScriptedModel("x", abilities=["embed"]), tmp_path / "home")
+        rewrite_task(task, ["paraphrase"], ScriptedModel("x", abilities=["embed"]), tmp_path / "home")

@@ -11,7 +11,7 @@ import pytest
 
 from evalwright import Generate, Pacing, Run, ScriptedModel, UsageError, evaluate, score_run
 from evalwright.analysis.judge_validation.calibration import calibrate_difference, calibrate_judge
-from evalwright.analysis.judge_validation.drawing import LabelSet, draw_set, draw_sets, keep_set, sheet_rows
+from evalwright.analysis.judge_validation.drawing import LabelSet, draw_set, draw_sets, write_set, sheet_rows
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.errors import Overloaded
 from evalwright.reports.documents.judges import calibration_document, difference_document
@@ -31,7 +31,7 @@ def drawn(
 ) -> tuple[LabelSet, list[dict[str, str]]]:
     """A set of the run, kept, and its table as people get it."""
     found = draw_set(read_verdicts(run), size, design, seed)  # type: ignore[arg-type]
-    keep_set(run.folder, found)
+    write_set(run.folder, found)
     return found, table([(run, found)])
 
 
@@ -268,7 +268,7 @@ def pair(
     a, b = runs
     sets = draw_sets(read_verdicts(a), read_verdicts(b), 150, design, seed)  # type: ignore[arg-type]
     for run, found in zip(runs, sets, strict=True):
-        keep_set(run.folder, found)
+        write_set(run.folder, found)
     rows = table([(a, sets[0]), (b, sets[1])])
     names = [found.name for found in sets]
 

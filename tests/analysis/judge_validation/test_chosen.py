@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalwright import UsageError
-from evalwright.analysis.judge_validation.calibration import beside_chosen, calibrate_judge, chosen_by_hand
+from evalwright.analysis.judge_validation.calibration import compare_chosen_labels, calibrate_judge, are_chosen_by_hand
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.reports.documents.judges import chosen_document
 from evalwright.runs.reader import Run
@@ -36,8 +36,8 @@ def test_a_judge_on_chosen_answers(run: Run, tmp_path: Path) -> None:
         ",factual,'=item-3,0,,Ann",
     )
     tables = read_label_files([file])
-    assert chosen_by_hand(tables)
-    found = beside_chosen(run, tables)
+    assert are_chosen_by_hand(tables)
+    found = compare_chosen_labels(run, tables)
     assert (found.labelled, found.without_verdict, found.alike, found.higher, found.lower) == (3, 1, 1, 0, 1)
     assert [(one.id, one.judge, one.people) for one in found.apart] == [("=item-1", 0.0, 1.0)]
     assert "nothing of the run's score" in str(chosen_document(found).blocks[-1])
@@ -46,7 +46,7 @@ def test_a_judge_on_chosen_answers(run: Run, tmp_path: Path) -> None:
 def test_chosen_answers_correct_no_score(run: Run, tmp_path: Path) -> None:
     drawn = "s0a1b2c3d-1,factual,'=item-0,0,1,Ann"
     chosen = ",factual,'=item-1,0,1,Ann"
-    assert not chosen_by_hand(read_label_files([table(tmp_path, drawn, chosen)]))
+    assert not are_chosen_by_hand(read_label_files([table(tmp_path, drawn, chosen)]))
     with pytest.raises(UsageError, match="line 3: this answer was chosen by hand"):
         calibrate_judge(run, [table(tmp_path, drawn, chosen)])
 
@@ -63,4 +63,4 @@ def test_chosen_answers_correct_no_score(run: Run, tmp_path: Path) -> None:
 )
 def test_rows_that_are_of_no_answer(run: Run, tmp_path: Path, row: str, match: str) -> None:
     with pytest.raises(UsageError, match=match):
-        beside_chosen(run, read_label_files([table(tmp_path, row)]))
+        compare_chosen_labels(run, read_label_files([table(tmp_path, row)]))

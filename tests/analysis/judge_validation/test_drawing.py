@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalwright import UsageError
-from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, find_set, keep_set, set_file
+from evalwright.analysis.judge_validation.drawing import draw_set, draw_sets, find_set, write_set, set_file
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from support.judging import judged_run
 from support.runs import make_run, rewritten
@@ -51,7 +51,7 @@ def test_a_kept_set_is_read_again(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs", scores=[1.0, 0.0, None] * 9, name="run")
     beside = make_run(tmp_path / "runs", scores=[1.0], name="beside")
     found = draw_set(read_verdicts(run), 9, "stratified", 3)
-    path = keep_set(run.folder, found)
+    path = write_set(run.folder, found)
     assert find_set(found.name, [run.folder]) == found
     assert find_set(found.name, [beside.folder]) == found
     assert find_set("s00000000", [run.folder]) is None

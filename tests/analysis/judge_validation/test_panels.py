@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evalwright import ScriptedModel, evaluate, score_run
-from evalwright.analysis.judge_validation.panels import judges_agreement
+from evalwright.analysis.judge_validation.panels import measure_agreement
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Classify
 from evalwright.reports.documents.judges import agreement_document
@@ -74,7 +74,7 @@ def votes(*columns: Sequence[float], threshold: float = 0.5) -> np.ndarray[Any, 
 @pytest.mark.parametrize("threshold", [0.5, 0.75])
 def test_two_judges_of_one_run(threshold: float) -> None:
     run = run_of({"a": judge(A, "m/a"), "b": judge(B, "m/b")}, threshold=threshold)
-    found = judges_agreement([run])
+    found = measure_agreement([run])
     table = votes(A, B, threshold=threshold)
     assert [(one.name, one.role, one.share.value) for one in found.raters] == [
         ("m/a", "a", table[:, 0].mean()),
@@ -101,7 +101,7 @@ def test_judges_of_several_runs() -> None:
     run = run_of({"a": judge(A, "m/a")})
     second = score_run(run, roles={"a": judge(B, "m/b")}, name="second")
     third = score_run(run, roles={"a": judge(B[::-1], "m/b")}, name="third")
-    found = judges_agreement([run, second, third])
+    found = measure_agreement([run, second, third])
     table = votes(A, B, B[::-1])
     assert [one.name for one in found.raters] == ["m/a", "m/b (second)", "m/b (third)"]
     assert found.raw == raw_agreement(table)
@@ -113,16 +113,16 @@ def test_judges_of_several_runs() -> None:
 def test_what_cannot_be_done_is_said() -> None:
     run = run_of({"a": judge(A, "m/a")})
     with pytest.raises(ConfigurationError, match=r"there is one \('m/a'\)"):
-        judges_agreement([run])
+        measure_agreement([run])
     with pytest.raises(UnknownName, match="Did you mean 'consistency'"):
-        judges_agreement([run], scorer="consistncy")
+        measure_agreement([run], scorer="consistncy")
     with pytest.raises(ConfigurationError, match="between 0 and 1"):
-        judges_agreement([run], level=95)
+        measure_agreement([run], level=95)
 
 
 def test_the_page_and_the_command(tmp_path: Path) -> None:
     run = run_of({"a": judge(A, "m/a`|<i>"), "b": judge(B, "m/b")})
-    found = judges_agreement([run])
+    found = measure_agreement([run])
     text = terminal(agreement_document(found), width=160)
     for wanted in ("Cohen's kappa", "Gwet's AC1", "Only first", "largest disagreement", "m/b"):
         assert wanted in text

@@ -35,7 +35,14 @@ FINISHED: list[Path] = []
 @pytest.fixture(autouse=True, scope="module")
 def _finished(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("finished")
-    (run,) = evaluate(TASK, "oracle/gold", limit=6, name="mine", out=str(folder), home=str(folder / "home"))
+    (run,) = evaluate(
+        TASK,
+        "oracle/gold",
+        limit=6,
+        name="mine",
+        out=str(folder),
+        home=str(folder / "home"),
+    )
     FINISHED[:] = [run.folder]
 
 
@@ -50,7 +57,7 @@ def submission(path: str = "s.json") -> Data:
 
 def signed(data: Data) -> Path:
     """Written with a hash that fits, as somebody who tampers would."""
-    data["sha256"] = files._hash(data)
+    data["sha256"] = files._content_hash(data)
     path = Path("s.json")
     path.write_text(json.dumps(data))
     return path
@@ -71,9 +78,13 @@ def test_make_verify_add_and_show(name: str) -> None:
         metric.as_dict() for metric in mine.tasks[0].metrics
     ]
     assert added.tasks[0].slices.keys() == mine.tasks[0].slices.keys()
-    assert [row["answer"] for row in added.rows()] == [row["answer"] for row in mine.rows()]
+    assert [row["answer"] for row in added.rows()] == [
+        row["answer"] for row in mine.rows()
+    ]
     assert typed("leaderboard", "board/mine", "runs/mine", "--html", "b.html").code == 0
-    assert typed("submit", "add", name, "--to", "board").code == 0  # the same again changes nothing
+    assert (
+        typed("submit", "add", name, "--to", "board").code == 0
+    )  # the same again changes nothing
 
 
 def test_the_file_holds_nothing_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +160,9 @@ def test_tampering_is_found(name: str) -> None:
     tamper(data)
     # Once as it is, once with a hash that fits.
     Path("s.json").write_text(json.dumps(data))
-    assert "changed" in {one.kind for one in verify_submission(read_submission(Path("s.json"))).problems}
+    assert "changed" in {
+        one.kind for one in verify_submission(read_submission(Path("s.json"))).problems
+    }
     found = verify_submission(read_submission(signed(data)))
     assert {one.kind for one in found.problems} == set(kinds.split(", "))
     done = typed("submit", "verify", "s.json")
@@ -159,7 +172,18 @@ def test_tampering_is_found(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../../out", "/abs/olute", "..", ".hidden", "a/b", "x" * 5000, "con\x00trol", 7, None]
+    "name",
+    [
+        "../../out",
+        "/abs/olute",
+        "..",
+        ".hidden",
+        "a/b",
+        "x" * 5000,
+        "con\x00trol",
+        7,
+        None,
+    ],
 )
 def test_a_run_leaves_its_folder_by_no_name(name: Any, tmp_path: Path) -> None:
     data = submission()
@@ -187,7 +211,12 @@ def test_markup_in_names_is_text_on_the_board() -> None:
         "abilities": ["chat"],
         "fingerprint": "\x1b[2J",
     }
-    data["run"]["model"]["abilities"] = ["generate", "chat", "log-likelihood", "classify"]
+    data["run"]["model"]["abilities"] = [
+        "generate",
+        "chat",
+        "log-likelihood",
+        "classify",
+    ]
     assert typed("submit", "add", str(signed(data)), "--to", "board").code == 0
     assert typed("leaderboard", "board/mine", "--html", "b.html").code == 0
     assert "<script>alert" not in Path("b.html").read_text()
@@ -196,7 +225,10 @@ def test_markup_in_names_is_text_on_the_board() -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -210,7 +242,11 @@ def test_any_part_may_be_anything(draw: st.DataObject) -> None:
         keys = list(place) if isinstance(place, dict) else list(range(len(place)))
         key = draw.draw(st.sampled_from(keys))
         path.append(key)
-        if not isinstance(place[key], dict | list) or not place[key] or draw.draw(st.integers(0, 3)) == 0:
+        if (
+            not isinstance(place[key], dict | list)
+            or not place[key]
+            or draw.draw(st.integers(0, 3)) == 0
+        ):
             break
         place = place[key]
     place[key] = draw.draw(json_values)
@@ -239,7 +275,9 @@ def test_files_that_are_none(content: bytes, message: str) -> None:
     assert done.code == 2 and message in done.err
 
 
-def test_a_file_that_unpacks_without_end_is_read_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_unpacks_without_end_is_read_no_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
     Path("s.json.gz").write_bytes(gzip.compress(b" " * (4 << 20)))
     with pytest.raises(RunError, match="larger than 1 MiB"):
@@ -248,11 +286,15 @@ def test_a_file_that_unpacks_without_end_is_read_no_further(monkeypatch: pytest.
 
 
 def test_what_cannot_be_submitted() -> None:
-    broken = ScriptedModel(lambda request: Rejected("no"), name="scripted/broken", version="1")
+    broken = ScriptedModel(
+        lambda request: Rejected("no"), name="scripted/broken", version="1"
+    )
     evaluate(TASK, broken, limit=3, name="bad")
     done = typed("submit", "make", "bad", "--into", "s.json")
     assert done.code == 2 and "3 samples of the run 'bad' failed" in done.err
-    evaluate(TASK, "oracle/gold", limit=3, name="other", overrides={"description": "mine"})
+    evaluate(
+        TASK, "oracle/gold", limit=3, name="other", overrides={"description": "mine"}
+    )
     done = typed("submit", "make", "other", "--into", "s.json")
     assert done.code == 2 and "overridden settings" in done.err
     assert not Path("s.json").exists()
@@ -272,11 +314,23 @@ def test_a_task_of_ones_own_is_named_by_the_reader() -> None:
 
 
 def test_filters_options_and_draws_are_verified_too() -> None:
-    evaluate(TASK, "oracle/gold", where=["domain=space", "domain!=history"], limit=4, name="some")
+    evaluate(
+        TASK,
+        "oracle/gold",
+        where=["domain=space", "domain!=history"],
+        limit=4,
+        name="some",
+    )
     assert typed("submit", "make", "some", "--into", "some.json").code == 0
     assert typed("submit", "verify", "some.json").code == 0
     rows = [
-        {"id": f"r{n}", "question": f"{n}?", "choices": ["a", "b", "c"], "answer": n % 3} for n in range(6)
+        {
+            "id": f"r{n}",
+            "question": f"{n}?",
+            "choices": ["a", "b", "c"],
+            "answer": n % 3,
+        }
+        for n in range(6)
     ]
     Path("c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("c.yaml").write_text(
@@ -295,6 +349,14 @@ def test_filters_options_and_draws_are_verified_too() -> None:
     data = json.loads(Path("c.json").read_text())
     first = data["samples"][0]["responses"]
     first[0]["log_likelihood"], first[1]["log_likelihood"] = -1e9, 0.0
-    found = verify_submission(read_submission(signed(data)), task_files=[Path("c.yaml")])
-    assert {one.id for one in found.problems if one.kind.startswith("wrong ")} <= {"r0", ""}
-    assert any(one.kind in ("wrong answer", "wrong score", "wrong metric") for one in found.problems)
+    found = verify_submission(
+        read_submission(signed(data)), task_files=[Path("c.yaml")]
+    )
+    assert {one.id for one in found.problems if one.kind.startswith("wrong ")} <= {
+        "r0",
+        "",
+    }
+    assert any(
+        one.kind in ("wrong answer", "wrong score", "wrong metric")
+        for one in found.problems
+    )

@@ -8,7 +8,7 @@ import pytest
 
 from evalwright import scorer
 from evalwright.analysis.task_checks.examining import examine
-from evalwright.analysis.task_checks.material import preview
+from evalwright.analysis.task_checks.material import preview_requests
 from evalwright.core.asking import Ask
 from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood
 from evalwright.core.samples import Answer, Sample, Score
@@ -68,5 +68,5 @@ CHOICES = {"sample": {"choices": ["Paris", "Rome", "Lima"]}}
     ],
 )  # fmt: skip
 def test_a_preview_is_what_would_be_asked(more: dict[str, Any], expected: list[Any]) -> None:
-    found = preview(a_task(**more), 1)
+    found = preview_requests(a_task(**more), 1)
     assert found == expected

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from evalwright.analysis.task_checks.ignorance import check_ignorance
-from evalwright.analysis.task_checks.material import Material, material_of
+from evalwright.analysis.task_checks.material import Material, read_material
 from evalwright.tasks.loading import task_from_definition
 
 
 def material(scorer: str, target: str) -> Material:
     rows = [
-        {"id": str(n), "input": f"Which king ruled the land of Zandor{n}?", "target": target}
+        {
+            "id": str(n),
+            "input": f"Which king ruled the land of Zandor{n}?",
+            "target": target,
+        }
         for n in range(30)
     ]
     definition: dict[str, Any] = {
@@ -20,11 +24,13 @@ def material(scorer: str, target: str) -> Material:
         "scorers": [scorer],
         "metrics": ["accuracy"],
     }
-    return material_of(task_from_definition(definition))
+    return read_material(task_from_definition(definition))
 
 
 def told(*materials: Material) -> list[str]:
-    return [f"{finding.verdict}: {finding.text}" for finding in check_ignorance(materials)]
+    return [
+        f"{finding.verdict}: {finding.text}" for finding in check_ignorance(materials)
+    ]
 
 
 def test_declining_is_no_fault_where_it_is_right() -> None:

@@ -15,7 +15,7 @@ from evalwright.compat.inspect import files
 from evalwright.compat.inspect.exporting import export_inspect
 from evalwright.compat.inspect.files import read_log
 from evalwright.compat.inspect.importing import import_inspect
-from evalwright.compat.inspect.scores import scores_of
+from evalwright.compat.inspect.scores import scores_by_scorer
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.runs.reader import Run, open_run
@@ -188,7 +188,7 @@ def test_round_trip_of_their_logs(name: str, tmp_path: Path) -> None:
 
 def _plain(sample: Any) -> Any:
     """What a sample of a log has, as far as both hold it."""
-    scores = {name: (one["value"], one.get("answer")) for name, one in scores_of(sample).items()}
+    scores = {name: (one["value"], one.get("answer")) for name, one in scores_by_scorer(sample).items()}
     empty = {} if sample.error else scores
     return (
         str(sample.id),
@@ -288,7 +288,7 @@ def sample(**more: Any) -> bytes:
 def test_broken_logs_are_named(
     parts: Mapping[str, bytes], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MOST_PART", 1 << 20)
+    monkeypatch.setattr(files, "MAX_PART_BYTES", 1 << 20)
     path = hostile(tmp_path, parts)
     with pytest.raises(RunError, match=r"bad\.eval") as raised:
         import_inspect(path, tmp_path / "runs")
@@ -296,7 +296,7 @@ def test_broken_logs_are_named(
 
 
 def test_a_bomb_of_many_parts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_WHOLE", 1 << 20)
+    monkeypatch.setattr(files, "MAX_LOG_BYTES", 1 << 20)
     parts = {f"samples/{place}.json": sample(id=str(place), x="y" * 10**6) for place in range(8)}
     path = hostile(tmp_path, {"header.json": HEADER, **parts})
     with pytest.raises(RunError, match="unpacks to more than"):

@@ -71,6 +71,6 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest
 
     run = make_run(tmp_path, scores=[1], text="x" * 10**6)
     (samples, _) = files.export_parquet(run, tmp_path)
-    monkeypatch.setattr(files, "MOST_WHOLE", 1000)
+    monkeypatch.setattr(files, "MAX_RECORDS_BYTES", 1000)
     with pytest.raises(RunError, match="unpacks to more than"):
         files.import_parquet(samples, tmp_path / "again")

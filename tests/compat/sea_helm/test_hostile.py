@@ -18,10 +18,15 @@ from evalwright.cli import main
 from evalwright.compat.sea_helm.config import SeaTask, read_tree, render
 from evalwright.compat.sea_helm.judging import judges_of
 from evalwright.compat.sea_helm.oneruler import oneruler_rows
-from evalwright.core.errors import ConfigurationError, DatasetError, ScoringError, TaskError
+from evalwright.core.errors import (
+    ConfigurationError,
+    DatasetError,
+    ScoringError,
+    TaskError,
+)
 from evalwright.core.samples import Sample
 from evalwright.metrics.registry import Column, compute, metric_range
-from evalwright.scorers.procedure import Raised, score_procedure, worth
+from evalwright.scorers.procedure import PublishedFailure, score_procedure, worth
 from evalwright.statistics import macro_average
 from support.bounds import assert_grows_linearly, repeated
 
@@ -198,7 +203,7 @@ def test_a_plan_of_digits_takes_the_time_of_its_size() -> None:
 
     def score_by_both(text: str) -> None:
         for published in (True, False):
-            with suppress(Raised):
+            with suppress(PublishedFailure):
                 worth("travel", label, text, published)
 
     of_length = repeated("1", "<Solving Procedure>a\n<Plan>", "</Plan>")

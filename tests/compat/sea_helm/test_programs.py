@@ -18,7 +18,7 @@ from evalwright.compat.sea_helm.scoring import scoring_of
 from evalwright.core.errors import ScoringError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.code.livecodebench import cases_of
+from evalwright.scorers.code.livecodebench import read_cases
 from support.sandbox import needs_sandbox
 
 METRIC = ("seahelm_tasks/code_generation/livecodebench/livecodebench_metric.py", "LiveCodeBenchMetric")
@@ -121,13 +121,13 @@ def test_private_tests_are_read_and_never_unpickled() -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         text = json.dumps([{"input": "é", "output": "\n"}])
         given = {"test_cases": {"public": [], "private": packed(text, protocol)}}
-        assert cases_of(given, "q") == [{"input": "é", "output": "\n"}]
-    assert [one["input"] for one in cases_of(DOUBLE, "q")] == ["2\n", "5\n", "0\n"]
+        assert read_cases(given, "q") == [{"input": "é", "output": "\n"}]
+    assert [one["input"] for one in read_cases(DOUBLE, "q")] == ["2\n", "5\n", "0\n"]
     with pytest.raises(ScoringError, match=r"there are 2,001 of them, more than the 2,000 that are run"):
-        cases_of(row([], [("", "")] * 2001), "q")
+        read_cases(row([], [("", "")] * 2001), "q")
     whole = pickle.dumps("[]", 4)
     streams = [pickle.dumps(one) for one in (Runs(), ["[]"], b"[]", None)] + [whole + b"x", whole[:-1], b""]
     packages = [base64.b64encode(zlib.compress(one)).decode() for one in streams]
     for private in ("%%", packed("[1]"), packed("no"), packed("[]")[:-8], "eA==", *packages):
         with pytest.raises(ScoringError, match="The tests of the sample 'q' cannot be read"):
-            cases_of({"test_cases": {"public": [], "private": private}}, "q")
+            read_cases({"test_cases": {"public": [], "private": private}}, "q")

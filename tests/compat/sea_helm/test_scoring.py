@@ -10,10 +10,23 @@ from typing import Any
 
 import pytest
 
-from compat.sea_helm.scored import golden_lines, needs_golden_file, numbers, result_of, scored, sea_task
+from compat.sea_helm.scored import (
+    golden_lines,
+    needs_golden_file,
+    numbers,
+    result_of,
+    scored,
+    sea_task,
+)
 from evalwright.compat.sea_helm.config import SeaTask
 from evalwright.compat.sea_helm.scoring import scoring_of, slices_of
-from evalwright.core.errors import MissingExtra, RequestFailed, ScoringError, TaskError, UsageError
+from evalwright.core.errors import (
+    MissingExtra,
+    RequestFailed,
+    ScoringError,
+    TaskError,
+    UsageError,
+)
 from evalwright.core.requests import Reward
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
@@ -327,7 +340,7 @@ def test_what_raises_is_a_failed_task() -> None:
     wrong = f"{search}<Solution>\na + 2 = 3\n3 + 3 = 6\n6 + 4 = 10\n</Solution>"
     record, scores = scored(sea_task(*COUNTDOWN, published=True), rows, [right, wrong])
     assert record["n_missing"] == 1 and scores[1] is None
-    assert numbers(record)["normalized_accuracy"] == 0 and "NameError" in record["metrics"][0]["method"]
+    assert numbers(record)["normalized_accuracy"] == 0 and "no arithmetic" in record["metrics"][0]["method"]
     assert numbers(record)["accuracy"] is None
     record, scores = scored(sea_task(*COUNTDOWN), rows, [right, wrong])
     assert record["n_missing"] == 0 and numbers(record)["normalized_accuracy"] == 0.5

@@ -21,7 +21,7 @@ from evalwright.core.errors import ConfigurationError, Failure, ModelError
 from evalwright.core.requests import Generate, LogLikelihood, Message, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
-from evalwright.models.local.cluster import Cluster, On, shares
+from evalwright.models.local.cluster import Cluster, Placement, share_out
 from evalwright.models.registry import open_model
 from support.command import evalwright
 from support.local_models import agree, answers
@@ -31,9 +31,9 @@ needs_ray = pytest.mark.skipif(not find_spec("ray"), reason="needs Ray (the extr
 
 
 def test_places() -> None:
-    assert On.given(None) is None
-    assert On.given("ray:10.0.0.1:6379", "4", 0.5) == On("10.0.0.1:6379", 4, 0.5)
-    assert On.given("ray:auto", "auto") == On("auto")
+    assert Placement.given(None) is None
+    assert Placement.given("ray:10.0.0.1:6379", "4", 0.5) == Placement("10.0.0.1:6379", 4, 0.5)
+    assert Placement.given("ray:auto", "auto") == Placement("auto")
     for wrong, why in {
         ("slurm", None, None): "'slurm' is not a place to run on: use ray",
         ("ray:", None, None): "'ray:' is not a place to run on",
@@ -45,13 +45,13 @@ def test_places() -> None:
         (None, "2", None): "can only be used with on",
     }.items():
         with pytest.raises(ConfigurationError) as refused:
-            On.given(*wrong)
+            Placement.given(*wrong)
         assert why in str(refused.value)
 
 
 def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.2:6379")
-    assert On.given("ray") == On("10.0.0.2:6379")
+    assert Placement.given("ray") == Placement("10.0.0.2:6379")
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPat
 def test_how_many_fit(
     nodes: list[tuple[float, float]], replicas: int | None, gpus: float, wanted: tuple[int, int]
 ) -> None:
-    assert shares(nodes, replicas, gpus) == wanted
+    assert share_out(nodes, replicas, gpus) == wanted
 
 
 def test_more_than_there_are() -> None:
     with pytest.raises(ConfigurationError) as refused:
-        shares([(8, 2), (8, 1)], 5, 1)
+        share_out([(8, 2), (8, 1)], 5, 1)
     assert (
         "5 replicas with 1 GPU and a core each do not fit: a model can use 16 cores and 3 GPUs on 2 nodes. Use --replicas 3 or fewer"
         in str(refused.value)
@@ -82,7 +82,7 @@ def test_more_than_there_are() -> None:
     with pytest.raises(
         ConfigurationError, match=r"Not one replica with 2 GPUs and a core fits.*--gpus-per-replica 0"
     ):
-        shares([(8, 1)], None, 2)
+        share_out([(8, 1)], None, 2)
 
 
 def test_a_cluster_that_does_not_let_us_in(address: str, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_an_address_that_cannot_be_reached() -> None:
         f"127.0.0.1:{port}": f"No Ray cluster can be reached at '127.0.0.1:{port}'",
         "head-node": "'head-node' is not an address of a Ray cluster: use HOST:PORT",
     }.items():
-        with Cluster(On(address)) as there, pytest.raises(ConfigurationError, match=why):
+        with Cluster(Placement(address)) as there, pytest.raises(ConfigurationError, match=why):
             there.ray()
 
 
@@ -153,7 +153,7 @@ def on(address: str, tmp_path: Path) -> Iterator[Cluster]:
     (tmp_path / "deadly.py").write_text(PLUGIN)
     prepare = partial(load_plugins, [str(tmp_path / "deadly.py")])
     prepare()
-    with Cluster(On(address, 2, 0.0, prepare)) as there:
+    with Cluster(Placement(address, 2, 0.0, prepare)) as there:
         yield there
 
 
@@ -200,19 +200,19 @@ def test_every_kind_of_request_is_answered_as_here(on: Cluster, tmp_path: Path) 
 def test_a_model_opens_where_its_gpu_is(on: Cluster) -> None:
     here = open_model("demo/small")
     assert isinstance(here, LocalModel)
-    on.on = On(on.on.address)  # one replica on each of the two that this cluster says it has
+    on.on = Placement(on.on.address)  # one replica on each of the two that this cluster says it has
     there = on.open("demo/small", {}, here)
     assert len(there.replicas) == 2
     there.load()
     requests: list[Request] = [LogLikelihood(f"Question {number}:", " yes") for number in range(40)]
     agree(answers(there, requests), answers(here, requests))
     there.unload()
-    on.on = On(on.on.address, 3)
+    on.on = Placement(on.on.address, 3)
     with pytest.raises(
         ConfigurationError, match=r"3 replicas with 1 GPU and a core each do not fit.*2 GPUs on 1 node"
     ):
         on.open("demo/small", {}, here)
-    on.on = On(on.on.address)
+    on.on = Placement(on.on.address)
     with pytest.raises(
         ConfigurationError, match=r"On the cluster, 'demo/tiny' cannot be opened: .*Known: large, small"
     ):
@@ -277,7 +277,7 @@ def test_how_long_a_model_loads_says_nothing_of_its_place(address: str, tmp_path
     prepare()
     here = open_model("slow/one")
     assert isinstance(here, LocalModel)
-    with Cluster(On(address, 1, 0.0, prepare)) as there:
+    with Cluster(Placement(address, 1, 0.0, prepare)) as there:
         loading = threading.Thread(target=there.open("slow/one", {}, here).load)
         loading.start()
 
@@ -300,7 +300,7 @@ def test_nothing_is_started_once_the_run_has_ended(address: str) -> None:
 
     here = open_model("demo/small")
     assert isinstance(here, LocalModel)
-    with Cluster(On(address, 1, 0.0)) as there:
+    with Cluster(Placement(address, 1, 0.0)) as there:
         made = there.open("demo/small", {}, here)
         made.load()
     # As the threads of a batch that an interruption ended do.

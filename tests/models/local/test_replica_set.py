@@ -19,7 +19,7 @@ from evalwright.core.requests import LogLikelihood, Request
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
 from evalwright.engine.sqlite import SqliteStore
-from evalwright.models.local.replica_set import FATAL, ReplicaSet, WorkerDied, groups_of
+from evalwright.models.local.replica_set import FATAL_DEATHS, ReplicaSet, WorkerDied, groups_of
 from support.command import ROOT
 
 
@@ -92,11 +92,11 @@ def test_a_request_that_kills_its_worker_three_times_has_failed(count: int) -> N
     found = asked(model, 4000)
     lost = {number: answer for number, answer in found.items() if isinstance(answer, Failure)}
     failure = lost.pop("0042")
-    assert failure.attempts == FATAL and "died of this request" in failure.message
+    assert failure.attempts == FATAL_DEATHS and "died of this request" in failure.message
     # Its group is split each time, so few fail with it.
     assert len(lost) < 4000 / 200
     asked(model, 10)
-    assert count + FATAL - 1 <= sum(worker.starts for worker in workers) <= count + FATAL
+    assert count + FATAL_DEATHS - 1 <= sum(worker.starts for worker in workers) <= count + FATAL_DEATHS
 
 
 def test_a_worker_that_cannot_be_started_again_is_given_up() -> None:

@@ -31,7 +31,7 @@ def test_the_tree_holds_every_prefix_once(pairs: list[Pair]) -> None:
     tree = build_tree(pairs)
     every = {key[:end] for key in inputs_of(pairs) for end in range(1, len(key) + 1)}
     assert tree.unique == len(every)
-    assert tree.given == sum(map(len, inputs_of(pairs)))
+    assert tree.unshared == sum(map(len, inputs_of(pairs)))
     found = []
     for node in walk(tree.roots):
         found += [tuple(node.source[:end]) for end in range(node.start + 1, node.end + 1)]

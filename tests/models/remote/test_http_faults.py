@@ -11,14 +11,14 @@ from multidict import CIMultiDict
 from evalwright.core import errors
 from evalwright.core.errors import Overloaded, RateLimited, RequestError
 from evalwright.models.remote import http_faults
-from evalwright.models.remote.http_faults import bad_reply, clean, fault_of, fault_within
+from evalwright.models.remote.http_faults import bad_reply, clean, error_of_reply, error_within
 from evalwright.models.remote.keys import Secret
 from support.tables import rows
 
 
 def fault(status: int, body: Any = None, headers: dict[str, str] | None = None) -> RequestError:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
-    return fault_of("host", status, CIMultiDict(headers or {}), raw, key_source="$A_KEY")
+    return error_of_reply("host", status, CIMultiDict(headers or {}), raw, key_source="$A_KEY")
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_a_body_that_is_no_json_is_shown_shortened() -> None:
 
 
 def test_errors_inside_a_200() -> None:
-    assert fault_within("host", {"choices": []}) is fault_within("host", {"error": None}) is None
-    assert isinstance(fault_within("host", {"error": {"code": 429, "message": "Slow."}}), RateLimited)
+    assert error_within("host", {"choices": []}) is error_within("host", {"error": None}) is None
+    assert isinstance(error_within("host", {"error": {"code": 429, "message": "Slow."}}), RateLimited)
     for error in ({"code": "busy", "message": "Slow."}, "Slow."):
-        assert isinstance(fault_within("host", {"error": error}), Overloaded)
-    assert isinstance(fault_within("host", {"object": "error", "message": "Slow."}), Overloaded)
-    limited = fault_within("host", {"error": {"type": "rate_limit_error", "message": "Slow."}})
+        assert isinstance(error_within("host", {"error": error}), Overloaded)
+    assert isinstance(error_within("host", {"object": "error", "message": "Slow."}), Overloaded)
+    limited = error_within("host", {"error": {"type": "rate_limit_error", "message": "Slow."}})
     assert isinstance(limited, RateLimited)
-    typed = fault_within("host", {"error": "Too long.", "error_type": "validation"})
+    typed = error_within("host", {"error": "Too long.", "error_type": "validation"})
     assert typed is not None and typed.status == 422

@@ -73,7 +73,7 @@ def at(url: str, model: str = "gpt-4o-mini", **arguments: Any) -> Any:
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalwright.models.remote.litellm._library", litellm._library.__wrapped__)
+    monkeypatch.setattr("evalwright.models.remote.litellm._import_library", litellm._import_library.__wrapped__)
     monkeypatch.setattr("importlib.import_module", _missing)
     model = LiteLLMModel("openai/gpt-4o-mini")
     with pytest.raises(MissingExtra, match=r"pip install 'evalwright\[litellm\]'"):

@@ -15,7 +15,7 @@ from evalwright.core.requests import LogLikelihood, Message
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.openai_echo import (
     NoEcho,
-    read_pair,
+    score_pair,
     split_pair,
 )
 from evalwright.models.remote.wire.format import Settings
@@ -44,7 +44,7 @@ def echoed(
 
 def pair(reply: Reply, context: str, continuation: str) -> Any:
     text, boundary = split_pair(LogLikelihood(context, continuation), SETTINGS)
-    return read_pair(reply, text, boundary, SETTINGS)
+    return score_pair(reply, text, boundary, SETTINGS)
 
 
 def test_trailing_whitespace_belongs_to_the_continuation() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import Rejected
 from evalwright.core.responses import Response
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.openai_echo import Echo, EchoedToken, rolling
+from evalwright.models.remote.openai_echo import Echo, EchoedToken, score_rolling
 
 _PIECE = re.compile(r"\s*\S{1,6}|\s+")
 
@@ -38,7 +38,7 @@ class Bigram:
 
 def rolled(text: str, server: Bigram, context_length: int | None, bos: str = "") -> Response:
     """The Response of the windows, each sent to the server."""
-    windows = rolling(text, context_length, bos)
+    windows = score_rolling(text, context_length, bos)
     try:
         wanted = next(windows)
         while True:

@@ -21,13 +21,13 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
-from evalwright.reports.explorer.following import Followed, Follower
+from evalwright.reports.explorer.following import FollowedRun, Follower
 from evalwright.reports.explorer.server import MOST_CONNECTIONS, Server
 from evalwright.runs.writer import RunWriter
 from support.command import ROOT, environment
 from support.runs import make_run
 
-Follow = Callable[[Path], Followed]
+Follow = Callable[[Path], FollowedRun]
 
 ABOUT = {
     "id": "x",
@@ -61,15 +61,15 @@ def follow() -> Iterator[Follow]:
     """Follows a folder until the test ends."""
     with ExitStack() as stack:
 
-        def begin(folder: Path) -> Followed:
-            run = Followed("0", folder)
+        def begin(folder: Path) -> FollowedRun:
+            run = FollowedRun("0", folder)
             stack.callback(run.close)
             return run
 
         yield begin
 
 
-def seen(run: Followed) -> list[str]:
+def seen(run: FollowedRun) -> list[str]:
     """Look until nothing is new, and give the ids that the page would show."""
     while run.look():
         pass

@@ -19,7 +19,12 @@ import pytest
 
 from evalwright.core.images import Image
 from evalwright.reports.explorer.following import Follower
-from evalwright.reports.explorer.page import WITHOUT_IMAGES, policy_of, write_page, write_site
+from evalwright.reports.explorer.page import (
+    WITHOUT_IMAGES,
+    page_policy,
+    write_page,
+    write_site,
+)
 from evalwright.reports.explorer.server import Server
 from evalwright.runs.images import KeptImages
 from evalwright.runs.reader import Run, open_run
@@ -207,7 +212,7 @@ def test_the_server_gives_pictures_alone(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="404"):
             urlopen(f"{server.url}part/image/1/{PHOTOGRAPH.digest}")
     for source in ("embedded", "fetched", "live"):
-        policy = policy_of(source)
+        policy = page_policy(source)
         assert "img-src data: blob:;" in policy and "unsafe" not in policy
 
 

@@ -12,7 +12,13 @@ import pytest
 
 from evalwright.core.errors import RunError
 from evalwright.reports.explorer import parts
-from evalwright.reports.explorer.parts import CHUNK, Samples, block_line, block_part, compact
+from evalwright.reports.explorer.parts import (
+    CHUNK_ROWS,
+    Samples,
+    block_line,
+    block_part,
+    compact,
+)
 
 Row = dict[str, Any]
 
@@ -58,8 +64,8 @@ def pack(rows: list[Row]) -> tuple[dict[str, bytes], dict[str, Any]]:
 
 
 def test_a_column_that_comes_late_has_no_values_before() -> None:
-    rows = [row(n) for n in range(CHUNK + 3)]
-    rows[CHUNK + 1]["metadata"] = {"language": "ko", "year": 1999}
+    rows = [row(n) for n in range(CHUNK_ROWS + 3)]
+    rows[CHUNK_ROWS + 1]["metadata"] = {"language": "ko", "year": 1999}
     rows[1]["timing"] = {"latency": [0.5, 0.25]}
     made, index = pack(rows)
     columns = {one["name"]: one for one in index["columns"]}
@@ -71,12 +77,12 @@ def test_a_column_that_comes_late_has_no_values_before() -> None:
     }
     assert columns["year"]["kind"] == "number"
     first, second = (read_columns(made[f"run/0/columns/{n}"]) for n in (0, 1))
-    assert first[0] == [f"q{n}" for n in range(CHUNK)]
+    assert first[0] == [f"q{n}" for n in range(CHUNK_ROWS)]
     assert "language" not in first[1]
     assert second[1]["language"] == [-1, 0, -1]
     assert first[1]["latency"][1] == 0.75
     assert math.isnan(first[1]["latency"][2])
-    assert index["size"] == CHUNK + 3
+    assert index["size"] == CHUNK_ROWS + 3
 
 
 def test_a_key_with_too_many_values_is_no_column() -> None:
@@ -144,8 +150,8 @@ def test_numbers_and_texts_are_never_taken_for_each_other() -> None:
 
 
 def test_an_overlong_record_is_shown_with_its_texts_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(parts, "LONGEST_TEXT", 100)
+    monkeypatch.setattr(parts, "LONGEST_LINE_BYTES", 1000)
+    monkeypatch.setattr(parts, "LONGEST_TEXT_CHARS", 100)
     made, _ = pack([row(0, answer="a" * 5000)])
     shown = json.loads(inflate(made["run/0/block/0"]).split(b"\n")[1])["answer"]
     assert shown == "a" * 100 + " ... [4,900 more characters in samples.jsonl]"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalwright.analysis.judge_validation.drawing import draw_set, keep_set
+from evalwright.analysis.judge_validation.drawing import draw_set, write_set
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.reports.explorer.plots import label_sets_of, plots_of
 from evalwright.runs.reader import Run
@@ -91,7 +91,7 @@ def test_unbounded_scores_have_bins_of_their_own_unit(tmp_path: Path) -> None:
 def test_rows_of_a_labelling_set_are_the_answers_that_were_drawn(run: Run) -> None:
     assert label_sets_of(run) == []
     drawn = draw_set(read_verdicts(run), 12, "random", 0)
-    keep_set(run.folder, drawn)
+    write_set(run.folder, drawn)
     rows = list(run.rows())
     (shown,) = label_sets_of(run)
     assert shown["name"] == drawn.name

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.analysis.judge_validation.drawing import draw_set, keep_set
+from evalwright.analysis.judge_validation.drawing import draw_set, write_set
 from evalwright.analysis.judge_validation.labels import read_label_files
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.samples import Score
@@ -125,7 +125,7 @@ def test_a_narrow_board_begins_with_the_overall_score(tmp_path: Path) -> None:
 def test_labels_become_the_table_of_the_set_that_was_drawn(tmp_path: Path) -> None:
     run, _ = two_runs(tmp_path)
     drawn = draw_set(read_verdicts(run), 3, "random", 0)
-    keep_set(run.folder, drawn)
+    write_set(run.folder, drawn)
 
     async def steps(tab: Tab) -> None:
         await until(tab, f"{TEXT}.includes('0 of 3 labelled') && {TEXT}.includes('city of Lyon')")

@@ -268,7 +268,7 @@ def test_no_key_of_the_environment_is_there(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_nothing_is_left_running() -> None:
     assert run("import time\ntime.sleep(60)", seconds=0.2).label == "timed out"
-    starter = jailed.the_jail()._process.pid
+    starter = jailed.get_jail()._process.pid
     for child in Path(f"/proc/{starter}/task/{starter}/children").read_text().split():
         with contextlib.suppress(ProcessLookupError):
             ended = select.poll()

@@ -14,7 +14,7 @@ from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.code.sandbox import run
-from evalwright.scorers.code.unit_tests import assembled, unit_tests
+from evalwright.scorers.code.unit_tests import assemble_program, unit_tests
 from evalwright.scorers.registry import bind
 from support.sandbox import needs_sandbox
 
@@ -68,10 +68,10 @@ def test_answers(text: str, label: str) -> None:
 
 
 def test_the_program_of_an_answer() -> None:
-    assert assembled("x = 1", "", "") == "\nx = 1"
-    assert assembled("```\na\n```\n```\nb\n```", "", "") == "\nb\n"
-    assert assembled("return 1", "def f():\n", "f") == "def f():\n    return 1"
-    assert assembled("\n\treturn 1", "def f():", "f") == "def f():\n\treturn 1"
+    assert assemble_program("x = 1", "", "") == "\nx = 1"
+    assert assemble_program("```\na\n```\n```\nb\n```", "", "") == "\nb\n"
+    assert assemble_program("return 1", "def f():\n", "f") == "def f():\n    return 1"
+    assert assemble_program("\n\treturn 1", "def f():", "f") == "def f():\n\treturn 1"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_program_of_an_answer() -> None:
     ],
 )
 def test_blocks_of_code(text: str, code: str) -> None:
-    assert assembled(text, "", "") == "\n" + code
+    assert assemble_program(text, "", "") == "\n" + code
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_blocks_of_code(text: str, code: str) -> None:
 )
 def test_long_answers_are_read_once(text: str, code: str) -> None:
     """Each of these took time that grew with the square of its length, or more."""
-    assert assembled(text, "", "f") == "\n" + code
+    assert assemble_program(text, "", "f") == "\n" + code
 
 
 @needs_sandbox

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import ScoringError
 from evalwright.core.samples import Answer, Passage, Sample
-from evalwright.scorers.grounding.citations import citation, cited_ids, find_citations, without_citations
-from evalwright.scorers.grounding.claims import claims_of, is_courtesy
+from evalwright.scorers.grounding.citations import (
+    citation,
+    cited_ids,
+    find_citations,
+    remove_citations,
+)
+from evalwright.scorers.grounding.claims import extract_claims, is_courtesy
 
 IDS = ("1", "2", "3")
 
@@ -51,7 +56,7 @@ IDS = ("1", "2", "3")
     ],
 )
 def test_claims(text: str, claims: list[tuple[str, str]]) -> None:
-    found, loose = claims_of(text, IDS)
+    found, loose = extract_claims(text, IDS)
     assert [
         (claim.text.strip(". ") if claim.cited else claim.text, " ".join(claim.cited)) for claim in found
     ] == [(said.strip(". ") if cited else said, cited) for said, cited in claims]
@@ -59,8 +64,8 @@ def test_claims(text: str, claims: list[tuple[str, str]]) -> None:
 
 
 def test_citations_of_nothing() -> None:
-    assert claims_of("[1] [2]", IDS) == ([], ("1", "2"))
-    assert claims_of("", IDS) == ([], ())
+    assert extract_claims("[1] [2]", IDS) == ([], ("1", "2"))
+    assert extract_claims("", IDS) == ([], ())
 
 
 @pytest.mark.parametrize(
@@ -78,12 +83,12 @@ def test_citations_of_nothing() -> None:
     ],
 )
 def test_what_claims_nothing(text: str, courtesy: bool) -> None:
-    assert is_courtesy(claims_of(text)[0][0]) is courtesy
+    assert is_courtesy(extract_claims(text)[0][0]) is courtesy
 
 
 @given(st.text(alphabet="ab. [1]2,\n\ue000\ue001!?(:)", max_size=200))
 def test_any_text_can_be_read(text: str) -> None:
-    claims, loose = claims_of(text, IDS)
+    claims, loose = extract_claims(text, IDS)
     assert all(claim.text.strip() for claim in claims)
     assert not (claims and loose)
     assert not any("\ue000" <= char <= "\uf8ff" for claim in claims for char in claim.text)
@@ -169,7 +174,7 @@ def test_ids_that_are_no_numbers(text: str, ids: list[str]) -> None:
     ],
 )
 def test_an_answer_without_its_citations(text: str, bare: str) -> None:
-    assert without_citations(text, NUMBERS) == bare
+    assert remove_citations(text, NUMBERS) == bare
 
 
 @given(st.text(alphabet="[](){}^¹²³<>sup/1239,.;- passgeourc\n\"'", max_size=300))
@@ -177,7 +182,7 @@ def test_places_are_in_order_and_apart(text: str) -> None:
     found = find_citations(text, NUMBERS)
     assert all(0 <= one.start < one.end <= len(text) and one.ids for one in found)
     assert all(a.end <= b.start for a, b in pairwise(found))
-    without_citations(text, NUMBERS)
+    remove_citations(text, NUMBERS)
 
 
 # -- citations ----------------------------------------------------------------------------------------------------------

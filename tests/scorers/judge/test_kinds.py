@@ -12,12 +12,25 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError
+from evalwright.core.errors import (
+    ConfigurationError,
+    RequestFailed,
+    ScoringError,
+    UnknownName,
+    UsageError,
+)
 from evalwright.core.images import Image
 from evalwright.core.requests import Generate, Message, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Passage, Sample, Score
-from evalwright.scorers.judge.forms import BadVerdict, Form, choice, group, reason, whole_number
+from evalwright.scorers.judge.forms import (
+    BadVerdict,
+    Form,
+    choice,
+    group,
+    reason,
+    whole_number,
+)
 from evalwright.scorers.registry import bind
 from support.written_judge import Asked, judge
 

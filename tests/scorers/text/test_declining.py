@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.scorers.text.declining import NO_INFORMATION, REFUSAL, declines, declining_clause
+from evalwright.scorers.text.declining import (
+    NO_INFORMATION,
+    REFUSAL,
+    declines,
+    declining_clause,
+)
 from support.bounds import ends
 
 CASES: dict[str, list[dict[str, str]]] = {}

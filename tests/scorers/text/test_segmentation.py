@@ -11,7 +11,12 @@ import pytest
 from evalwright.core.errors import MissingExtra
 from evalwright.scorers import corpus
 from evalwright.scorers.text import segmentation
-from evalwright.scorers.text.published_words import LIBRARIES, answer_words, require, rouge_words
+from evalwright.scorers.text.published_words import (
+    LIBRARIES,
+    answer_words,
+    require,
+    rouge_words,
+)
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "segmentation"
 

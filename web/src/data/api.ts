@@ -1,9 +1,10 @@
 /**
- * What the views read, wherever the data comes from: a file that holds all of it, a folder of files behind a web server, or
- * `evalwright view`, which follows runs that are still going.
+ * What the views read, wherever the data comes from: a file that holds all of it, a folder of files
+ * behind a web server, or `evalwright view`, which follows runs that are still going.
  *
- * Numbers with an interval are made in Python; this side only counts, filters, sorts and shows. Texts are data from strangers: they
- * go to the page as text nodes and attributes' values, never as markup.
+ * Numbers with an interval are made in Python; this side only counts, filters, sorts and shows.
+ * Texts are data from strangers: they go to the page as text nodes and attributes' values, never as
+ * markup.
  */
 
 /** A number with its interval, in its own unit. Absent bounds: there is no interval. */
@@ -83,7 +84,10 @@ export interface RunInfo {
   labelSets: LabelSet[];
 }
 
-/** Answers drawn for people to label, in the order drawn. The first one's row is called NAME-001 (as many digits as the last). */
+/**
+ * Answers drawn for people to label, in the order drawn. The first one's row is called NAME-001 (as
+ * many digits as the last).
+ */
 export interface LabelSet {
   name: string;
   scorer: string;
@@ -180,7 +184,10 @@ export interface Failure {
   attempts: number;
 }
 
-/** All that is recorded of one sample and repeat. The id is the index's: of a very long one its beginning and a digest. */
+/**
+ * All that is recorded of one sample and repeat. The id is the index's: of a very long one its
+ * beginning and a digest.
+ */
 export interface Sample {
   task: string;
   id: string;
@@ -212,38 +219,56 @@ export interface Preview {
   answer: string;
 }
 
-/** Conditions that must all hold. A category is one of the names (empty: none); a number lies in the range. */
+/**
+ * Conditions that must all hold. A category is one of the names (empty: none); a number lies in the
+ * range.
+ */
 export interface Filter {
   categories: Record<string, string[]>;
   numbers: Record<string, [low: number, high: number]>;
 }
 
-/** What a record has under a name of a stranger's, which may be that of something that every object has ("constructor"). */
-export const own = <T>(record: Record<string, T>, name: string): T | undefined => (Object.hasOwn(record, name) ? record[name] : undefined);
+/**
+ * What a record has under a name of a stranger's, which may be that of something that every object
+ * has ("constructor").
+ */
+export const ownValue = <T>(record: Record<string, T>, name: string): T | undefined =>
+  Object.hasOwn(record, name) ? record[name] : undefined;
 
 export interface RunData {
   info: RunInfo;
   /** How many samples (with repeats) the index has now. */
   size: number;
-  /** Those of facets and of the table: task, outcome, label, failure, score, latency, tokens, cost, length, slices, scorers. */
+  /**
+   * Those of facets and of the table: task, outcome, label, failure, score, latency, tokens, cost,
+   * length, slices, scorers.
+   */
   columns: Column[];
   id(place: number): string;
   draw(place: number): number;
   /** The place of a sample, -1 where there is none. */
   find(task: string, id: string, draw: number): number;
-  /** Places that fulfil the filter, in the order of the run. Synchronous: it reads columns alone. */
+  /**
+   * Places that fulfil the filter, in the order of the run. Synchronous: it reads columns alone.
+   */
   filter(filter: Filter): Int32Array;
-  /** How many of the places (null: of all) have each name of a category, by code; the last counts those without. */
+  /**
+   * How many of the places (null: of all) have each name of a category, by code; the last counts
+   * those without.
+   */
   counts(column: string, places: Int32Array | null): Int32Array;
-  /** Places ordered by a column; those without a value come last. Ties keep the order of the run. */
+  /**
+   * Places ordered by a column; those without a value come last. Ties keep the order of the run.
+   */
   sort(places: Int32Array, column: string, descending: boolean): Int32Array;
   /** The first words of a row, null while they are being read (then `onPreviews` tells). */
   preview(place: number): Preview | null;
   onPreviews(listener: () => void): () => void;
   sample(place: number): Promise<Sample>;
   /**
-   * Places among the given ones whose texts (question, messages, answer, reasoning, replies, targets, explanations, id) contain every
-   * word group of the query, whatever the case; "in quotes" is one. Hits come in parts, in the order of the run.
+   * Places among the given ones whose texts (question, messages, answer, reasoning, replies,
+   * targets, explanations, id) contain every word group of the query, whatever the case; "in
+   * quotes" is one. Hits come in parts, in the order of the run.
    */
   search(
     query: string,
@@ -280,11 +305,16 @@ export interface Comparison {
   conclusion: string;
   /** What differs in how the runs were made, and what limits the comparison. */
   notes: string[];
-  /** Items that both have: place in A, place in B, and both main scores (NaN: none). The first repeat's place, the mean score of its repeats. */
+  /**
+   * Items that both have: place in A, place in B, and both main scores (NaN: none). The first
+   * repeat's place, the mean score of its repeats.
+   */
   pairs: { a: Int32Array; b: Int32Array; scoreA: Float64Array; scoreB: Float64Array };
 }
 
-/** The score of some samples that are alike in a number: from `low` to `high`, `mean` on average. */
+/**
+ * The score of some samples that are alike in a number: from `low` to `high`, `mean` on average.
+ */
 export interface Bin {
   low: number;
   high: number;
@@ -292,7 +322,10 @@ export interface Bin {
   score: Estimate;
 }
 
-/** The main score of a task against a number that is known of its samples, in bins of about as many samples each. */
+/**
+ * The main score of a task against a number that is known of its samples, in bins of about as many
+ * samples each.
+ */
 export interface Curve {
   task: string;
   metric: string;
@@ -325,12 +358,21 @@ export interface Data {
   run(key: string): Promise<RunData>;
   /** null where the file was made without this pair. */
   comparison(a: string, b: string): Promise<Comparison | null>;
-  /** What plots need that counting cannot give; null while the run is going, and where the file was made without. */
+  /**
+   * What plots need that counting cannot give; null while the run is going, and where the file was
+   * made without.
+   */
   plots(run: string): Promise<Plots | null>;
   /** The picture of an image, for an <img>; null where there is none of it. */
   picture(run: string, digest: string): Promise<Blob | null>;
-  /** Called after `catalog` changed, with the keys of runs whose index changed; runs are to be read again. */
+  /**
+   * Called after `catalog` changed, with the keys of runs whose index changed; runs are to be read
+   * again.
+   */
   onChange(listener: (runs: string[]) => void): () => void;
-  /** How the commands that the page offers name this run, such as "evalwright". Empty for a page that is not served. */
+  /**
+   * How the commands that the page offers name this run, such as "evalwright". Empty for a page
+   * that is not served.
+   */
   served: boolean;
 }

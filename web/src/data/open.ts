@@ -1,9 +1,12 @@
-/** Opens what the page is about: parts in the page itself, files beside it, or a server that follows runs. */
+/**
+ * Opens what the page is about: parts in the page itself, files beside it, or a server that follows
+ * runs.
+ */
 import type { Catalog, Comparison, Data, Plots, RunData } from "./api";
 import { fromBase64, inflate, json, withArrays } from "./parts";
 import { RunTable } from "./run";
 import { workers } from "./workers";
-import { Embedded, Fetched, Missing, type Source } from "./source";
+import { Embedded, Fetched, MissingPart, type Source } from "./source";
 
 /** Milliseconds between two looks at runs that may grow. */
 const EVERY = 500;
@@ -20,51 +23,60 @@ interface State {
 }
 
 export async function openData(): Promise<Data> {
-  const place = document.getElementById("app")!;
-  const kind = place.dataset.source;
-  const root = place.dataset.root ?? "";
-  const source: Source = kind === "embedded" ? new Embedded(fromBase64) : new Fetched(root, kind === "fetched" ? ".bin" : "");
-  const part = async <T>(key: string): Promise<T> => json<T>(await inflate(await source.part(key)));
+  const app = document.getElementById("app")!;
+  const sourceKind = app.dataset.source;
+  const root = app.dataset.root ?? "";
+  const source: Source =
+    sourceKind === "embedded"
+      ? new Embedded(fromBase64)
+      : new Fetched(root, sourceKind === "fetched" ? ".bin" : "");
+  const readPart = async <T>(key: string): Promise<T> =>
+    json<T>(await inflate(await source.part(key)));
   const runs = new Map<string, Promise<RunTable>>();
   const before = new Map<string, RunTable>();
   const listeners = new Set<(runs: string[]) => void>();
 
-  const state = kind === "live" ? await part<State>("state") : null;
+  const state = sourceKind === "live" ? await readPart<State>("state") : null;
   const data: Data = {
-    catalog: await part<Catalog>("catalog"),
-    served: kind === "live",
+    catalog: await readPart<Catalog>("catalog"),
+    served: sourceKind === "live",
     run(key: string): Promise<RunData> {
       const had = runs.get(key);
       if (had) return had;
-      const info = data.catalog.runs.find((one) => one.key === key);
-      if (!info) return Promise.reject(new Missing(`There is no run ${key} here.`));
-      const found = RunTable.read(source, info, before.get(key));
-      runs.set(key, found);
-      found.then(
+      const info = data.catalog.runs.find((run) => run.key === key);
+      if (!info) return Promise.reject(new MissingPart(`There is no run ${key} here.`));
+      const table = RunTable.read(source, info, before.get(key));
+      runs.set(key, table);
+      table.then(
         (table) => {
           before.set(key, table);
           setTimeout(workers, 300); // a first search need not wait for them to start
-          if (kind === "embedded") void table.readAhead();
+          if (sourceKind === "embedded") void table.readAhead();
         },
         () => runs.delete(key),
       );
-      return found;
+      return table;
     },
     async comparison(a: string, b: string): Promise<Comparison | null> {
-      for (const [one, other] of kind === "live" ? [[a, b]] : [[a, b], [b, a]]) {
+      for (const [first, second] of sourceKind === "live"
+        ? [[a, b]]
+        : [
+            [a, b],
+            [b, a],
+          ]) {
         try {
-          return comparisonOf(await inflate(await source.part(`compare/${one}/${other}`)));
+          return comparisonOf(await inflate(await source.part(`compare/${first}/${second}`)));
         } catch (error) {
-          if (!(error instanceof Missing)) throw error;
+          if (!(error instanceof MissingPart)) throw error;
         }
       }
       return null;
     },
     async plots(run: string): Promise<Plots | null> {
       try {
-        return await part<Plots>(`plots/${run}`);
+        return await readPart<Plots>(`plots/${run}`);
       } catch (error) {
-        if (error instanceof Missing) return null;
+        if (error instanceof MissingPart) return null;
         throw error;
       }
     },
@@ -73,9 +85,11 @@ export async function openData(): Promise<Data> {
       try {
         const bytes = await source.part(`image/${run}/${digest}`);
         if (!bytes.length) return null;
-        return new Blob([bytes as BlobPart], { type: bytes[0] === PNG_FIRST_BYTE ? "image/png" : "image/jpeg" });
+        return new Blob([bytes as BlobPart], {
+          type: bytes[0] === PNG_FIRST_BYTE ? "image/png" : "image/jpeg",
+        });
       } catch (error) {
-        if (error instanceof Missing) return null;
+        if (error instanceof MissingPart) return null;
         throw error;
       }
     },
@@ -93,10 +107,10 @@ export async function openData(): Promise<Data> {
     let silent = 0;
     const look = async (): Promise<void> => {
       try {
-        const now = await part<State>("state");
+        const now = await readPart<State>("state");
         if (now.version !== seen.version || silent >= GONE) {
           const changed = Object.keys(now.runs).filter((key) => now.runs[key] !== seen.runs[key]);
-          data.catalog = await part<Catalog>("catalog");
+          data.catalog = await readPart<Catalog>("catalog");
           for (const key of changed) runs.delete(key);
           seen = now;
           tell(changed);
@@ -117,7 +131,20 @@ export async function openData(): Promise<Data> {
 
 function comparisonOf(bytes: Uint8Array): Comparison {
   const { head, arrays } = withArrays<Omit<Comparison, "pairs">>(bytes);
-  if (head.refused) return { ...head, tasks: [], overall: null, conclusion: "", notes: [], pairs: { a: new Int32Array(), b: new Int32Array(), scoreA: new Float64Array(), scoreB: new Float64Array() } };
+  if (head.refused)
+    return {
+      ...head,
+      tasks: [],
+      overall: null,
+      conclusion: "",
+      notes: [],
+      pairs: {
+        a: new Int32Array(),
+        b: new Int32Array(),
+        scoreA: new Float64Array(),
+        scoreB: new Float64Array(),
+      },
+    };
   const [a, b, scoreA, scoreB] = arrays as [Int32Array, Int32Array, Float64Array, Float64Array];
   for (const places of [a, b]) for (let i = 1; i < places.length; i++) places[i]! += places[i - 1]!;
   return { ...head, pairs: { a, b, scoreA, scoreB } };

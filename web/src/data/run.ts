@@ -1,10 +1,13 @@
-/** The samples of one run: columns that are held, previews and records that are read when they are wanted. */
+/**
+ * The samples of one run: columns that are held, previews and records that are read when they are
+ * wanted.
+ */
 import type { Column, Filter, Preview, RunData, RunInfo, Sample } from "./api";
 import { inflate, json, withArrays } from "./parts";
 import { linesOf, sampleOf } from "./sample";
 import { Embedded, type Source } from "./source";
 import { countRows, filterRows, sortRows } from "./table";
-import { searchBlocks, type Wanted } from "./workers";
+import { searchBlocks, type WantedBlock } from "./workers";
 
 interface Index {
   generation: number;
@@ -28,7 +31,7 @@ const BLOCKS_KEPT = 8;
 const READ_AHEAD = 100;
 
 /** What a run that grew need not read again: parts that were full. */
-class Kept {
+class PartCache {
   chunks = new Map<number, Chunk>();
   previews = new Map<number, Previews>();
   constructor(readonly generation: number) {}
@@ -47,11 +50,16 @@ export class RunTable implements RunData {
     private source: Source,
     private index: Index,
     private chunks: Chunk[],
-    private kept: Kept,
+    private cache: PartCache,
   ) {
     this.size = index.size;
     this.columns = index.columns.map(({ name, title, kind, names }) => {
-      const values = joined(chunks.map((one) => one.columns.get(name)), chunks, kind, index.size);
+      const values = joined(
+        chunks.map((chunk) => chunk.columns.get(name)),
+        chunks,
+        kind,
+        index.size,
+      );
       return kind === "number"
         ? { name, title, kind, values: values as Float64Array }
         : { name, title, kind, names: names ?? [], codes: values as Int32Array };
@@ -59,7 +67,12 @@ export class RunTable implements RunData {
   }
 
   /** Reads what the table needs; again where a growing run became another while it was read. */
-  static async read(source: Source, info: RunInfo, before?: RunTable, tries = 3): Promise<RunTable> {
+  static async read(
+    source: Source,
+    info: RunInfo,
+    before?: RunTable,
+    tries = 3,
+  ): Promise<RunTable> {
     try {
       return await RunTable.readOnce(source, info, before);
     } catch (error) {
@@ -69,41 +82,56 @@ export class RunTable implements RunData {
     }
   }
 
-  private static async readOnce(source: Source, info: RunInfo, before?: RunTable): Promise<RunTable> {
+  private static async readOnce(
+    source: Source,
+    info: RunInfo,
+    before?: RunTable,
+  ): Promise<RunTable> {
     const index = json<Index>(await inflate(await source.part(`run/${info.key}/index`)));
-    const kept = before?.kept.generation === index.generation ? before.kept : new Kept(index.generation);
+    const cache =
+      before?.cache.generation === index.generation
+        ? before.cache
+        : new PartCache(index.generation);
     const count = Math.ceil(index.size / index.chunk);
     const chunks = await Promise.all(
       Array.from({ length: count }, async (_, number) => {
-        const had = kept.chunks.get(number);
+        const had = cache.chunks.get(number);
         if (had) return had;
         const { head, arrays } = withArrays<{ ids: string[]; columns: string[] }>(
           await inflate(await source.part(`run/${info.key}/columns/${number}`, index.generation)),
         );
         const columns = new Map(head.columns.map((name, i) => [name, arrays[i + 1]!]));
-        const made = { ids: head.ids, draws: arrays[0] as Int32Array, columns };
-        if (head.ids.length === index.chunk) kept.chunks.set(number, made);
-        return made;
+        const chunk = { ids: head.ids, draws: arrays[0] as Int32Array, columns };
+        if (head.ids.length === index.chunk) cache.chunks.set(number, chunk);
+        return chunk;
       }),
     );
-    return new RunTable(info, source, index, chunks, kept);
+    return new RunTable(info, source, index, chunks, cache);
   }
 
-  id(place: number): string {
-    return this.chunks[Math.floor(place / this.index.chunk)]?.ids[place % this.index.chunk] ?? "";
+  id(sampleIndex: number): string {
+    return (
+      this.chunks[Math.floor(sampleIndex / this.index.chunk)]?.ids[
+        sampleIndex % this.index.chunk
+      ] ?? ""
+    );
   }
 
-  draw(place: number): number {
-    return this.chunks[Math.floor(place / this.index.chunk)]?.draws[place % this.index.chunk] ?? 0;
+  draw(sampleIndex: number): number {
+    return (
+      this.chunks[Math.floor(sampleIndex / this.index.chunk)]?.draws[
+        sampleIndex % this.index.chunk
+      ] ?? 0
+    );
   }
 
   find(task: string, id: string, draw: number): number {
     if (!this.places) {
       this.places = new Map();
       const tasks = this.columns.find((column) => column.name === "task");
-      for (let place = this.size - 1; place >= 0; place--) {
-        const name = tasks?.kind === "category" ? tasks.names[tasks.codes[place]!] : "";
-        this.places.set(`${name}\0${this.id(place)}\0${this.draw(place)}`, place);
+      for (let sampleIndex = this.size - 1; sampleIndex >= 0; sampleIndex--) {
+        const name = tasks?.kind === "category" ? tasks.names[tasks.codes[sampleIndex]!] : "";
+        this.places.set(`${name}\0${this.id(sampleIndex)}\0${this.draw(sampleIndex)}`, sampleIndex);
       }
     }
     return this.places.get(`${task}\0${id}\0${draw}`) ?? -1;
@@ -121,15 +149,15 @@ export class RunTable implements RunData {
     return sortRows(places, this.column(column), descending);
   }
 
-  preview(place: number): Preview | null {
-    const number = Math.floor(place / this.index.chunk);
-    const found = this.kept.previews.get(number);
-    const at = place % this.index.chunk;
-    if (!found || at >= found[0].length) {
+  preview(sampleIndex: number): Preview | null {
+    const number = Math.floor(sampleIndex / this.index.chunk);
+    const preview = this.cache.previews.get(number);
+    const at = sampleIndex % this.index.chunk;
+    if (!preview || at >= preview[0].length) {
       void this.readPreviews(number);
       return null;
     }
-    return { question: found[0][at]!, answer: found[1][at]! };
+    return { question: preview[0][at]!, answer: preview[1][at]! };
   }
 
   onPreviews(listener: () => void): () => void {
@@ -137,29 +165,48 @@ export class RunTable implements RunData {
     return () => this.listeners.delete(listener);
   }
 
-  async sample(place: number): Promise<Sample> {
-    const number = this.blockOf(place);
+  async sample(sampleIndex: number): Promise<Sample> {
+    const number = this.blockOf(sampleIndex);
     const lines = await this.lines(number);
-    const line = lines[place - this.index.blocks[number]!];
-    if (line === undefined) throw new Error("This sample is not where the index says: the file is damaged. Make it again.");
-    return { ...sampleOf(line), id: this.id(place) };
+    const line = lines[sampleIndex - this.index.blocks[number]!];
+    if (line === undefined)
+      throw new Error(
+        "This sample is not where the index says: the file is damaged. Make it again.",
+      );
+    return { ...sampleOf(line), id: this.id(sampleIndex) };
   }
 
-  search(query: string, places: Int32Array, found: (hits: Int32Array, done: number, of: number) => void, stop: AbortSignal): Promise<void> {
+  search(
+    query: string,
+    places: Int32Array,
+    onHits: (hits: Int32Array, done: number, of: number) => void,
+    stop: AbortSignal,
+  ): Promise<void> {
     // Hits come in the order of the run, whatever order the places have.
-    const sorted = places.every((place, i) => i === 0 || places[i - 1]! < place) ? places : places.slice().sort();
-    const wanted: Wanted[] = [];
+    const sorted = places.every((sampleIndex, i) => i === 0 || places[i - 1]! < sampleIndex)
+      ? places
+      : places.slice().sort();
+    const blocks: WantedBlock[] = [];
     let at = 0;
     this.index.blocks.forEach((start, number) => {
       const end = this.index.blocks[number + 1] ?? this.size;
       const from = at;
       while (at < sorted.length && sorted[at]! < end) at++;
       if (at === from) return;
-      const lines = at - from === end - start ? null : sorted.slice(from, at).map((place) => place - start);
+      const lines =
+        at - from === end - start
+          ? null
+          : sorted.slice(from, at).map((sampleIndex) => sampleIndex - start);
       const block = `${this.info.key}/${this.index.generation}/${number}/${end}`;
-      wanted.push({ block, packed: () => this.source.part(this.blockKey(number), this.index.generation), start, lines, rows: at - from });
+      blocks.push({
+        block,
+        packed: () => this.source.part(this.blockKey(number), this.index.generation),
+        start,
+        lines,
+        rows: at - from,
+      });
     });
-    return searchBlocks(query, wanted, found, stop);
+    return searchBlocks(query, blocks, onHits, stop);
   }
 
   /** Reads the previews that are not there yet, one part after another. */
@@ -171,16 +218,20 @@ export class RunTable implements RunData {
   }
 
   private column(name: string): Column | undefined {
-    return this.columns.find((one) => one.name === name);
+    return this.columns.find((column) => column.name === name);
   }
 
   private async readPreviews(number: number): Promise<void> {
     const rows = Math.min(this.index.chunk, this.size - number * this.index.chunk);
-    if (this.reading.has(number) || (this.kept.previews.get(number)?.[0].length ?? 0) >= rows) return;
+    if (this.reading.has(number) || (this.cache.previews.get(number)?.[0].length ?? 0) >= rows)
+      return;
     this.reading.add(number);
     try {
-      const packed = await this.source.part(`run/${this.info.key}/previews/${number}`, this.index.generation);
-      this.kept.previews.set(number, json<Previews>(await inflate(packed)));
+      const packed = await this.source.part(
+        `run/${this.info.key}/previews/${number}`,
+        this.index.generation,
+      );
+      this.cache.previews.set(number, json<Previews>(await inflate(packed)));
       for (const listener of this.listeners) listener();
       this.reading.delete(number);
     } catch {
@@ -188,13 +239,13 @@ export class RunTable implements RunData {
     }
   }
 
-  private blockOf(place: number): number {
+  private blockOf(sampleIndex: number): number {
     const starts = this.index.blocks;
     let low = 0;
     let high = starts.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (starts[middle]! <= place) low = middle;
+      if (starts[middle]! <= sampleIndex) low = middle;
       else high = middle - 1;
     }
     return low;
@@ -206,7 +257,7 @@ export class RunTable implements RunData {
 
   private lines(number: number): Promise<string[]> {
     const had = this.blocks.get(number);
-    const found =
+    const stored =
       had ??
       (async () => {
         const packed = await this.source.part(this.blockKey(number), this.index.generation);
@@ -216,23 +267,29 @@ export class RunTable implements RunData {
         return rows;
       })();
     this.blocks.delete(number);
-    this.blocks.set(number, found);
-    found.catch(() => this.blocks.delete(number));
+    this.blocks.set(number, stored);
+    stored.catch(() => this.blocks.delete(number));
     for (const oldest of this.blocks.keys()) {
       if (this.blocks.size <= BLOCKS_KEPT) break;
       this.blocks.delete(oldest);
     }
-    return found;
+    return stored;
   }
 }
 
-function joined(parts: (Float64Array | Int32Array | undefined)[], chunks: Chunk[], kind: "number" | "category", size: number): Float64Array | Int32Array {
-  const out = kind === "number" ? new Float64Array(size).fill(NaN) : new Int32Array(size).fill(-1);
+function joined(
+  chunkValues: (Float64Array | Int32Array | undefined)[],
+  chunks: Chunk[],
+  kind: "number" | "category",
+  size: number,
+): Float64Array | Int32Array {
+  const joinedValues =
+    kind === "number" ? new Float64Array(size).fill(NaN) : new Int32Array(size).fill(-1);
   let at = 0;
-  parts.forEach((part, i) => {
+  chunkValues.forEach((values, i) => {
     const rows = Math.min(chunks[i]!.ids.length, size - at);
-    if (part) out.set(part.length > rows ? part.subarray(0, rows) : part, at);
+    if (values) joinedValues.set(values.length > rows ? values.subarray(0, rows) : values, at);
     at += rows;
   });
-  return out;
+  return joinedValues;
 }

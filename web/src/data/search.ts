@@ -3,7 +3,7 @@ import { linesOf, recordOf } from "./sample";
 
 /** The word groups of a query: words, and what stands in quotes. */
 export function wordsOf(query: string): string[] {
-  return [...query.matchAll(/"([^"]+)"?|[^\s"]+/g)].map((found) => found[1] ?? found[0]);
+  return [...query.matchAll(/"([^"]+)"?|[^\s"]+/g)].map((match) => match[1] ?? match[0]);
 }
 
 type Test = (text: string) => boolean;
@@ -18,28 +18,47 @@ function containing(word: string): Test {
 /**
  * A function from a block to the rows, among those wanted, whose texts have every word.
  *
- * Most lines are passed over unread: a line holds the letters of a word as they are, unless it escapes more than it must, or the word
- * goes from one of its pieces into the next, between letters and signs.
+ * Most lines are passed over unread: a line holds the letters of a word as they are, unless it
+ * escapes more than it must, or the word goes from one of its pieces into the next, between letters
+ * and signs.
  */
 export function searcher(words: string[]): (block: string, wanted: Int32Array | null) => number[] {
   const inTexts = words.map(containing);
   const inLine = words.flatMap((word) => word.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).map(containing);
-  const maybe = (text: string): boolean => inLine.every((test) => test(text)) || /\\u(?!00[01])/.test(text);
-  return (block, wanted) => {
+  const maybe = (text: string): boolean =>
+    inLine.every((test) => test(text)) || /\\u(?!00[01])/.test(text);
+  return (block, rows) => {
     if (!maybe(block)) return [];
-    const asked = wanted && new Set(wanted);
+    const rowSet = rows && new Set(rows);
     const { lines, order } = linesOf(block);
     const hits = lines.flatMap((line, i) => {
-      const place = order[i]!;
-      if ((asked && !asked.has(place)) || !maybe(line)) return [];
+      const row = order[i]!;
+      if ((rowSet && !rowSet.has(row)) || !maybe(line)) return [];
       const texts = textsOf(line);
-      return inTexts.every((test) => texts.some(test)) ? [place] : [];
+      return inTexts.every((test) => texts.some(test)) ? [row] : [];
     });
     return hits.sort((a, b) => a - b);
   };
 }
 
-const FIELDS = ["id", "input", "targets", "choices", "passages", "metadata", "answer", "reasoning", "prompt", "responses", "scores", "undecided", "score_failures", "failure", "exchanges", "strategy"];
+const FIELDS = [
+  "id",
+  "input",
+  "targets",
+  "choices",
+  "passages",
+  "metadata",
+  "answer",
+  "reasoning",
+  "prompt",
+  "responses",
+  "scores",
+  "undecided",
+  "score_failures",
+  "failure",
+  "exchanges",
+  "strategy",
+];
 /** Within those, texts that are words of the record and none of the model's or the task's. */
 const APART = new Set(["image", "media_type", "finish_reason", "role", "party", "model"]);
 
@@ -49,7 +68,7 @@ function textsOf(line: string): string[] {
     if (typeof value === "string") texts.push(value);
     else if (Array.isArray(value)) value.forEach(collect);
     else if (typeof value === "object" && value !== null) {
-      for (const [name, part] of Object.entries(value)) if (!APART.has(name)) collect(part);
+      for (const [name, child] of Object.entries(value)) if (!APART.has(name)) collect(child);
     }
   };
   try {

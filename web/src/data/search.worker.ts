@@ -1,8 +1,11 @@
-/** Searches blocks away from the page, so that it stays fluid. Blocks stay here packed, for the next query. */
+/**
+ * Searches blocks away from the page, so that it stays fluid. Blocks stay here packed, for the next
+ * query.
+ */
 import { fromBase64, inflate } from "./parts";
 import { searcher } from "./search";
 
-export interface Ask {
+export interface SearchRequest {
   query: number;
   words: string[];
   /** Names a block and what it held when it was sent. */
@@ -13,26 +16,31 @@ export interface Ask {
   wanted: Int32Array | null;
 }
 
-export interface Told {
+export interface SearchReply {
   query: number;
   block: string;
   hits: number[];
   error?: string;
 }
 
-const kept = new Map<string, Uint8Array>();
+const packedBlocks = new Map<string, Uint8Array>();
 let current = { words: "", search: searcher([]) };
 
-self.onmessage = async ({ data }: MessageEvent<Ask>): Promise<void> => {
-  const told: Told = { query: data.query, block: data.block, hits: [] };
+self.onmessage = async ({ data }: MessageEvent<SearchRequest>): Promise<void> => {
+  const answer: SearchReply = { query: data.query, block: data.block, hits: [] };
   try {
-    if (data.packed !== undefined) kept.set(data.block, typeof data.packed === "string" ? fromBase64(data.packed) : data.packed);
+    if (data.packed !== undefined)
+      packedBlocks.set(
+        data.block,
+        typeof data.packed === "string" ? fromBase64(data.packed) : data.packed,
+      );
     const words = JSON.stringify(data.words);
     if (current.words !== words) current = { words, search: searcher(data.words) };
-    const packed = kept.get(data.block);
-    if (packed) told.hits = current.search(new TextDecoder().decode(await inflate(packed)), data.wanted);
+    const packed = packedBlocks.get(data.block);
+    if (packed)
+      answer.hits = current.search(new TextDecoder().decode(await inflate(packed)), data.wanted);
   } catch (error) {
-    told.error = String(error);
+    answer.error = String(error);
   }
-  self.postMessage(told);
+  self.postMessage(answer);
 };

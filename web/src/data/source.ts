@@ -1,15 +1,21 @@
 /** Where the packed parts come from: elements of the page, or files and a server. */
 
 export interface Source {
-  /** A part, packed; `generation` tells readings of a growing run apart. Rejects where there is none, in words for a person. */
+  /**
+   * A part, packed; `generation` tells readings of a growing run apart. Rejects where there is
+   * none, in words for a person.
+   */
   part(key: string, generation?: number): Promise<Uint8Array>;
   /** Whether there is such a part; null where only asking for it tells. */
   has(key: string): boolean | null;
 }
 
-export class Missing extends Error {}
+export class MissingPart extends Error {}
 
-/** Parts that stand in the page as base64. While the browser still reads the page, later ones are waited for. */
+/**
+ * Parts that stand in the page as base64. While the browser still reads the page, later ones are
+ * waited for.
+ */
 export class Embedded implements Source {
   private waiting: { key: string; go: () => void }[] = [];
   private ended: boolean;
@@ -35,13 +41,20 @@ export class Embedded implements Source {
 
   async part(key: string): Promise<Uint8Array> {
     const text = this.text(key) ?? (await this.later(key));
-    if (text === null) throw new Missing(this.damaged ? "This file is damaged: its end is missing. Make it again." : `The file has no part ${key}.`);
+    if (text === null)
+      throw new MissingPart(
+        this.damaged
+          ? "This file is damaged: its end is missing. Make it again."
+          : `The file has no part ${key}.`,
+      );
     return this.decode(text);
   }
 
   /** Whether the page is read to its end. */
   whenRead(): Promise<void> {
-    return this.ended ? Promise.resolve() : new Promise((go) => this.waiting.push({ key: "end", go }));
+    return this.ended
+      ? Promise.resolve()
+      : new Promise((go) => this.waiting.push({ key: "end", go }));
   }
 
   private async later(key: string): Promise<string | null> {
@@ -58,14 +71,14 @@ export class Embedded implements Source {
   private end(): void {
     this.ended = true;
     this.damaged = !document.getElementById("end");
-    for (const one of this.waiting.splice(0)) one.go();
+    for (const waiter of this.waiting.splice(0)) waiter.go();
   }
 
   private look(): void {
-    const still = this.waiting.filter((one) => {
-      const element = document.getElementById(one.key);
+    const still = this.waiting.filter((waiter) => {
+      const element = document.getElementById(waiter.key);
       if (!element?.nextElementSibling) return true;
-      one.go();
+      waiter.go();
       return false;
     });
     this.waiting = still;
@@ -89,13 +102,18 @@ export class Fetched implements Source {
     try {
       reply = await fetch(`${this.root}${key}${this.end}${query}`);
     } catch {
-      throw new Missing(
+      throw new MissingPart(
         location.protocol === "file:"
           ? "A browser reads these files only from a web server. Start one in this folder: python -m http.server"
           : "The server of this page does not answer.",
       );
     }
-    if (!reply.ok) throw new Missing(reply.status === 404 ? `There is no part ${key}.` : `The server replied ${reply.status}: ${(await reply.text()).slice(0, 500)}`);
+    if (!reply.ok)
+      throw new MissingPart(
+        reply.status === 404
+          ? `There is no part ${key}.`
+          : `The server replied ${reply.status}: ${(await reply.text()).slice(0, 500)}`,
+      );
     return new Uint8Array(await reply.arrayBuffer());
   }
 }

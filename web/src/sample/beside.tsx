@@ -4,7 +4,7 @@ import { links, runAddress, useRead } from "../pages";
 import { useState } from "preact/hooks";
 import { categoryOf, number, numberOf } from "../samples/values";
 import { Line } from "../text/text";
-import { Part } from "./story";
+import { MessagePart } from "./story";
 import { tone } from "./words";
 
 /** Runs that are looked into without being asked: reading an index costs time and memory. */
@@ -14,58 +14,138 @@ const REPEATS = 256;
 /** Repeats whose labels are written out; of more, the colour is shown and the label is said. */
 const IN_WORDS = 8;
 
-function Verdict({ run, place, brief = false }: { run: RunData; place: number; brief?: boolean }) {
-  const column = (name: string) => run.columns.find((one) => one.name === name);
-  const [outcome, label, failure] = ["outcome", "label", "failure"].map((name) => categoryOf(column(name), place));
-  const value = numberOf(column("score"), place);
+function Verdict({ run, index, brief = false }: { run: RunData; index: number; brief?: boolean }) {
+  const column = (name: string) => run.columns.find((column) => column.name === name);
+  const [outcome, label, failure] = ["outcome", "label", "failure"].map((name) =>
+    categoryOf(column(name), index),
+  );
+  const value = numberOf(column("score"), index);
   return (
     <>
       <span class={`dot ${tone(outcome ?? null, value, failure ?? null)}`} aria-hidden="true" />
-      <span class={brief ? "unseen" : "verdict-words"}><Line value={label || outcome || "–"} /> <span class="quiet">{value === null ? "" : number(value)}</span></span>
+      <span class={brief ? "unseen" : "verdict-words"}>
+        <Line value={label || outcome || "–"} />{" "}
+        <span class="quiet">{value === null ? "" : number(value)}</span>
+      </span>
     </>
   );
 }
 
-export function Repeats({ run, address, task, id, draw }: { run: RunData; address: string; task: string; id: string; draw: number }) {
+export function Repeats({
+  run,
+  address,
+  task,
+  id,
+  draw,
+}: {
+  run: RunData;
+  address: string;
+  task: string;
+  id: string;
+  draw: number;
+}) {
   const draws: number[] = [];
-  for (let one = 0; one < REPEATS; one++) if (run.find(task, id, one) >= 0) draws.push(one);
+  for (let repeat = 0; repeat < REPEATS; repeat++)
+    if (run.find(task, id, repeat) >= 0) draws.push(repeat);
   if (draws.length < 2) return null;
   return (
     <nav class="repeats" aria-label="Repeats of this item">
       <span class="quiet">Repeat</span>
-      {draws.map((one) => (
-        <a href={links.sample(address, task, id, one)} aria-current={one === draw ? "page" : undefined}>
-          {one + 1} <Verdict run={run} place={run.find(task, id, one)} brief={draws.length > IN_WORDS} />
+      {draws.map((repeat) => (
+        <a
+          href={links.sample(address, task, id, repeat)}
+          aria-current={repeat === draw ? "page" : undefined}
+        >
+          {repeat + 1}{" "}
+          <Verdict run={run} index={run.find(task, id, repeat)} brief={draws.length > IN_WORDS} />
         </a>
       ))}
     </nav>
   );
 }
 
-export function OtherRuns({ data, info, task, id, draw }: { data: Data; info: RunInfo; task: string; id: string; draw: number }) {
-  const others = data.catalog.runs.filter((run) => run.key !== info.key && run.tasks.some((one) => one.name === task));
+export function OtherRuns({
+  data,
+  info,
+  task,
+  id,
+  draw,
+}: {
+  data: Data;
+  info: RunInfo;
+  task: string;
+  id: string;
+  draw: number;
+}) {
+  const others = data.catalog.runs.filter(
+    (run) => run.key !== info.key && run.tasks.some((taskInfo) => taskInfo.name === task),
+  );
   const [all, setAll] = useState(others.length <= AT_ONCE);
   if (!others.length) return null;
   const looked = all ? others : others.slice(0, AT_ONCE);
   return (
-    <Part title="Other runs">
-      <ul class="others">{looked.map((run) => <Other key={run.key} data={data} own={info} run={run} task={task} id={id} draw={draw} />)}</ul>
-      {!all && <button type="button" onClick={() => setAll(true)}>Look into the other {others.length - looked.length} runs</button>}
-    </Part>
+    <MessagePart title="Other runs">
+      <ul class="others">
+        {looked.map((run) => (
+          <OtherRun
+            key={run.key}
+            data={data}
+            viewed={info}
+            run={run}
+            task={task}
+            id={id}
+            draw={draw}
+          />
+        ))}
+      </ul>
+      {!all && (
+        <button type="button" onClick={() => setAll(true)}>
+          Look into the other {others.length - looked.length} runs
+        </button>
+      )}
+    </MessagePart>
   );
 }
 
-function Other({ data, own, run, task, id, draw }: { data: Data; own: RunInfo; run: RunInfo; task: string; id: string; draw: number }) {
-  const { value, error } = useRead(() => data.run(run.key), [data.catalog, run.key]);
-  const place = value ? [draw, 0].map((one) => value.find(task, id, one)).find((one) => one >= 0) ?? -1 : -1;
+function OtherRun({
+  data,
+  viewed,
+  run,
+  task,
+  id,
+  draw,
+}: {
+  data: Data;
+  viewed: RunInfo;
+  run: RunInfo;
+  task: string;
+  id: string;
+  draw: number;
+}) {
+  const { value: runData, error } = useRead(() => data.run(run.key), [data.catalog, run.key]);
+  const index = runData
+    ? ([draw, 0].map((repeat) => runData.find(task, id, repeat)).find((index) => index >= 0) ?? -1)
+    : -1;
   const address = runAddress(data.catalog, run);
   const name = <Line value={run.label || run.name} />;
-  if (!value || place < 0) return <li><span class="others-name">{name}</span> <span class="quiet">{value ? "does not have this item" : error ?? "reading…"}</span></li>;
+  if (!runData || index < 0)
+    return (
+      <li>
+        <span class="others-name">{name}</span>{" "}
+        <span class="quiet">{runData ? "does not have this item" : (error ?? "reading…")}</span>
+      </li>
+    );
   return (
     <li>
-      <a class="others-name" href={links.sample(address, task, id, value.draw(place))}>{name}</a>
-      <span><Verdict run={value} place={place} /></span>
-      <a href={links.compare(runAddress(data.catalog, own), address, { task, id })}>side by side</a>
+      <a class="others-name" href={links.sample(address, task, id, runData.draw(index))}>
+        {name}
+      </a>
+      <span>
+        <Verdict run={runData} index={index} />
+      </span>
+      <a href={links.compare(runAddress(data.catalog, viewed), address, { task, id })}>
+        side by side
+      </a>
     </li>
   );
 }

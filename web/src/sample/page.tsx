@@ -10,7 +10,7 @@ import { LabelThis } from "../views/label_this";
 import { OtherRuns, Repeats } from "./beside";
 import { Fold } from "./fold";
 import { Expected, FailureBox, Scores } from "./scores";
-import { Answer, Part, PicturesOf, Question } from "./story";
+import { Answer, MessagePart, PicturesOf, Question } from "./story";
 import { mainScore, outcomeInWords, tone } from "./words";
 
 export function SamplePage({ data, parameters, go }: PageProps) {
@@ -18,76 +18,132 @@ export function SamplePage({ data, parameters, go }: PageProps) {
   const draw = /^\d+$/.test(DRAW) ? Number(DRAW) : 0;
   const info = findRun(data.catalog, RUN);
   const { value: run, error } = useRun(data, info?.key ?? "");
-  const place = useMemo(() => (run ? run.find(TASK, ID, draw) : -1), [run, TASK, ID, draw]);
+  const index = useMemo(() => (run ? run.find(TASK, ID, draw) : -1), [run, TASK, ID, draw]);
   const list = info ? listOf(info.key) : null;
-  const at = useMemo(() => (list ? list.places.indexOf(place) : place), [list, place]);
+  const at = useMemo(() => (list ? list.places.indexOf(index) : index), [list, index]);
   const size = list && at >= 0 ? list.places.length : (run?.size ?? 0);
   const address = (row: number): string | null => {
     const next = list && at >= 0 ? list.places[row] : row;
-    return run && next !== undefined && next >= 0 && next < run.size ? addressOf(RUN, run, next, TASK) : null;
+    return run && next !== undefined && next >= 0 && next < run.size
+      ? addressOf(RUN, run, next, TASK)
+      : null;
   };
   const back = links.samples(RUN, list?.query);
   const step = (by: number) => {
-    const next = address((at >= 0 ? at : place) + by);
+    const next = address((at >= 0 ? at : index) + by);
     if (next) go(next);
   };
-  if (info && place >= 0) rememberPlace(info.key, place);
+  if (info && index >= 0) rememberPlace(info.key, index);
   useKeys([
     { keys: ["j", "ArrowRight"], does: "Next sample of the list", run: () => step(1) },
     { keys: ["k", "ArrowLeft"], does: "Previous sample", run: () => step(-1) },
     { keys: ["u", "Escape"], does: "Back to the list", run: () => go(back) },
   ]);
-  const ready = useRead(async () => (run && place >= 0 ? run.sample(place) : null), [run, place]);
+  const ready = useRead(async () => (run && index >= 0 ? run.sample(index) : null), [run, index]);
   if (!info) return null;
-  const row = at >= 0 ? at : place;
+  const row = at >= 0 ? at : index;
   const [before, after] = [address(row - 1), address(row + 1)];
   return (
     <div class="page sample">
       <nav class="way" aria-label="Samples of the list">
         <a href={back}>All samples</a>
-        {place >= 0 && (
+        {index >= 0 && (
           <>
-            <span class="quiet">{count(row + 1)} of {count(size)}</span>
-            {before ? <a href={before} rel="prev">← previous</a> : <span class="quiet">← previous</span>}
-            {after ? <a href={after} rel="next">next →</a> : <span class="quiet">next →</span>}
+            <span class="quiet">
+              {count(row + 1)} of {count(size)}
+            </span>
+            {before ? (
+              <a href={before} rel="prev">
+                ← previous
+              </a>
+            ) : (
+              <span class="quiet">← previous</span>
+            )}
+            {after ? (
+              <a href={after} rel="next">
+                next →
+              </a>
+            ) : (
+              <span class="quiet">next →</span>
+            )}
           </>
         )}
       </nav>
-      <h1 class="id"><Line value={ID} /></h1>
+      <h1 class="id">
+        <Line value={ID} />
+      </h1>
       {error || ready.error ? (
         <p class="note warn">This sample could not be read: {error ?? ready.error}</p>
-      ) : !run || (place >= 0 && !ready.value) ? (
+      ) : !run || (index >= 0 && !ready.value) ? (
         <p class="note quiet">Reading the sample…</p>
       ) : !ready.value ? (
         <p class="note">
-          This run has no sample <Line value={ID} />{draw ? `, repeat ${draw + 1},` : ""} of the task <Line value={TASK} />.
+          This run has no sample <Line value={ID} />
+          {draw ? `, repeat ${draw + 1},` : ""} of the task <Line value={TASK} />.
           {info.state === "running" && " The run is going on; it may still come."}
         </p>
       ) : (
-        <Story data={data} info={info} run={run} sample={ready.value} address={RUN} words={list?.words ?? ""} />
+        <SampleDetails
+          data={data}
+          info={info}
+          run={run}
+          sample={ready.value}
+          address={RUN}
+          words={list?.words ?? ""}
+        />
       )}
     </div>
   );
 }
 
-function addressOf(name: string, run: RunData, place: number, otherwise: string): string {
+function addressOf(name: string, run: RunData, index: number, otherwise: string): string {
   const tasks = run.columns.find((column) => column.name === "task");
-  const task = tasks?.kind === "category" ? (tasks.names[tasks.codes[place] ?? -1] ?? otherwise) : otherwise;
-  return links.sample(name, task, run.id(place), run.draw(place));
+  const task =
+    tasks?.kind === "category" ? (tasks.names[tasks.codes[index] ?? -1] ?? otherwise) : otherwise;
+  return links.sample(name, task, run.id(index), run.draw(index));
 }
 
-function Story({ data, info, run, sample, address, words }: { data: Data; info: RunInfo; run: RunData; sample: Sample; address: string; words: string }) {
+function SampleDetails({
+  data,
+  info,
+  run,
+  sample,
+  address,
+  words,
+}: {
+  data: Data;
+  info: RunInfo;
+  run: RunData;
+  sample: Sample;
+  address: string;
+  words: string;
+}) {
   const score = mainScore(sample);
   const pictures = useMemo(() => ({ data, run: info }), [data, info]);
   return (
     <PicturesOf.Provider value={pictures}>
       <p class="lede">
-        <span class={`verdict ${tone(sample.outcome, score?.value ?? null, sample.failure ? "failed" : null)}`}>
-          {sample.outcome !== "answered" ? outcomeInWords(sample.outcome) : score?.label ? <Line value={score.label} /> : outcomeInWords(sample.outcome)}
+        <span
+          class={`verdict ${tone(sample.outcome, score?.value ?? null, sample.failure ? "failed" : null)}`}
+        >
+          {sample.outcome !== "answered" ? (
+            outcomeInWords(sample.outcome)
+          ) : score?.label ? (
+            <Line value={score.label} />
+          ) : (
+            outcomeInWords(sample.outcome)
+          )}
         </span>
-        {score && score.value !== null && <> · {score.scorer ? <Line value={score.scorer} /> : "score"} {number(score.value)}</>}
-        {" · "}<Line value={sample.task} />{sample.draw > 0 ? ` · repeat ${sample.draw + 1}` : ""} · <Line value={info.model} />
-        {" "}<LabelThis run={info} task={sample.task} id={sample.id} draw={sample.draw} />
+        {score && score.value !== null && (
+          <>
+            {" "}
+            · {score.scorer ? <Line value={score.scorer} /> : "score"} {number(score.value)}
+          </>
+        )}
+        {" · "}
+        <Line value={sample.task} />
+        {sample.draw > 0 ? ` · repeat ${sample.draw + 1}` : ""} · <Line value={info.model} />{" "}
+        <LabelThis run={info} task={sample.task} id={sample.id} draw={sample.draw} />
       </p>
       <Repeats run={run} address={address} task={sample.task} id={sample.id} draw={sample.draw} />
       {sample.failure && <FailureBox failure={sample.failure} />}
@@ -103,42 +159,64 @@ function Story({ data, info, run, sample, address, words }: { data: Data; info: 
           <Facts sample={sample} />
         </div>
       </div>
-      <Part title="Raw record">
-        <Fold summary="The line of samples.jsonl" printed={false}>{() => <div class="raw"><Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" /></div>}</Fold>
-      </Part>
+      <MessagePart title="Raw record">
+        <Fold summary="The line of samples.jsonl" printed={false}>
+          {() => (
+            <div class="raw">
+              <Text value={JSON.stringify(sample.raw, null, 2) ?? ""} label="the raw record" />
+            </div>
+          )}
+        </Fold>
+      </MessagePart>
     </PicturesOf.Provider>
   );
 }
 
-const total = (values: (number | undefined)[]): number | null => {
-  const known = values.filter((value) => value !== undefined);
-  return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
+const sumKnown = (values: (number | undefined)[]): number | null => {
+  const numbers = values.filter((value) => value !== undefined);
+  return numbers.length ? numbers.reduce((sum, value) => sum + value, 0) : null;
 };
 
 function Facts({ sample }: { sample: Sample }) {
   const { replies } = sample;
-  const judges = sample.scores.flatMap((score) => score.exchange.map((one) => one.reply));
+  const judges = sample.scores.flatMap((score) => score.exchange.map((exchange) => exchange.reply));
   const facts: [string, string][] = [];
-  const add = (name: string, value: number | null, words: (value: number) => string) => value !== null && facts.push([name, words(value)]);
+  const add = (name: string, value: number | null, words: (value: number) => string) =>
+    value !== null && facts.push([name, words(value)]);
   const waits = replies.map((reply) => reply.latency || 0).filter((wait) => wait > 0);
   // Options are scored at once, other requests one after another.
   const atOnce = replies.some((reply) => reply.logLikelihood !== undefined);
-  add("Latency", waits.length ? (atOnce ? Math.max(...waits) : total(waits)) : null, seconds);
-  add("Tokens in", total(replies.map((reply) => reply.inputTokens)), count);
-  add("of them cached", total(replies.map((reply) => reply.cachedTokens)), count);
-  add("Tokens out", total(replies.map((reply) => reply.outputTokens)), count);
-  add("of them reasoning", total(replies.map((reply) => reply.reasoningTokens)), count);
-  add("Cost", total(replies.map((reply) => reply.cost)), dollars);
-  add("Cost of judges", total(judges.map((reply) => reply.cost)), dollars);
-  const finish = [...new Set(replies.map((reply) => reply.finish).filter((one) => one !== undefined))];
+  add("Latency", waits.length ? (atOnce ? Math.max(...waits) : sumKnown(waits)) : null, seconds);
+  add("Tokens in", sumKnown(replies.map((reply) => reply.inputTokens)), count);
+  add("of them cached", sumKnown(replies.map((reply) => reply.cachedTokens)), count);
+  add("Tokens out", sumKnown(replies.map((reply) => reply.outputTokens)), count);
+  add("of them reasoning", sumKnown(replies.map((reply) => reply.reasoningTokens)), count);
+  add("Cost", sumKnown(replies.map((reply) => reply.cost)), dollars);
+  add("Cost of judges", sumKnown(judges.map((reply) => reply.cost)), dollars);
+  const finish = [
+    ...new Set(replies.map((reply) => reply.finish).filter((reason) => reason !== undefined)),
+  ];
   if (finish.length) facts.push(["Ended by", finish.join(", ")]);
-  const models = [...new Set(replies.map((reply) => reply.model).filter((one) => one !== undefined))];
+  const models = [
+    ...new Set(replies.map((reply) => reply.model).filter((model) => model !== undefined)),
+  ];
   if (models.length) facts.push(["Model as it named itself", models.join(", ")]);
   const all = [...facts, ...sample.metadata];
   if (!all.length) return null;
   return (
-    <Part title="Facts">
-      <dl class="pairs">{all.slice(0, 200).map(([name, value]) => <div><dt><Line value={name} /></dt><dd><Line value={value} /></dd></div>)}</dl>
-    </Part>
+    <MessagePart title="Facts">
+      <dl class="pairs">
+        {all.slice(0, 200).map(([name, value]) => (
+          <div>
+            <dt>
+              <Line value={name} />
+            </dt>
+            <dd>
+              <Line value={value} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </MessagePart>
   );
 }

@@ -5,7 +5,7 @@ import type { Data, ImagePart, Message, Reply, RunInfo, Sample } from "../data/a
 import { useRead } from "../pages";
 import { dollars, number, seconds } from "../samples/values";
 import { hits, Line, type Mark, Text } from "../text/text";
-import { Some, useSome } from "../views/parts";
+import { FirstOf, useFirst } from "../views/parts";
 import { Fold } from "./fold";
 
 /** Where the pictures of the images below come from: the run of the page. */
@@ -16,10 +16,17 @@ const SHOWN_DIGITS = 16;
 /** Characters of a name that a screen reader is told. */
 const LONGEST_ALT = 200;
 
-/** One image of a message. Its key names the image, so that no picture is ever shown under another's name. */
-function Picture({ part, role }: { part: ImagePart; role: string }) {
+/**
+ * One image of a message. Its key names the image, so that no picture is ever shown under another's
+ * name.
+ */
+function Picture({ image, role }: { image: ImagePart; role: string }) {
   const from = useContext(PicturesOf);
-  const { value: picture, error } = useRead(async () => (from?.run.hasImages && (await from.data.picture(from.run.key, part.image))) || false, [from?.data, from?.run.key]);
+  const { value: picture, error } = useRead(
+    async () =>
+      (from?.run.hasImages && (await from.data.picture(from.run.key, image.image))) || false,
+    [from?.data, from?.run.key],
+  );
   const [address, setAddress] = useState("");
   const [broken, setBroken] = useState(false);
   useEffect(() => {
@@ -28,140 +35,310 @@ function Picture({ part, role }: { part: ImagePart; role: string }) {
     setAddress(url);
     return () => URL.revokeObjectURL(url);
   }, [picture]);
-  const name = part.source ?? `${part.image.slice(0, SHOWN_DIGITS)}…`;
+  const name = image.source ?? `${image.image.slice(0, SHOWN_DIGITS)}…`;
   if (address && !broken) {
     return (
       <figure class="picture">
-        <img src={address} alt={`Image of the ${role || "prompt"} message: ${name.slice(0, LONGEST_ALT)}`} onError={() => setBroken(true)} />
-        <figcaption class="quiet"><Line value={name} /></figcaption>
+        <img
+          src={address}
+          alt={`Image of the ${role || "prompt"} message: ${name.slice(0, LONGEST_ALT)}`}
+          onError={() => setBroken(true)}
+        />
+        <figcaption class="quiet">
+          <Line value={name} />
+        </figcaption>
       </figure>
     );
   }
-  if ((picture === null && !error) || (picture && !broken)) return <p class="note quiet">Reading the image <Line value={name} />…</p>;
+  if ((picture === null && !error) || (picture && !broken))
+    return (
+      <p class="note quiet">
+        Reading the image <Line value={name} />…
+      </p>
+    );
   const why = error ?? (broken ? "the browser cannot show it" : (from?.run.imagesMissing ?? ""));
   return (
     <p class="note quiet">
-      Image <Line value={name} /> (<Line value={part.mediaType} />), not shown{why && ": "}<Line value={why.replace(/\.$/, "")} />.
+      Image <Line value={name} /> (<Line value={image.mediaType} />
+      ), not shown{why && ": "}
+      <Line value={why.replace(/\.$/, "")} />.
     </p>
   );
 }
 
-export function Part({ title, note, children }: { title: string; note?: ComponentChildren; children: ComponentChildren }) {
+export function MessagePart({
+  title,
+  note,
+  children,
+}: {
+  title: string;
+  note?: ComponentChildren;
+  children: ComponentChildren;
+}) {
   return (
     <section class="part">
-      <h2>{title}{note !== undefined && note !== "" && <span class="quiet"> {note}</span>}</h2>
+      <h2>
+        {title}
+        {note !== undefined && note !== "" && <span class="quiet"> {note}</span>}
+      </h2>
       {children}
     </section>
   );
 }
 
 export function Messages({ messages, words = "" }: { messages: Message[]; words?: string }) {
-  const [shown, more] = useSome(messages, "messages");
+  const [listed, showMore] = useFirst(messages, "messages");
   return (
     <>
-    <ol class="messages">
-      {shown.map((message) => (
-        <li>
-          <h3 class={`role role-${["system", "user", "assistant"].includes(message.role) ? message.role : "other"}`}>{message.role ? <Line value={message.role} /> : "prompt"}</h3>
-          {message.parts.map((part, place) =>
-            typeof part === "string" ? (
-              <Text value={part} marks={hits(part, words)} label={`the ${message.role} message`} />
-            ) : (
-              <Picture key={`${place} ${part.image}`} part={part} role={message.role} />
-            ),
-          )}
-        </li>
-      ))}
-    </ol>
-    {more}
+      <ol class="messages">
+        {listed.map((message) => (
+          <li>
+            <h3
+              class={`role role-${["system", "user", "assistant"].includes(message.role) ? message.role : "other"}`}
+            >
+              {message.role ? <Line value={message.role} /> : "prompt"}
+            </h3>
+            {message.parts.map((piece, index) =>
+              typeof piece === "string" ? (
+                <Text
+                  value={piece}
+                  marks={hits(piece, words)}
+                  label={`the ${message.role} message`}
+                />
+              ) : (
+                <Picture key={`${index} ${piece.image}`} image={piece} role={message.role} />
+              ),
+            )}
+          </li>
+        ))}
+      </ol>
+      {showMore}
     </>
   );
 }
 
 export function Question({ sample, words }: { sample: Sample; words: string }) {
   return (
-    <Part title="Question" note={sample.messages.length ? "as sent" : ""}>
-      {sample.messages.length ? <Messages messages={sample.messages} words={words} /> : <Text value={sample.input} marks={hits(sample.input, words)} label="the question" />}
+    <MessagePart title="Question" note={sample.messages.length ? "as sent" : ""}>
+      {sample.messages.length ? (
+        <Messages messages={sample.messages} words={words} />
+      ) : (
+        <Text value={sample.input} marks={hits(sample.input, words)} label="the question" />
+      )}
       {sample.choices.length > 0 && <Choices sample={sample} />}
       {sample.passages.length > 0 && (
         <Fold summary={`Passages (${sample.passages.length})`} open={sample.passages.length < 3}>
-          {() => <Some all={sample.passages} what="passages" first={50} each={(passage) => (
-            <>
-              <h3 class="role"><Line value={passage.id} /></h3>
-              <Text value={passage.text} marks={hits(passage.text, words)} label={`passage ${passage.id}`} />
-            </>
-          )} />}
+          {() => (
+            <FirstOf
+              all={sample.passages}
+              noun="passages"
+              first={50}
+              render={(passage) => (
+                <>
+                  <h3 class="role">
+                    <Line value={passage.id} />
+                  </h3>
+                  <Text
+                    value={passage.text}
+                    marks={hits(passage.text, words)}
+                    label={`passage ${passage.id}`}
+                  />
+                </>
+              )}
+            />
+          )}
         </Fold>
       )}
-    </Part>
+    </MessagePart>
   );
 }
 
 function Choices({ sample }: { sample: Sample }) {
   const scored = sample.logLikelihoods.length > 0;
-  const [shown, more] = useSome(sample.choices, "choices");
+  const [listed, showMore] = useFirst(sample.choices, "choices");
   return (
     <div class="sideways" tabIndex={0} role="region" aria-label="Choices">
       <table class="plain">
-        <thead><tr><th scope="col">Choice</th>{scored && <th scope="col" class="number">Log-likelihood</th>}<th scope="col"><span class="unseen">What it is</span></th></tr></thead>
+        <thead>
+          <tr>
+            <th scope="col">Choice</th>
+            {scored && (
+              <th scope="col" class="number">
+                Log-likelihood
+              </th>
+            )}
+            <th scope="col">
+              <span class="unseen">What it is</span>
+            </th>
+          </tr>
+        </thead>
         <tbody>
-          {shown.map((choice, place) => (
+          {listed.map((choice, index) => (
             <tr>
-              <td><Line value={choice} /></td>
-              {scored && <td class="number">{number(sample.logLikelihoods[place])}</td>}
-              <td>{sample.gold.includes(place) && <span class="good">right</span>}{sample.gold.includes(place) && sample.choice === place ? ", " : ""}{sample.choice === place && <span>chosen</span>}</td>
+              <td>
+                <Line value={choice} />
+              </td>
+              {scored && <td class="number">{number(sample.logLikelihoods[index])}</td>}
+              <td>
+                {sample.gold.includes(index) && <span class="good">right</span>}
+                {sample.gold.includes(index) && sample.choice === index ? ", " : ""}
+                {sample.choice === index && <span>chosen</span>}
+              </td>
             </tr>
           ))}
         </tbody>
       </table>
-      {more}
+      {showMore}
     </div>
   );
 }
 
-/** The answer with what each score rests on marked in it, then every reply that it was formed of. */
+/**
+ * The answer with what each score rests on marked in it, then every reply that it was formed of.
+ */
 export function Answer({ sample, words }: { sample: Sample; words: string }) {
-  const evidence: Mark[] = sample.scores.flatMap((score) => score.evidence.map(([begin, end]) => ({ begin, end, kind: "evidence" as const, label: `What ${score.scorer} rests on` })));
-  const resting = sample.scores.filter((score) => score.evidence.length).map((score) => score.scorer);
+  const evidence: Mark[] = sample.scores.flatMap((score) =>
+    score.evidence.map(([begin, end]) => ({
+      begin,
+      end,
+      kind: "evidence" as const,
+      label: `What ${score.scorer} rests on`,
+    })),
+  );
+  const resting = sample.scores
+    .filter((score) => score.evidence.length)
+    .map((score) => score.scorer);
   const only = sample.replies.length === 1 ? sample.replies[0] : undefined;
   const same = only !== undefined && (only.text ?? "") === sample.answer;
   return (
-    <Part title="Answer" note={same ? endings(only) : sample.replies.length ? "as scored" : ""}>
+    <MessagePart
+      title="Answer"
+      note={same ? finishNotes(only) : sample.replies.length ? "as scored" : ""}
+    >
       {sample.reasoning !== "" && (
-        <Fold summary={`Reasoning (${sample.reasoning.length.toLocaleString("en")} characters)`}>{() => <Text value={sample.reasoning} marks={hits(sample.reasoning, words)} label="the reasoning" />}</Fold>
+        <Fold summary={`Reasoning (${sample.reasoning.length.toLocaleString("en")} characters)`}>
+          {() => (
+            <Text
+              value={sample.reasoning}
+              marks={hits(sample.reasoning, words)}
+              label="the reasoning"
+            />
+          )}
+        </Fold>
       )}
-      {sample.answer === "" && sample.outcome !== "answered" ? <p class="note quiet">There is no answer.</p> : <Text value={sample.answer} marks={[...evidence, ...hits(sample.answer, words)]} label="the answer" />}
-      {resting.length > 0 && <p class="note quiet"><mark class="evidence">Marked</mark>: what {resting.map((name, place) => <>{place ? ", " : ""}<Line value={name} /></>)} {resting.length > 1 ? "rest" : "rests"} on.</p>}
-      {sample.strategy && sample.strategy.votes.length > 0 && <Votes votes={sample.strategy.votes} name={sample.strategy.name} />}
+      {sample.answer === "" && sample.outcome !== "answered" ? (
+        <p class="note quiet">There is no answer.</p>
+      ) : (
+        <Text
+          value={sample.answer}
+          marks={[...evidence, ...hits(sample.answer, words)]}
+          label="the answer"
+        />
+      )}
+      {resting.length > 0 && (
+        <p class="note quiet">
+          <mark class="evidence">Marked</mark>: what{" "}
+          {resting.map((name, index) => (
+            <>
+              {index ? ", " : ""}
+              <Line value={name} />
+            </>
+          ))}{" "}
+          {resting.length > 1 ? "rest" : "rests"} on.
+        </p>
+      )}
+      {sample.strategy && sample.strategy.votes.length > 0 && (
+        <Votes votes={sample.strategy.votes} name={sample.strategy.name} />
+      )}
       {!same && sample.replies.length > 0 && (
-        <Fold summary={sample.replies.length === 1 ? "Raw reply" : `Raw replies (${sample.replies.length})`} open={sample.replies.length === 1}>
-          {() => <Some all={sample.replies} what="replies" first={50} each={(reply, place) => <ReplyBox reply={reply} words={words} title={sample.replies.length > 1 ? `Reply ${place + 1}` : ""} />} />}
+        <Fold
+          summary={
+            sample.replies.length === 1 ? "Raw reply" : `Raw replies (${sample.replies.length})`
+          }
+          open={sample.replies.length === 1}
+        >
+          {() => (
+            <FirstOf
+              all={sample.replies}
+              noun="replies"
+              first={50}
+              render={(reply, index) => (
+                <ReplyBox
+                  reply={reply}
+                  words={words}
+                  title={sample.replies.length > 1 ? `Reply ${index + 1}` : ""}
+                />
+              )}
+            />
+          )}
         </Fold>
       )}
       {same && <Tokens reply={only} />}
-    </Part>
+    </MessagePart>
   );
 }
 
 function Votes({ votes, name }: { votes: [string, number][]; name: string }) {
   return (
     <table class="plain">
-      <caption>Votes of <Line value={name} /></caption>
-      <tbody>{votes.slice(0, 50).map(([answer, number]) => <tr><td><Line value={answer} /></td><td class="number">{number.toLocaleString("en")}</td></tr>)}</tbody>
+      <caption>
+        Votes of <Line value={name} />
+      </caption>
+      <tbody>
+        {votes.slice(0, 50).map(([answer, number]) => (
+          <tr>
+            <td>
+              <Line value={answer} />
+            </td>
+            <td class="number">{number.toLocaleString("en")}</td>
+          </tr>
+        ))}
+      </tbody>
     </table>
   );
 }
 
 /** How a reply ended, where that is worth saying. */
-const endings = (reply: Reply): ComponentChildren => (reply.finish && reply.finish !== "stop" ? <>ended by <Line value={reply.finish} /></> : "");
+const finishNotes = (reply: Reply): ComponentChildren =>
+  reply.finish && reply.finish !== "stop" ? (
+    <>
+      ended by <Line value={reply.finish} />
+    </>
+  ) : (
+    ""
+  );
 
-export function ReplyBox({ reply, title = "", words = "" }: { reply: Reply; title?: string; words?: string }) {
+export function ReplyBox({
+  reply,
+  title = "",
+  words = "",
+}: {
+  reply: Reply;
+  title?: string;
+  words?: string;
+}) {
   const facts = factsOf(reply);
   return (
     <div class="reply">
-      {(title || endings(reply)) && <h3 class="role">{title} <span class="quiet">{endings(reply)}</span></h3>}
-      {reply.reasoning && <Fold summary={`Reasoning (${reply.reasoning.length.toLocaleString("en")} characters)`}>{() => <Text value={reply.reasoning ?? ""} marks={hits(reply.reasoning ?? "", words)} label="the reasoning" />}</Fold>}
-      {reply.text !== undefined && <Text value={reply.text} marks={hits(reply.text, words)} label={title || "the reply"} />}
+      {(title || finishNotes(reply)) && (
+        <h3 class="role">
+          {title} <span class="quiet">{finishNotes(reply)}</span>
+        </h3>
+      )}
+      {reply.reasoning && (
+        <Fold summary={`Reasoning (${reply.reasoning.length.toLocaleString("en")} characters)`}>
+          {() => (
+            <Text
+              value={reply.reasoning ?? ""}
+              marks={hits(reply.reasoning ?? "", words)}
+              label="the reasoning"
+            />
+          )}
+        </Fold>
+      )}
+      {reply.text !== undefined && (
+        <Text value={reply.text} marks={hits(reply.text, words)} label={title || "the reply"} />
+      )}
       {facts.length > 0 && <p class="note quiet">{facts.join(" · ")}</p>}
       <Tokens reply={reply} />
     </div>
@@ -171,10 +348,21 @@ export function ReplyBox({ reply, title = "", words = "" }: { reply: Reply; titl
 export function factsOf(reply: Reply): string[] {
   const facts: string[] = [];
   if (reply.latency) facts.push(seconds(reply.latency));
-  if (reply.inputTokens !== undefined) facts.push(`${number(reply.inputTokens)} tokens in${reply.cachedTokens ? ` (${number(reply.cachedTokens)} from the provider's cache)` : ""}`);
-  if (reply.outputTokens !== undefined) facts.push(`${number(reply.outputTokens)} out${reply.reasoningTokens ? ` (${number(reply.reasoningTokens)} of reasoning)` : ""}`);
+  if (reply.inputTokens !== undefined) {
+    const cached = reply.cachedTokens
+      ? ` (${number(reply.cachedTokens)} from the provider's cache)`
+      : "";
+    facts.push(`${number(reply.inputTokens)} tokens in${cached}`);
+  }
+  if (reply.outputTokens !== undefined) {
+    const reasoning = reply.reasoningTokens
+      ? ` (${number(reply.reasoningTokens)} of reasoning)`
+      : "";
+    facts.push(`${number(reply.outputTokens)} out${reasoning}`);
+  }
   if (reply.cost !== undefined) facts.push(dollars(reply.cost));
-  if (reply.logLikelihood !== undefined) facts.push(`log-likelihood ${number(reply.logLikelihood)}`);
+  if (reply.logLikelihood !== undefined)
+    facts.push(`log-likelihood ${number(reply.logLikelihood)}`);
   return facts;
 }
 
@@ -190,9 +378,17 @@ function Tokens({ reply }: { reply: Reply }) {
         <p class="tokens" dir="auto">
           {tokens.slice(0, MOST_TOKENS).map(([text, logProbability]) => {
             const probability = Math.exp(logProbability);
-            return <span class={`sure-${Math.min(4, Math.floor(probability * 5))}`} title={`${(100 * probability).toFixed(1)}%`}><Line value={text} /></span>;
+            return (
+              <span
+                class={`sure-${Math.min(4, Math.floor(probability * 5))}`}
+                title={`${(100 * probability).toFixed(1)}%`}
+              >
+                <Line value={text} />
+              </span>
+            );
           })}
-          {tokens.length > MOST_TOKENS && ` … and ${(tokens.length - MOST_TOKENS).toLocaleString("en")} more`}
+          {tokens.length > MOST_TOKENS &&
+            ` … and ${(tokens.length - MOST_TOKENS).toLocaleString("en")} more`}
         </p>
       )}
     </Fold>

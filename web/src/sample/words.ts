@@ -25,11 +25,19 @@ const OUTCOMES: Record<string, string> = {
 export const outcomeInWords = (outcome: string): string => OUTCOMES[outcome] ?? outcome;
 
 /** The main score is the first that has a number. */
-export const mainScore = (sample: Sample): ScoreOf | undefined => sample.scores.find((score) => score.value !== null) ?? sample.scores[0];
+export const mainScore = (sample: Sample): ScoreOf | undefined =>
+  sample.scores.find((score) => score.value !== null) ?? sample.scores[0];
 
 const PARTIES: Record<string, string> = {
-  provider: "The provider failed", model: "The model failed", task: "The task failed", dataset: "The dataset failed", scorer: "The scorer failed",
-  judge: "The judge failed", sandbox: "The sandbox failed", configuration: "The configuration is wrong", store: "The store failed",
+  provider: "The provider failed",
+  model: "The model failed",
+  task: "The task failed",
+  dataset: "The dataset failed",
+  scorer: "The scorer failed",
+  judge: "The judge failed",
+  sandbox: "The sandbox failed",
+  configuration: "The configuration is wrong",
+  store: "The store failed",
 };
 
 /** Who failed, and how. */

@@ -1,4 +1,7 @@
-/** The list from which samples were opened, for the way to the next one and back. It lives as long as the page; links need none of it. */
+/**
+ * The list from which samples were opened, for the way to the next one and back. It lives as long
+ * as the page; links need none of it.
+ */
 
 export interface List {
   /** Of the run. */
@@ -17,6 +20,6 @@ export const remember = (list: List): void => void (last = list);
 export const listOf = (key: string): List | null => (last?.key === key ? last : null);
 
 /** Where in a run's table one was: a place of the run. */
-export const rememberPlace = (key: string, place: number): void => void places.set(key, place);
+export const rememberPlace = (key: string, row: number): void => void places.set(key, row);
 
 export const placeIn = (key: string): number => places.get(key) ?? -1;

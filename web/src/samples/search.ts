@@ -12,55 +12,71 @@ export interface Search {
   part: number;
 }
 
-/** Milliseconds between two drawings of hits: the list is read meanwhile, and the search goes on. */
+/**
+ * Milliseconds between two drawings of hits: the list is read meanwhile, and the search goes on.
+ */
 const PAUSE = 120;
 
 const NONE: Search = { mask: null, hits: 0, done: 0, of: 0, error: null, part: 0 };
 
 /**
- * Searches all samples of the run, first those that the filter leaves: a changed filter then needs no second search, and what is
- * shown comes first.
+ * Searches all samples of the run, first those that the filter leaves: a changed filter then needs
+ * no second search, and what is shown comes first.
  */
-export function useSearch(run: RunData | null, words: string, shown: Int32Array | null): Search {
+export function useSearch(
+  run: RunData | null,
+  words: string,
+  candidates: Int32Array | null,
+): Search {
   const [state, set] = useState<Search>(NONE);
-  const first = useRef(shown);
-  first.current = shown;
+  const first = useRef(candidates);
+  first.current = candidates;
   useEffect(() => {
     if (!run || !words.trim()) return set(NONE);
     const stop = new AbortController();
     const mask = new Uint8Array(run.size);
     let now: Search = { mask, hits: 0, done: 0, of: run.size, error: null, part: 0 };
-    let [waiting, shown] = [0, -Infinity];
+    let [waiting, updatedAt] = [0, -Infinity];
     const show = () => {
-      [waiting, shown] = [0, performance.now()];
+      [waiting, updatedAt] = [0, performance.now()];
       if (!stop.signal.aborted) set(now);
     };
     set(now);
     const begin = first.current ?? new Int32Array(0);
     const all = begin.length === run.size;
     const seen = new Uint8Array(run.size);
-    for (const place of begin) seen[place] = 1;
-    const rest = all ? new Int32Array(0) : Int32Array.from({ length: run.size - begin.length });
-    for (let place = 0, next = 0; !all && place < run.size; place++) if (!seen[place]) rest[next++] = place;
+    for (const index of begin) seen[index] = 1;
+    const unread = all ? new Int32Array(0) : Int32Array.from({ length: run.size - begin.length });
+    for (let index = 0, next = 0; !all && index < run.size; index++)
+      if (!seen[index]) unread[next++] = index;
     const look = (places: Int32Array, before: number) =>
       run.search(
         words,
         places,
         (hits, done) => {
-          for (const place of hits) mask[place] = 1;
-          now = { ...now, hits: now.hits + hits.length, done: before + done, part: now.part + (hits.length ? 1 : 0) };
-          waiting ||= window.setTimeout(show, shown + PAUSE - performance.now());
+          for (const index of hits) mask[index] = 1;
+          now = {
+            ...now,
+            hits: now.hits + hits.length,
+            done: before + done,
+            part: now.part + (hits.length ? 1 : 0),
+          };
+          waiting ||= window.setTimeout(show, updatedAt + PAUSE - performance.now());
         },
         stop.signal,
       );
     const timer = window.setTimeout(async () => {
       try {
         if (begin.length) await look(begin, 0);
-        if (rest.length && !stop.signal.aborted) await look(rest, begin.length);
+        if (unread.length && !stop.signal.aborted) await look(unread, begin.length);
         now = { ...now, done: run.size };
       } catch (error) {
         if (stop.signal.aborted) return;
-        now = { ...now, done: run.size, error: error instanceof Error ? error.message : String(error) };
+        now = {
+          ...now,
+          done: run.size,
+          error: error instanceof Error ? error.message : String(error),
+        };
       }
       show();
     }, 0);

@@ -1,5 +1,8 @@
-/** What the table shows, as its address says it: in.COLUMN=NAME (again for more names), range.COLUMN=LOW..HIGH, q, sort. */
-import { type Filter, own, type RunData } from "../data/api";
+/**
+ * What the table shows, as its address says it: in.COLUMN=NAME (again for more names),
+ * range.COLUMN=LOW..HIGH, q, sort.
+ */
+import { type Filter, ownValue, type RunData } from "../data/api";
 
 export interface Order {
   column: string;
@@ -11,7 +14,10 @@ export const DATE = "date";
 const DAY = 86_400_000;
 
 function boundOf(column: string, text: string, open: number): number {
-  const value = column === DATE && /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) + (open > 0 ? DAY - 1 : 0) : Number(text);
+  const value =
+    column === DATE && /^\d{4}-\d\d-\d\d$/.test(text)
+      ? Date.parse(text) + (open > 0 ? DAY - 1 : 0)
+      : Number(text);
   return text === "" || Number.isNaN(value) ? open : value;
 }
 
@@ -28,19 +34,29 @@ export function filterOf(query: URLSearchParams): Filter {
 }
 
 /** Conditions on columns that this run has; an address made for another run may name others. */
-export function known(filter: Filter, run: RunData): { filter: Filter; unknown: string[] } {
+export function keepKnown(filter: Filter, run: RunData): { filter: Filter; unknown: string[] } {
   const kinds = new Map(run.columns.map((column) => [column.name, column.kind]));
-  const fits = (kind: string) => ([name]: [string, unknown]) => kinds.get(name) === kind;
+  const fits =
+    (kind: string) =>
+    ([name]: [string, unknown]) =>
+      kinds.get(name) === kind;
   const all = [...Object.keys(filter.categories), ...Object.keys(filter.numbers)];
   const categories = Object.fromEntries(Object.entries(filter.categories).filter(fits("category")));
   const numbers = Object.fromEntries(Object.entries(filter.numbers).filter(fits("number")));
-  return { filter: { categories, numbers }, unknown: all.filter((name) => own(categories, name) === undefined && own(numbers, name) === undefined) };
+  return {
+    filter: { categories, numbers },
+    unknown: all.filter(
+      (name) => ownValue(categories, name) === undefined && ownValue(numbers, name) === undefined,
+    ),
+  };
 }
 
 export function orderOf(query: URLSearchParams): Order | null {
   const text = query.get("sort");
   if (!text) return null;
-  return text.startsWith("-") ? { column: text.slice(1), descending: true } : { column: text, descending: false };
+  return text.startsWith("-")
+    ? { column: text.slice(1), descending: true }
+    : { column: text, descending: false };
 }
 
 const edit = (query: URLSearchParams, change: (next: URLSearchParams) => void): URLSearchParams => {
@@ -50,25 +66,41 @@ const edit = (query: URLSearchParams, change: (next: URLSearchParams) => void): 
 };
 
 export const withOrder = (query: URLSearchParams, order: Order | null): URLSearchParams =>
-  edit(query, (next) => (order ? next.set("sort", (order.descending ? "-" : "") + order.column) : next.delete("sort")));
+  edit(query, (next) =>
+    order ? next.set("sort", (order.descending ? "-" : "") + order.column) : next.delete("sort"),
+  );
 
 export const withSearch = (query: URLSearchParams, text: string): URLSearchParams =>
   edit(query, (next) => (text.trim() ? next.set("q", text) : next.delete("q")));
 
 /** The names of one column that are asked for; none: all. */
-export const withNames = (query: URLSearchParams, column: string, names: string[]): URLSearchParams =>
+export const withNames = (
+  query: URLSearchParams,
+  column: string,
+  names: string[],
+): URLSearchParams =>
   edit(query, (next) => {
     next.delete(`in.${column}`);
     for (const name of names) next.append(`in.${column}`, name);
   });
 
-export const withRange = (query: URLSearchParams, column: string, low: string, high: string): URLSearchParams =>
-  edit(query, (next) => (low || high ? next.set(`range.${column}`, `${low}..${high}`) : next.delete(`range.${column}`)));
+export const withRange = (
+  query: URLSearchParams,
+  column: string,
+  low: string,
+  high: string,
+): URLSearchParams =>
+  edit(query, (next) =>
+    low || high ? next.set(`range.${column}`, `${low}..${high}`) : next.delete(`range.${column}`),
+  );
 
 /** How many columns are filtered. */
 export const conditions = (query: URLSearchParams): number =>
-  new Set([...query.keys()].filter((name) => name.startsWith("in.") || name.startsWith("range."))).size;
+  new Set([...query.keys()].filter((name) => name.startsWith("in.") || name.startsWith("range.")))
+    .size;
 
 /** The order is kept. */
 export const withoutConditions = (query: URLSearchParams): URLSearchParams =>
-  edit(query, (next) => [...next.keys()].filter((name) => name !== "sort").forEach((name) => next.delete(name)));
+  edit(query, (next) =>
+    [...next.keys()].filter((name) => name !== "sort").forEach((name) => next.delete(name)),
+  );

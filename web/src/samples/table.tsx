@@ -1,4 +1,9 @@
-import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
+import {
+  elementScroll,
+  observeElementOffset,
+  observeElementRect,
+  Virtualizer,
+} from "@tanstack/virtual-core";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Column, RunData } from "../data/api";
@@ -28,9 +33,13 @@ export function useMedia(condition: string): boolean {
 function usePrinting(): boolean {
   const [printing, set] = useState(false);
   useEffect(() => {
-    const listeners = [["beforeprint", () => set(true)], ["afterprint", () => set(false)]] as const;
+    const listeners = [
+      ["beforeprint", () => set(true)],
+      ["afterprint", () => set(false)],
+    ] as const;
     for (const [name, listener] of listeners) window.addEventListener(name, listener);
-    return () => listeners.forEach(([name, listener]) => window.removeEventListener(name, listener));
+    return () =>
+      listeners.forEach(([name, listener]) => window.removeEventListener(name, listener));
   }, []);
   return printing;
 }
@@ -57,13 +66,25 @@ interface Props {
 }
 
 /** Columns beside question and answer: those that tell samples of this run apart. */
-function extras(run: RunData): Column[] {
+function extraColumnsOf(run: RunData): Column[] {
   const many = (column: Column) => column.kind === "number" || column.names.length > 1;
-  const wanted = ["task", "latency", "tokens", "cost"];
-  return wanted.flatMap((name) => run.columns.find((column) => column.name === name && many(column)) ?? []);
+  const preferred = ["task", "latency", "tokens", "cost"];
+  return preferred.flatMap(
+    (name) => run.columns.find((column) => column.name === name && many(column)) ?? [],
+  );
 }
 
-export function Table({ run, places, active, order, handle, address, setActive, setOrder, empty }: Props) {
+export function Table({
+  run,
+  places,
+  active,
+  order,
+  handle,
+  address,
+  setActive,
+  setOrder,
+  empty,
+}: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const [, draw] = useState(0);
   const narrow = useMedia(NARROW);
@@ -92,27 +113,71 @@ export function Table({ run, places, active, order, handle, address, setActive, 
     focus: () => scroller.current?.focus({ preventScroll: true }),
   };
 
-  const column = (name: string) => run.columns.find((one) => one.name === name);
-  const [outcome, label, failure, unsure, score, more] = [column("outcome"), column("label"), column("failure"), column("unsure"), column("score"), extras(run)];
-  const template = ["minmax(8.5rem, .6fr)", score ? "4rem" : null, "minmax(0, 2fr)", "minmax(0, 2fr)", ...more.map((one) => (one.kind === "number" ? "5.25rem" : "minmax(7rem, .7fr)"))].filter(Boolean).join(" ");
-  const head = (one: Column | undefined, title: string) => {
-    const sorted = one && order?.column === one.name ? (order.descending ? "descending" : "ascending") : "none";
+  const column = (name: string) => run.columns.find((column) => column.name === name);
+  const [outcome, label, failure, unsure, score, extraColumns] = [
+    column("outcome"),
+    column("label"),
+    column("failure"),
+    column("unsure"),
+    column("score"),
+    extraColumnsOf(run),
+  ];
+  const template = [
+    "minmax(8.5rem, .6fr)",
+    score ? "4rem" : null,
+    "minmax(0, 2fr)",
+    "minmax(0, 2fr)",
+    ...extraColumns.map((column) => (column.kind === "number" ? "5.25rem" : "minmax(7rem, .7fr)")),
+  ]
+    .filter(Boolean)
+    .join(" ");
+  const head = (column: Column | undefined, title: string) => {
+    const sorted =
+      column && order?.column === column.name
+        ? order.descending
+          ? "descending"
+          : "ascending"
+        : "none";
     return (
-      <div role="columnheader" class={one?.kind === "number" ? "cell number" : "cell"} aria-sort={one ? sorted : undefined}>
-        {one ? (
-          <button type="button" tabIndex={-1} onClick={() => setOrder(next(order, one.name))}>
-            {title}<span aria-hidden="true">{sorted === "ascending" ? " ↑" : sorted === "descending" ? " ↓" : ""}</span>
+      <div
+        role="columnheader"
+        class={column?.kind === "number" ? "cell number" : "cell"}
+        aria-sort={column ? sorted : undefined}
+      >
+        {column ? (
+          <button
+            type="button"
+            tabIndex={-1}
+            onClick={() => setOrder(nextOrder(order, column.name))}
+          >
+            {title}
+            <span aria-hidden="true">
+              {sorted === "ascending" ? " ↑" : sorted === "descending" ? " ↓" : ""}
+            </span>
           </button>
-        ) : title}
+        ) : (
+          title
+        )}
       </div>
     );
   };
-  const items = printing ? Array.from({ length: Math.min(rows, PRINTED) }, (_, index) => ({ index, start: index * height })) : virtualizer.getVirtualItems();
+  const items = printing
+    ? Array.from({ length: Math.min(rows, PRINTED) }, (_, index) => ({
+        index,
+        start: index * height,
+      }))
+    : virtualizer.getVirtualItems();
   const shownActive = items.some((item) => item.index === active);
   return (
     <div
-      class="table" role="grid" tabIndex={0} ref={scroller} aria-label="Samples" aria-rowcount={rows + 1}
-      aria-activedescendant={shownActive ? `row-${active}` : undefined} style={{ "--columns": template, "--row": `${height}px` }}
+      class="table"
+      role="grid"
+      tabIndex={0}
+      ref={scroller}
+      aria-label="Samples"
+      aria-rowcount={rows + 1}
+      aria-activedescendant={shownActive ? `row-${active}` : undefined}
+      style={{ "--columns": template, "--row": `${height}px` }}
     >
       <div role="rowgroup" class="table-head">
         <div role="row" class="row" aria-rowindex={1}>
@@ -120,44 +185,110 @@ export function Table({ run, places, active, order, handle, address, setActive, 
           {score && head(score, score.title)}
           {head(undefined, "Question")}
           {head(undefined, "Answer")}
-          {more.map((one) => head(one, one.title))}
+          {extraColumns.map((column) => head(column, column.title))}
         </div>
       </div>
-      {rows === 0 && <div role="row" aria-rowindex={2}><p role="gridcell" class="table-empty">{empty}</p></div>}
-      <div role="rowgroup" class="table-rows" style={{ height: `${printing ? items.length * height : virtualizer.getTotalSize()}px` }}>
+      {rows === 0 && (
+        <div role="row" aria-rowindex={2}>
+          <p role="gridcell" class="table-empty">
+            {empty}
+          </p>
+        </div>
+      )}
+      <div
+        role="rowgroup"
+        class="table-rows"
+        style={{ height: `${printing ? items.length * height : virtualizer.getTotalSize()}px` }}
+      >
         {items.map(({ index, start }) => {
-          const place = places[index] ?? 0;
-          const preview = run.preview(place);
-          const failed = categoryOf(failure, place);
-          const [said, happened, value] = [categoryOf(label, place), categoryOf(outcome, place), numberOf(score, place)];
+          const sampleIndex = places[index] ?? 0;
+          const preview = run.preview(sampleIndex);
+          const failed = categoryOf(failure, sampleIndex);
+          const [labelText, happened, value] = [
+            categoryOf(label, sampleIndex),
+            categoryOf(outcome, sampleIndex),
+            numberOf(score, sampleIndex),
+          ];
           return (
             <div
-              key={place} id={`row-${index}`} role="row" aria-rowindex={index + 2} aria-selected={index === active}
-              class={`row${index === active ? " active" : ""}`} style={{ transform: `translateY(${start}px)` }} onPointerDown={() => setActive(index)}
+              key={sampleIndex}
+              id={`row-${index}`}
+              role="row"
+              aria-rowindex={index + 2}
+              aria-selected={index === active}
+              class={`row${index === active ? " active" : ""}`}
+              style={{ transform: `translateY(${start}px)` }}
+              onPointerDown={() => setActive(index)}
             >
               <div role="gridcell" class="cell state">
                 <span class={`dot ${tone(happened, value, failed)}`} aria-hidden="true" />
-                <span class="clip"><Line value={said || happened || "–"} />{failed || categoryOf(unsure, place) ? <small><Line value={failed ?? "unsure"} /></small> : null}</span>
+                <span class="clip">
+                  <Line value={labelText || happened || "–"} />
+                  {failed || categoryOf(unsure, sampleIndex) ? (
+                    <small>
+                      <Line value={failed ?? "unsure"} />
+                    </small>
+                  ) : null}
+                </span>
               </div>
-              {score && <div role="gridcell" class="cell number">{number(value)}</div>}
-              <div role="gridcell" class="cell words"><a tabIndex={-1} href={address(place)}><span class="two">{preview ? <Line value={preview.question || run.id(place)} /> : <span class="wait">…</span>}</span></a></div>
-              <div role="gridcell" class="cell words answer"><span class="two">{preview ? preview.answer ? <Line value={preview.answer} /> : <span class="quiet">no answer</span> : <span class="wait">…</span>}</span></div>
-              {more.map((one) => (
-                <div role="gridcell" class={one.kind === "number" ? "cell number more" : "cell more"}>
-                  {one.kind === "number" ? number(numberOf(one, place)) : <span class="two"><Line value={categoryOf(one, place) ?? "–"} /></span>}
+              {score && (
+                <div role="gridcell" class="cell number">
+                  {number(value)}
+                </div>
+              )}
+              <div role="gridcell" class="cell words">
+                <a tabIndex={-1} href={address(sampleIndex)}>
+                  <span class="two">
+                    {preview ? (
+                      <Line value={preview.question || run.id(sampleIndex)} />
+                    ) : (
+                      <span class="wait">…</span>
+                    )}
+                  </span>
+                </a>
+              </div>
+              <div role="gridcell" class="cell words answer">
+                <span class="two">
+                  {preview ? (
+                    preview.answer ? (
+                      <Line value={preview.answer} />
+                    ) : (
+                      <span class="quiet">no answer</span>
+                    )
+                  ) : (
+                    <span class="wait">…</span>
+                  )}
+                </span>
+              </div>
+              {extraColumns.map((column) => (
+                <div
+                  role="gridcell"
+                  class={column.kind === "number" ? "cell number more" : "cell more"}
+                >
+                  {column.kind === "number" ? (
+                    number(numberOf(column, sampleIndex))
+                  ) : (
+                    <span class="two">
+                      <Line value={categoryOf(column, sampleIndex) ?? "–"} />
+                    </span>
+                  )}
                 </div>
               ))}
             </div>
           );
         })}
       </div>
-      {printing && rows > items.length && <p>The first {count(items.length)} of {count(rows)} samples.</p>}
+      {printing && rows > items.length && (
+        <p>
+          The first {count(items.length)} of {count(rows)} samples.
+        </p>
+      )}
     </div>
   );
 }
 
 /** The order after a press on a column's head: rising, falling, as recorded. */
-export function next(order: Order | null, column: string): Order | null {
+export function nextOrder(order: Order | null, column: string): Order | null {
   if (order?.column !== column) return { column, descending: false };
   return order.descending ? null : { column, descending: true };
 }

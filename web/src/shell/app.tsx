@@ -1,4 +1,7 @@
-/** The frame of every page: where one is, the pages beside it, keys, and the line that says what happened. */
+/**
+ * The frame of every page: where one is, the pages beside it, keys, and the line that says what
+ * happened.
+ */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Data, RunInfo } from "../data/api";
 import { findRun, links, type Page, route, runAddress } from "../pages";
@@ -9,13 +12,16 @@ import { Help } from "./help";
 import { listenToKeys, useKeys } from "./keys";
 
 /** What the address names, or that before: "#main" is a place in the page that is shown. */
-const addressed = (before: string) => (location.hash === "#main" ? before : location.hash);
+const pageAddress = (before: string) => (location.hash === "#main" ? before : location.hash);
 
-/** The address of what is shown, for other people: without the key that `evalwright view` asks of this browser alone. */
+/**
+ * The address of what is shown, for other people: without the key that `evalwright view` asks of
+ * this browser alone.
+ */
 const copyLink = () => copy(location.href, "Link");
 
 export function App({ data, pages }: { data: Data; pages: Page[] }) {
-  const [hash, setHash] = useState(addressed(""));
+  const [hash, setHash] = useState(pageAddress(""));
   const [, changed] = useState(0);
   const [message, setMessage] = useState("");
   const [help, setHelp] = useState(false);
@@ -29,7 +35,7 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
   }, []);
 
   useLayoutEffect(() => {
-    const moved = () => setHash(addressed);
+    const moved = () => setHash(pageAddress);
     window.addEventListener("hashchange", moved);
     const quiet = listenToKeys();
     const still = data.onChange(() => changed((old) => old + 1));
@@ -52,62 +58,99 @@ export function App({ data, pages }: { data: Data; pages: Page[] }) {
     { keys: ["?"], does: "These keys", run: () => setHelp(true) },
   ]);
 
-  const found = useMemo(() => route(pages, hash), [pages, hash]);
-  // A page is made anew when its address names something else; a changed query is the page's own matter.
-  const place = found ? JSON.stringify([found.page.pattern, { ...found.parameters }]) : hash;
-  const scrolled = useRef(place);
+  const match = useMemo(() => route(pages, hash), [pages, hash]);
+  // A page is made anew when its address names something else; a changed query is the page's own
+  // matter.
+  const pageKey = match ? JSON.stringify([match.page.pattern, { ...match.parameters }]) : hash;
+  const scrolled = useRef(pageKey);
   // Before the page's own effects, some of which bring a part of it into view.
   useLayoutEffect(() => {
-    if (scrolled.current !== place) window.scrollTo(0, 0);
-    scrolled.current = place;
-  }, [place]);
-  const before = useRef(place);
+    if (scrolled.current !== pageKey) window.scrollTo(0, 0);
+    scrolled.current = pageKey;
+  }, [pageKey]);
+  const before = useRef(pageKey);
   useEffect(() => {
-    document.title = plain([found?.page.title(found.parameters, data), data.catalog.title].filter(Boolean).join(" · "));
-    if (before.current === place) return;
-    before.current = place;
-    // Those who hear the page are told that it is another one; the page itself may already have put the focus where it belongs.
-    if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true });
+    document.title = plain(
+      [match?.page.title(match.parameters, data), data.catalog.title].filter(Boolean).join(" · "),
+    );
+    if (before.current === pageKey) return;
+    before.current = pageKey;
+    // Those who hear the page are told that it is another one; the page itself may already have put
+    // the focus where it belongs.
+    if (!main.current?.contains(document.activeElement))
+      main.current?.focus({ preventScroll: true });
   });
 
-  const name = found?.parameters.RUN;
+  const name = match?.parameters.RUN;
   const run = name === undefined ? undefined : findRun(data.catalog, name);
-  const Shown = found?.page.component;
+  const PageComponent = match?.page.component;
   return (
     <>
-      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>Skip to the content</a>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => (event.preventDefault(), main.current?.focus())}
+      >
+        Skip to the content
+      </a>
       <header class="shell">
-        <a class="shell-title" href={links.first()}><Line value={data.catalog.title} /></a>
+        <a class="shell-title" href={links.first()}>
+          <Line value={data.catalog.title} />
+        </a>
         <nav aria-label="Pages">
-          <a href={links.first()} aria-current={found?.page.pattern === "" ? "page" : undefined}>{data.catalog.runs.length > 1 ? "Board" : "Overview"}</a>
-          {["plots", "labels"].filter((path) => pages.some((page) => page.pattern === path)).map((path) => (
-            <a href={`#/${path}`} aria-current={found?.page.pattern === path ? "page" : undefined}>{path === "plots" ? "Plots" : "Labels"}</a>
-          ))}
+          <a href={links.first()} aria-current={match?.page.pattern === "" ? "page" : undefined}>
+            {data.catalog.runs.length > 1 ? "Board" : "Overview"}
+          </a>
+          {["plots", "labels"]
+            .filter((path) => pages.some((page) => page.pattern === path))
+            .map((path) => (
+              <a
+                href={`#/${path}`}
+                aria-current={match?.page.pattern === path ? "page" : undefined}
+              >
+                {path === "plots" ? "Plots" : "Labels"}
+              </a>
+            ))}
         </nav>
         <div class="shell-does">
-          <button type="button" onClick={copyLink}>Copy link</button>
-          <button type="button" onClick={() => setHelp(true)} aria-haspopup="dialog">Keys</button>
+          <button type="button" onClick={copyLink}>
+            Copy link
+          </button>
+          <button type="button" onClick={() => setHelp(true)} aria-haspopup="dialog">
+            Keys
+          </button>
         </div>
       </header>
-      {run && <RunBar data={data} run={run} pattern={found?.page.pattern ?? ""} />}
+      {run && <RunBar data={data} run={run} pattern={match?.page.pattern ?? ""} />}
       <main id="main" ref={main} tabIndex={-1}>
         {name !== undefined && !run ? (
-          <Missing>
+          <MissingPage>
             This page holds no run called <Line value={name} />. It holds: <RunList data={data} />
-          </Missing>
-        ) : found && Shown ? (
-          <Shown key={place} data={data} parameters={found.parameters} query={found.query} go={go} />
+          </MissingPage>
+        ) : match && PageComponent ? (
+          <PageComponent
+            key={pageKey}
+            data={data}
+            parameters={match.parameters}
+            query={match.query}
+            go={go}
+          />
         ) : (
-          <Missing>This address leads nowhere. It may come from a newer version. Open the <a href={links.first()}>board</a>.</Missing>
+          <MissingPage>
+            This address leads nowhere. It may come from a newer version. Open the{" "}
+            <a href={links.first()}>board</a>.
+          </MissingPage>
         )}
       </main>
-      <p class="message" role="status" aria-live="polite">{message}</p>
+      <p class="message" role="status" aria-live="polite">
+        {message}
+      </p>
       {help && <Help close={() => setHelp(false)} />}
     </>
   );
 }
 
-function Missing({ children }: { children: preact.ComponentChildren }) {
+function MissingPage({ children }: { children: preact.ComponentChildren }) {
   return (
     <div class="page">
       <h1>Not found</h1>
@@ -118,16 +161,21 @@ function Missing({ children }: { children: preact.ComponentChildren }) {
 
 const RunList = ({ data }: { data: Data }) => (
   <>
-    {data.catalog.runs.slice(0, 50).map((run, place) => (
-      <>{place ? ", " : ""}<a href={links.run(runAddress(data.catalog, run))}><Line value={run.name} /></a></>
+    {data.catalog.runs.slice(0, 50).map((run, index) => (
+      <>
+        {index ? ", " : ""}
+        <a href={links.run(runAddress(data.catalog, run))}>
+          <Line value={run.name} />
+        </a>
+      </>
     ))}
   </>
 );
 
 /** What there is about one run. */
 function RunBar({ data, run, pattern }: { data: Data; run: RunInfo; pattern: string }) {
-  const own = runAddress(data.catalog, run);
-  const others = data.catalog.runs.filter((other) => other.key !== run.key);
+  const address = runAddress(data.catalog, run);
+  const others = data.catalog.runs.filter((otherRun) => otherRun.key !== run.key);
   const menu = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     const close = (event: Event) => {
@@ -138,15 +186,28 @@ function RunBar({ data, run, pattern }: { data: Data; run: RunInfo; pattern: str
   }, []);
   return (
     <nav class="runbar" aria-label="This run">
-      <span class="runbar-name"><Line value={run.label || run.name} /></span>
-      <a href={links.run(own)} aria-current={pattern === "run/RUN" ? "page" : undefined}>Summary</a>
-      <a href={links.samples(own)} aria-current={pattern === "run/RUN/samples" ? "page" : undefined}>Samples</a>
+      <span class="runbar-name">
+        <Line value={run.label || run.name} />
+      </span>
+      <a href={links.run(address)} aria-current={pattern === "run/RUN" ? "page" : undefined}>
+        Summary
+      </a>
+      <a
+        href={links.samples(address)}
+        aria-current={pattern === "run/RUN/samples" ? "page" : undefined}
+      >
+        Samples
+      </a>
       {others.length > 0 && (
         <details class="menu" ref={menu}>
           <summary>Compare with</summary>
           <ul onClick={() => menu.current && (menu.current.open = false)}>
-            {others.slice(0, 60).map((other) => (
-              <li><a href={links.compare(own, runAddress(data.catalog, other))}><Line value={other.label || other.name} /></a></li>
+            {others.slice(0, 60).map((otherRun) => (
+              <li>
+                <a href={links.compare(address, runAddress(data.catalog, otherRun))}>
+                  <Line value={otherRun.label || otherRun.name} />
+                </a>
+              </li>
             ))}
           </ul>
         </details>

@@ -7,12 +7,12 @@ export function onMessage(listener: (message: string) => void): void {
   say = listener;
 }
 
-export function tell(message: string): void {
+export function announce(message: string): void {
   say(message);
 }
 
 /** Puts a text on the clipboard; a browser that refuses gets the older way. */
-export async function copy(text: string, what: string): Promise<void> {
+export async function copy(text: string, noun: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -27,5 +27,5 @@ export async function copy(text: string, what: string): Promise<void> {
     if (focused instanceof HTMLElement) focused.focus();
     if (!done) return say("The browser did not let this page copy.");
   }
-  say(`${what} copied.`);
+  say(`${noun} copied.`);
 }

@@ -26,16 +26,30 @@ export function useKeys(keys: Key[]): void {
 export const keysNow = (): Key[] => groups.flatMap((group) => group.current);
 
 /** Whether keys are meant for what has the focus, such as a search box. */
-const typing = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.matches("input:not([type=checkbox]):not([type=radio]), textarea, select") || target.isContentEditable);
+const isTextField = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (target.matches("input:not([type=checkbox]):not([type=radio]), textarea, select") ||
+    target.isContentEditable);
 
 export function listenToKeys(): () => void {
   const listener = (event: KeyboardEvent) => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (typing(event.target) || document.querySelector("dialog[open]")) return;
+    if (
+      event.defaultPrevented ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      event.isComposing
+    )
+      return;
+    if (isTextField(event.target) || document.querySelector("dialog[open]")) return;
     // A focused button or link keeps the keys that belong to it.
-    if (event.key === "Enter" && event.target instanceof HTMLElement && event.target.closest("a, button, summary")) return;
-    const key = keysNow().find((one) => one.keys.includes(event.key));
+    if (
+      event.key === "Enter" &&
+      event.target instanceof HTMLElement &&
+      event.target.closest("a, button, summary")
+    )
+      return;
+    const key = keysNow().find((binding) => binding.keys.includes(event.key));
     if (!key) return;
     event.preventDefault();
     key.run(event);

@@ -1,11 +1,28 @@
-/** Several runs as a table: ranks that the data leave open, scores with intervals, and what to compare. */
+/**
+ * Several runs as a table: ranks that the data leave open, scores with intervals, and what to
+ * compare.
+ */
 import { useState } from "preact/hooks";
 import type { BoardRow, Catalog, Metric, RunInfo } from "../data/api";
 import type { PageProps } from "../pages";
 import { links, runAddress } from "../pages";
 import { Line } from "../text/text";
 import * as numbers from "./numbers";
-import { AxisWords, Bar, Choice, Note, Nothing, RunChoice, RunLink, Score, StateLine, axisFor, useCatalog, useSome, useWidth } from "./parts";
+import {
+  AxisWords,
+  Bar,
+  Choice,
+  Note,
+  EmptyNote,
+  RunChoice,
+  RunLink,
+  Score,
+  StateLine,
+  axisFor,
+  useCatalog,
+  useFirst,
+  useWidth,
+} from "./parts";
 import { toItem } from "./pairs";
 import { RunView } from "./run";
 
@@ -13,27 +30,47 @@ import { RunView } from "./run";
 export function FirstPage({ data, query, go }: PageProps) {
   const catalog = useCatalog(data);
   const only = catalog.runs[0];
-  if (only === undefined) return <div class="page views"><h1>No runs</h1><Nothing>{catalog.live ? "No run has begun yet. This page follows." : "This file holds no run."}</Nothing></div>;
+  if (only === undefined)
+    return (
+      <div class="page views">
+        <h1>No runs</h1>
+        <EmptyNote>
+          {catalog.live ? "No run has begun yet. This page follows." : "This file holds no run."}
+        </EmptyNote>
+      </div>
+    );
   if (catalog.runs.length === 1) return <RunView catalog={catalog} run={only} />;
   return <BoardView catalog={catalog} query={query} go={go} />;
 }
 
-/** Pixels that columns of tasks take at least, and where there is room; and what stands before them. */
+/**
+ * Pixels that columns of tasks take at least, and where there is room; and what stands before them.
+ */
 const COLUMN = 116;
 const ROOMY = 188;
 const BEFORE = { wide: 570, middle: 400, narrow: 190 };
 const COUNTS = 176;
 /** Labels that the narrowest axis has room for. */
 const TICKS = 4;
-/** The place of the overall score among the columns of a narrow page, where it has none of its own. */
+/**
+ * The place of the overall score among the columns of a narrow page, where it has none of its own.
+ */
 const OVERALL = -1;
 
-interface Shown {
+interface SortedRow {
   row: BoardRow;
   run: RunInfo;
 }
 
-function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchParams; go: PageProps["go"] }) {
+function BoardView({
+  catalog,
+  query,
+  go,
+}: {
+  catalog: Catalog;
+  query: URLSearchParams;
+  go: PageProps["go"];
+}) {
   const [watch, width] = useWidth();
   const [from, setFrom] = useState(0);
   const board = catalog.board ?? boardOf(catalog);
@@ -43,47 +80,116 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
   const fit = Math.max(1, Math.floor(room / COLUMN));
 
   const sort = query.get("sort") ?? "";
-  const rows = sorted(board.rows.flatMap((row) => {
-    const run = catalog.runs.find((one) => one.key === row.run);
-    return run ? [{ row, run }] : [];
-  }), sort, board.columns.map((column) => column.name));
+  const rows = sorted(
+    board.rows.flatMap((row) => {
+      const run = catalog.runs.find((run) => run.key === row.run);
+      return run ? [{ row, run }] : [];
+    }),
+    sort,
+    board.columns.map((column) => column.name),
+  );
   const overall = rows.map(({ row }) => row.overall);
-  const hasOverall = overall.some((one) => one !== null && one.value !== null);
-  const all = board.columns.map((column, place) => ({ ...column, place, sort: `=${column.name}` }));
-  if (narrow && hasOverall) all.unshift({ name: "Overall", note: "", place: OVERALL, sort: "overall" });
+  const hasOverall = overall.some((metric) => metric !== null && metric.value !== null);
+  const all = board.columns.map((column, index) => ({
+    ...column,
+    place: index,
+    sort: `=${column.name}`,
+  }));
+  if (narrow && hasOverall)
+    all.unshift({ name: "Overall", note: "", place: OVERALL, sort: "overall" });
   const begin = Math.min(from, Math.max(0, all.length - fit));
   const columns = all.slice(begin, begin + fit);
-  const axis = axisFor(overall, overall.every((one) => one === null || one.bounded));
+  const axis = axisFor(
+    overall,
+    overall.every((metric) => metric === null || metric.bounded),
+  );
   const order = (column: string) => {
-    const next = column === "" ? "" : sort === column ? `-${column}` : sort === `-${column}` ? "" : column;
+    const next =
+      column === "" ? "" : sort === column ? `-${column}` : sort === `-${column}` ? "" : column;
     go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true);
   };
   const head = (column: string, words: preact.ComponentChildren, kind = "number") => (
-    <th scope="col" class={kind} aria-sort={column === "" ? (sort === "" ? "ascending" : undefined) : sort === column ? "descending" : sort === `-${column}` ? "ascending" : undefined}>
-      <button type="button" onClick={() => order(column)}>{words}</button>
+    <th
+      scope="col"
+      class={kind}
+      aria-sort={
+        column === ""
+          ? sort === ""
+            ? "ascending"
+            : undefined
+          : sort === column
+            ? "descending"
+            : sort === `-${column}`
+              ? "ascending"
+              : undefined
+      }
+    >
+      <button type="button" onClick={() => order(column)}>
+        {words}
+      </button>
     </th>
   );
   const running = catalog.runs.filter((run) => run.state === "running").length;
-  const [shown, more] = useSome(rows, "runs");
+  const [listed, showMore] = useFirst(rows, "runs");
   const ranked = rows.some(({ row }) => row.ranks !== null);
   return (
     <div class="page views board-page">
       <header>
-        <h1><Line value={catalog.title} /></h1>
-        <p class="lede">{numbers.counted(catalog.runs.length, "run")} · made {numbers.moment(catalog.made)}{running > 0 && <> · <span class="how running" role="status">{running} running</span></>}</p>
+        <h1>
+          <Line value={catalog.title} />
+        </h1>
+        <p class="lede">
+          {numbers.counted(catalog.runs.length, "run")} · made {numbers.moment(catalog.made)}
+          {running > 0 && (
+            <>
+              {" "}
+              ·{" "}
+              <span class="how running" role="status">
+                {running} running
+              </span>
+            </>
+          )}
+        </p>
       </header>
       <div ref={watch}>
         {columns.length > 0 && all.length > fit && (
           <p class="paging">
-            <button type="button" disabled={begin === 0} onClick={() => setFrom(Math.max(0, begin - fit))}>‹ Previous</button>
-            <span role="status">{columns.length === 1 ? `Column ${begin + 1}` : `Columns ${begin + 1} to ${begin + columns.length}`} of {all.length}</span>
-            <button type="button" disabled={begin + fit >= all.length} onClick={() => setFrom(begin + fit)}>Next ›</button>
+            <button
+              type="button"
+              disabled={begin === 0}
+              onClick={() => setFrom(Math.max(0, begin - fit))}
+            >
+              ‹ Previous
+            </button>
+            <span role="status">
+              {columns.length === 1
+                ? `Column ${begin + 1}`
+                : `Columns ${begin + 1} to ${begin + columns.length}`}{" "}
+              of {all.length}
+            </span>
+            <button
+              type="button"
+              disabled={begin + fit >= all.length}
+              onClick={() => setFrom(begin + fit)}
+            >
+              Next ›
+            </button>
           </p>
         )}
         {narrow && (
           <Choice
-            label="Sort by" chosen={sort} choose={(next) => go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)}
-            options={[["", "rank"], ...(hasOverall ? [["overall", "overall"] as [string, string]] : []), ["items", "items"], ["missing", "missing"], ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name])]}
+            label="Sort by"
+            chosen={sort}
+            choose={(next) =>
+              go(next ? `#/?sort=${encodeURIComponent(next)}` : links.first(), true)
+            }
+            options={[
+              ["", "rank"],
+              ...(hasOverall ? [["overall", "overall"] as [string, string]] : []),
+              ["items", "items"],
+              ["missing", "missing"],
+              ...board.columns.map((column): [string, string] => [`=${column.name}`, column.name]),
+            ]}
           />
         )}
         <table class={`grid ${size}`}>
@@ -91,16 +197,49 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
           <thead>
             <tr>
               {ranked && head("", "Rank", "rank")}
-              <th scope="col" class="who">Run</th>
+              <th scope="col" class="who">
+                Run
+              </th>
               {!narrow && hasOverall && (
-                <th scope="col" class="drawn" aria-sort={sort === "overall" ? "descending" : undefined}>
-                  <button type="button" onClick={() => order("overall")}>Overall</button>{size === "wide" && <AxisWords axis={axis} most={TICKS} />}
+                <th
+                  scope="col"
+                  class="drawn"
+                  aria-sort={sort === "overall" ? "descending" : undefined}
+                >
+                  <button type="button" onClick={() => order("overall")}>
+                    Overall
+                  </button>
+                  {size === "wide" && <AxisWords axis={axis} most={TICKS} />}
                 </th>
               )}
               {columns.map((column) => (
-                <th key={column.place} scope="col" class="number" style={narrow ? undefined : { width: `${Math.max(COLUMN, Math.min(ROOMY, Math.floor(room / columns.length)))}px` }} aria-sort={sort === column.sort ? "descending" : sort === `-${column.sort}` ? "ascending" : undefined}>
-                  <button type="button" onClick={() => order(column.sort)}><Line value={column.name} /></button>
-                  {column.note && <span class="small"><Line value={column.note} /></span>}
+                <th
+                  key={column.place}
+                  scope="col"
+                  class="number"
+                  style={
+                    narrow
+                      ? undefined
+                      : {
+                          width: `${Math.max(COLUMN, Math.min(ROOMY, Math.floor(room / columns.length)))}px`,
+                        }
+                  }
+                  aria-sort={
+                    sort === column.sort
+                      ? "descending"
+                      : sort === `-${column.sort}`
+                        ? "ascending"
+                        : undefined
+                  }
+                >
+                  <button type="button" onClick={() => order(column.sort)}>
+                    <Line value={column.name} />
+                  </button>
+                  {column.note && (
+                    <span class="small">
+                      <Line value={column.note} />
+                    </span>
+                  )}
                 </th>
               ))}
               {!narrow && head("items", "Items", "number count")}
@@ -108,91 +247,175 @@ function BoardView({ catalog, query, go }: { catalog: Catalog; query: URLSearchP
             </tr>
           </thead>
           <tbody>
-            {shown.map(({ row, run }) => (
+            {listed.map(({ row, run }) => (
               <tr key={run.key}>
                 {ranked && <td class="rank">{numbers.ranks(row.ranks)}</td>}
                 <th scope="row" class="who">
                   <RunLink catalog={catalog} run={run} />
-                  <span class="small"><Line value={run.name} /></span>
-                  <span class="small"><StateLine run={run} brief /></span>
-                  {narrow && <span class="small">{items(run)}{asked(run) === 1 ? " item" : " items"}{lost(run) > 0 && <span class="warn">, {numbers.count(lost(run))} missing</span>}</span>}
+                  <span class="small">
+                    <Line value={run.name} />
+                  </span>
+                  <span class="small">
+                    <StateLine run={run} brief />
+                  </span>
+                  {narrow && (
+                    <span class="small">
+                      {itemsText(run)}
+                      {countAsked(run) === 1 ? " item" : " items"}
+                      {countMissing(run) > 0 && (
+                        <span class="warn">, {numbers.count(countMissing(run))} missing</span>
+                      )}
+                    </span>
+                  )}
                 </th>
                 {!narrow && hasOverall && (
-                  <td class="drawn"><div class="pair"><Score metric={row.overall} />{size === "wide" && row.overall !== null && row.overall.value !== null && <Bar estimate={row.overall} axis={axis} most={TICKS} />}</div></td>
+                  <td class="drawn">
+                    <div class="pair">
+                      <Score metric={row.overall} />
+                      {size === "wide" && row.overall !== null && row.overall.value !== null && (
+                        <Bar estimate={row.overall} axis={axis} most={TICKS} />
+                      )}
+                    </div>
+                  </td>
                 )}
-                {columns.map((column) => <td key={column.place} class="number"><Score metric={column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)} below /></td>)}
-                {!narrow && <td class="number">{items(run)}</td>}
-                {!narrow && <td class="number"><span class={lost(run) ? "warn" : "quiet"}>{numbers.count(lost(run))}</span></td>}
+                {columns.map((column) => (
+                  <td key={column.place} class="number">
+                    <Score
+                      metric={
+                        column.place === OVERALL ? row.overall : (row.cells[column.place] ?? null)
+                      }
+                      below
+                    />
+                  </td>
+                ))}
+                {!narrow && <td class="number">{itemsText(run)}</td>}
+                {!narrow && (
+                  <td class="number">
+                    <span class={countMissing(run) ? "warn" : "quiet"}>
+                      {numbers.count(countMissing(run))}
+                    </span>
+                  </td>
+                )}
               </tr>
             ))}
           </tbody>
         </table>
-        {more}
+        {showMore}
       </div>
-      {ranked && board.notes.length === 0 && <p class="note quiet">A rank such as 2–4 says between which places the data leave a run. Runs stand by their overall score; where two ranges overlap, their order may be chance.</p>}
-      {board.notes.length > 0 && <ul class="notes">{board.notes.map((note, place) => <li key={place}><Note text={note} /></li>)}</ul>}
+      {ranked && board.notes.length === 0 && (
+        <p class="note quiet">
+          A rank such as 2–4 says between which places the data leave a run. Runs stand by their
+          overall score; where two ranges overlap, their order may be chance.
+        </p>
+      )}
+      {board.notes.length > 0 && (
+        <ul class="notes">
+          {board.notes.map((note, index) => (
+            <li key={index}>
+              <Note text={note} />
+            </li>
+          ))}
+        </ul>
+      )}
       <PickPair catalog={catalog} rows={rows} go={go} />
     </div>
   );
 }
 
 /** Items that the main scores of a run rest on, over all tasks. */
-const scored = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + (task.metrics[0]?.n ?? 0), 0);
+const scored = (run: RunInfo) =>
+  run.tasks.reduce((sum, task) => sum + (task.metrics[0]?.n ?? 0), 0);
 
-const asked = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.samples, 0);
+const countAsked = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.samples, 0);
 
 /** Scored items, with all where some have no score: "39 of 40". */
-const items = (run: RunInfo) => (scored(run) < asked(run) ? `${numbers.count(scored(run))} of ${numbers.count(asked(run))}` : numbers.count(scored(run)));
+const itemsText = (run: RunInfo) =>
+  scored(run) < countAsked(run)
+    ? `${numbers.count(scored(run))} of ${numbers.count(countAsked(run))}`
+    : numbers.count(scored(run));
 
-const lost = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.missing, 0);
+const countMissing = (run: RunInfo) => run.tasks.reduce((sum, task) => sum + task.missing, 0);
 
 /** Without a board: the runs as they are, with the main metric of every task. */
-function boardOf(catalog: Catalog): { columns: { name: string; note: string }[]; rows: BoardRow[]; notes: string[] } {
+function boardOf(catalog: Catalog): {
+  columns: { name: string; note: string }[];
+  rows: BoardRow[];
+  notes: string[];
+} {
   const names = [...new Set(catalog.runs.flatMap((run) => run.tasks.map((task) => task.name)))];
-  const main = (run: RunInfo, name: string): Metric | null => run.tasks.find((task) => task.name === name)?.metrics[0] ?? null;
+  const main = (run: RunInfo, name: string): Metric | null =>
+    run.tasks.find((task) => task.name === name)?.metrics[0] ?? null;
   return {
     columns: names.map((name) => {
-      const metrics = catalog.runs.map((run) => main(run, name)).filter((one) => one !== null);
-      const called = [...new Set(metrics.map((one) => one.name))];
-      return { name, note: `${called.join(", ")}${metrics.some((one) => one.lowerIsBetter) ? ", lower is better" : ""}` };
+      const metrics = catalog.runs
+        .map((run) => main(run, name))
+        .filter((metric) => metric !== null);
+      const metricNames = [...new Set(metrics.map((metric) => metric.name))];
+      const lowerIsBetter = metrics.some((metric) => metric.lowerIsBetter);
+      const note = metricNames.join(", ") + (lowerIsBetter ? ", lower is better" : "");
+      return { name, note };
     }),
-    rows: catalog.runs.map((run) => ({ run: run.key, ranks: null, overall: null, cells: names.map((name) => main(run, name)) })),
+    rows: catalog.runs.map((run) => ({
+      run: run.key,
+      ranks: null,
+      overall: null,
+      cells: names.map((name) => main(run, name)),
+    })),
     notes: [],
   };
 }
 
 /** By a column, best or highest first; runs without a value come last. */
-function sorted(rows: Shown[], sort: string, columns: string[]): Shown[] {
+function sorted(rows: SortedRow[], sort: string, columns: string[]): SortedRow[] {
   const up = sort.startsWith("-");
   const column = up ? sort.slice(1) : sort;
   if (!column) return rows;
-  const key = ({ row, run }: Shown): [number, boolean] => {
+  const key = ({ row, run }: SortedRow): [number, boolean] => {
     if (column === "items") return [scored(run), false];
-    if (column === "missing") return [lost(run), false];
-    const metric = column === "overall" ? row.overall : (row.cells[columns.indexOf(column.slice(1))] ?? null);
+    if (column === "missing") return [countMissing(run), false];
+    const metric =
+      column === "overall" ? row.overall : (row.cells[columns.indexOf(column.slice(1))] ?? null);
     return [metric?.value ?? NaN, metric?.lowerIsBetter ?? false];
   };
-  return [...rows].sort((one, other) => {
-    const [[x, less], [y]] = [key(one), key(other)];
-    if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+  return [...rows].sort((a, b) => {
+    const [[x, less], [y]] = [key(a), key(b)];
+    if (Number.isNaN(x) || Number.isNaN(y))
+      return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
     return (less ? x - y : y - x) * (up ? -1 : 1);
   });
 }
 
 /** Two runs to set side by side. */
-function PickPair({ catalog, rows, go }: { catalog: Catalog; rows: Shown[]; go: PageProps["go"] }) {
+function PickPair({
+  catalog,
+  rows,
+  go,
+}: {
+  catalog: Catalog;
+  rows: SortedRow[];
+  go: PageProps["go"];
+}) {
   const [a, setA] = useState(rows[0]?.run.key ?? "");
   const [b, setB] = useState(rows[1]?.run.key ?? "");
   const address = (key: string) => {
-    const run = catalog.runs.find((one) => one.key === key);
+    const run = catalog.runs.find((run) => run.key === key);
     return run ? runAddress(catalog, run) : "";
   };
   return (
-    <form class="pick" onSubmit={(event) => { event.preventDefault(); toItem.wanted = true; go(links.compare(address(a), address(b))); }}>
+    <form
+      class="pick"
+      onSubmit={(event) => {
+        event.preventDefault();
+        toItem.wanted = true;
+        go(links.compare(address(a), address(b)));
+      }}
+    >
       <h2>Two runs side by side</h2>
       <RunChoice catalog={catalog} label="A" chosen={a} choose={setA} />
       <RunChoice catalog={catalog} label="B" chosen={b} choose={setB} />
-      <button type="submit" disabled={a === b}>Compare</button>
+      <button type="submit" disabled={a === b}>
+        Compare
+      </button>
     </form>
   );
 }

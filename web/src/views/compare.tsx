@@ -1,6 +1,18 @@
-/** Two runs side by side: the differences with intervals, then item by item, those that one run alone got right first. */
+/**
+ * Two runs side by side: the differences with intervals, then item by item, those that one run
+ * alone got right first.
+ */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Catalog, Comparison, Data, Estimate, RunData, RunInfo, Sample, TaskDifference } from "../data/api";
+import type {
+  Catalog,
+  Comparison,
+  Data,
+  Estimate,
+  RunData,
+  RunInfo,
+  Sample,
+  TaskDifference,
+} from "../data/api";
 import type { PageProps } from "../pages";
 import { findRun, links, runAddress, useRead, useRun } from "../pages";
 import { useKeys } from "../shell/keys";
@@ -10,8 +22,34 @@ import { axisOf, pointsAxis } from "./axis";
 import { Targets } from "../sample/scores";
 import { LabelThis } from "./label_this";
 import * as numbers from "./numbers";
-import { KINDS, type Kind, type Pairs, chosen, counts, flipped, isOf, pairUp, said, taskNames, toItem, wins } from "./pairs";
-import { AxisWords, Bar, Choice, Note, Nothing, Reading, RunChoice, RunLink, Some, StateLine, useCatalog, useSome } from "./parts";
+import {
+  KINDS,
+  type Kind,
+  type Pairs,
+  selectPairs,
+  counts,
+  flipComparison,
+  isOf,
+  pairUp,
+  scoreChange,
+  taskNames,
+  toItem,
+  countWins,
+} from "./pairs";
+import {
+  AxisWords,
+  Bar,
+  Choice,
+  Note,
+  EmptyNote,
+  Reading,
+  RunChoice,
+  RunLink,
+  FirstOf,
+  StateLine,
+  useCatalog,
+  useFirst,
+} from "./parts";
 import { differences } from "./words";
 
 export function ComparePage({ data, parameters, query, go }: PageProps) {
@@ -22,42 +60,98 @@ export function ComparePage({ data, parameters, query, go }: PageProps) {
     return (
       <div class="page views">
         <h1>Compare</h1>
-        <Nothing>
-          {a === undefined || b === undefined
-            ? <>This page holds no run called <Line value={(a === undefined ? parameters["A"] : parameters["B"]) ?? ""} />. <a href={links.first()}>All runs</a></>
-            : <>A run is compared with another one, not with itself. <a href={links.first()}>All runs</a></>}
-        </Nothing>
+        <EmptyNote>
+          {a === undefined || b === undefined ? (
+            <>
+              This page holds no run called{" "}
+              <Line value={(a === undefined ? parameters["A"] : parameters["B"]) ?? ""} />.{" "}
+              <a href={links.first()}>All runs</a>
+            </>
+          ) : (
+            <>
+              A run is compared with another one, not with itself.{" "}
+              <a href={links.first()}>All runs</a>
+            </>
+          )}
+        </EmptyNote>
       </div>
     );
   }
-  const open = (one: RunInfo, other: RunInfo) => go(links.compare(runAddress(catalog, one), runAddress(catalog, other), query));
+  const open = (first: RunInfo, second: RunInfo) =>
+    go(links.compare(runAddress(catalog, first), runAddress(catalog, second), query));
   const by = (key: string) => catalog.runs.find((run) => run.key === key);
   return (
     <div class="page views compare-page">
       <header>
         <h1>Two runs side by side</h1>
         <div class="sides">
-          <Side catalog={catalog} name="A" run={a} without={b.key} choose={(key) => { const run = by(key); if (run) open(run, b); }} />
-          <Side catalog={catalog} name="B" run={b} without={a.key} choose={(key) => { const run = by(key); if (run) open(a, run); }} />
-          <button type="button" onClick={() => open(b, a)}>Swap A and B</button>
+          <RunSide
+            catalog={catalog}
+            name="A"
+            run={a}
+            without={b.key}
+            choose={(key) => {
+              const run = by(key);
+              if (run) open(run, b);
+            }}
+          />
+          <RunSide
+            catalog={catalog}
+            name="B"
+            run={b}
+            without={a.key}
+            choose={(key) => {
+              const run = by(key);
+              if (run) open(a, run);
+            }}
+          />
+          <button type="button" onClick={() => open(b, a)}>
+            Swap A and B
+          </button>
         </div>
       </header>
-      <Both key={`${a.key}\n${b.key}`} data={data} catalog={catalog} a={a} b={b} query={query} go={go} />
+      <ComparedRuns
+        key={`${a.key}\n${b.key}`}
+        data={data}
+        catalog={catalog}
+        a={a}
+        b={b}
+        query={query}
+        go={go}
+      />
     </div>
   );
 }
 
-function Side(props: { catalog: Catalog; name: string; run: RunInfo; without: string; choose(key: string): void }) {
+function RunSide(props: {
+  catalog: Catalog;
+  name: string;
+  run: RunInfo;
+  without: string;
+  choose(key: string): void;
+}) {
   return (
     <div class={`side side-${props.name.toLowerCase()}`}>
-      <p class="side-name"><b>{props.name}</b> <RunLink catalog={props.catalog} run={props.run} /></p>
-      <p class="small"><Line value={props.run.name} /> <StateLine run={props.run} brief /></p>
-      {props.catalog.runs.length > 2 && <RunChoice catalog={props.catalog} label="Another" chosen={props.run.key} choose={props.choose} without={props.without} />}
+      <p class="side-name">
+        <b>{props.name}</b> <RunLink catalog={props.catalog} run={props.run} />
+      </p>
+      <p class="small">
+        <Line value={props.run.name} /> <StateLine run={props.run} brief />
+      </p>
+      {props.catalog.runs.length > 2 && (
+        <RunChoice
+          catalog={props.catalog}
+          label="Another"
+          chosen={props.run.key}
+          choose={props.choose}
+          without={props.without}
+        />
+      )}
     </div>
   );
 }
 
-interface BothProps {
+interface ComparedProps {
   data: Data;
   catalog: Catalog;
   a: RunInfo;
@@ -66,63 +160,144 @@ interface BothProps {
   go: PageProps["go"];
 }
 
-function Both({ data, catalog, a, b, query, go }: BothProps) {
+function ComparedRuns({ data, catalog, a, b, query, go }: ComparedProps) {
   const runA = useRun(data, a.key);
   const runB = useRun(data, b.key);
-  const compared = useRead(() => data.comparison(a.key, b.key).then((found) => (found && found.a !== a.key ? flipped(found) : found)), [data, a.key, b.key, runA.value, runB.value]);
+  const compared = useRead(
+    () =>
+      data
+        .comparison(a.key, b.key)
+        .then((comparison) =>
+          comparison && comparison.a !== a.key ? flipComparison(comparison) : comparison,
+        ),
+    [data, a.key, b.key, runA.value, runB.value],
+  );
   const error = runA.error ?? runB.error;
   const comparison = compared.value?.refused ? null : compared.value;
-  if (error !== null || runA.value === null || runB.value === null) return <Reading error={error} what="the samples of both runs" />;
+  if (error !== null || runA.value === null || runB.value === null)
+    return <Reading error={error} noun="the samples of both runs" />;
   return (
     <>
-      {compared.error !== null ? <Reading error={compared.error} what="The comparison" />
-        : compared.value?.refused ? <p class="note warn">There is no interval of their difference. <Note text={compared.value.refused} /></p>
-        : comparison !== null ? <Summary comparison={comparison} taskOf={taskNames(runA.value)} />
-        : <p class="note quiet">No interval of their difference is at hand{a.state === "running" || b.state === "running" ? " while a run is going" : " here"}: <code>evalwright compare</code> gives it, or says why there is none.</p>}
-      <Items data={data} catalog={catalog} a={a} b={b} query={query} go={go} runA={runA.value} runB={runB.value} comparison={comparison} />
+      {compared.error !== null ? (
+        <Reading error={compared.error} noun="The comparison" />
+      ) : compared.value?.refused ? (
+        <p class="note warn">
+          There is no interval of their difference. <Note text={compared.value.refused} />
+        </p>
+      ) : comparison !== null ? (
+        <Summary comparison={comparison} taskOf={taskNames(runA.value)} />
+      ) : (
+        <p class="note quiet">
+          No interval of their difference is at hand
+          {a.state === "running" || b.state === "running" ? " while a run is going" : " here"}:{" "}
+          <code>evalwright compare</code> gives it, or says why there is none.
+        </p>
+      )}
+      <PairedItems
+        data={data}
+        catalog={catalog}
+        a={a}
+        b={b}
+        query={query}
+        go={go}
+        runA={runA.value}
+        runB={runB.value}
+        comparison={comparison}
+      />
     </>
   );
 }
 
 /** An axis for differences, with 0 on it. */
-export function differenceAxis(found: Estimate[], bounded: boolean): Axis {
-  const ends = [0, ...found.flatMap((one) => [one.value, one.low, one.high])].filter((x): x is number => typeof x === "number");
+export function differenceAxis(estimates: Estimate[], bounded: boolean): Axis {
+  const ends = [
+    0,
+    ...estimates.flatMap((estimate) => [estimate.value, estimate.low, estimate.high]),
+  ].filter((end): end is number => typeof end === "number");
   return bounded ? pointsAxis(ends, [-1, 1]) : axisOf(ends, null);
 }
 
-function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place: number): string }) {
-  const won = useMemo(() => wins(comparison.pairs, taskOf), [comparison]);
-  const [tasks, moreTasks] = useSome(comparison.tasks, "tasks");
-  const [notes, moreNotes] = useSome([
-    ...comparison.tasks.map((task) => task.sentence),
-    ...(comparison.overall ? [comparison.overall.sentence] : []),
-    ...comparison.tasks.filter((task) => task.onlyA || task.onlyB).map(({ task, onlyA, onlyB }) =>
-      `${task}: left out of the comparison, ${numbers.counted(onlyA, "item")} that only A has and ${numbers.counted(onlyB, "item")} that only B has.`),
-    ...comparison.notes,
-  ], "remarks");
+function Summary({
+  comparison,
+  taskOf,
+}: {
+  comparison: Comparison;
+  taskOf(place: number): string;
+}) {
+  const won = useMemo(() => countWins(comparison.pairs, taskOf), [comparison]);
+  const [tasks, moreTasks] = useFirst(comparison.tasks, "tasks");
+  const [notes, moreNotes] = useFirst(
+    [
+      ...comparison.tasks.map((task) => task.sentence),
+      ...(comparison.overall ? [comparison.overall.sentence] : []),
+      ...comparison.tasks
+        .filter((task) => task.onlyA || task.onlyB)
+        .map(({ task, onlyA, onlyB }) => {
+          const ofA = numbers.counted(onlyA, "item");
+          const ofB = numbers.counted(onlyB, "item");
+          return `${task}: left out of the comparison, ${ofA} that only A has and ${ofB} that only B has.`;
+        }),
+      ...comparison.notes,
+    ],
+    "remarks",
+  );
   const bounded = comparison.tasks.filter((task) => task.bounded).map((task) => task.difference);
   if (comparison.overall) bounded.push(comparison.overall.difference);
   const axis = differenceAxis(bounded, true);
   return (
     <section>
-      <p class="conclusion strong"><Note text={comparison.conclusion} /></p>
+      <p class="conclusion strong">
+        <Note text={comparison.conclusion} />
+      </p>
       {comparison.tasks.length > 0 && (
         <table class="plain scores differences">
           <caption>A − B, with its interval; in points of 100 where the metric is a share.</caption>
           <thead>
             <tr>
-              <th scope="col">Task</th><th scope="col" class="number">A</th><th scope="col" class="number">B</th><th scope="col" class="number">A − B</th>
-              <th class="drawn" aria-hidden="true"><AxisWords axis={axis} /></th>
-              <th scope="col" class="number">p</th><th scope="col" class="number">A better : B better</th><th scope="col" class="number">Items</th>
+              <th scope="col">Task</th>
+              <th scope="col" class="number">
+                A
+              </th>
+              <th scope="col" class="number">
+                B
+              </th>
+              <th scope="col" class="number">
+                A − B
+              </th>
+              <th class="drawn" aria-hidden="true">
+                <AxisWords axis={axis} />
+              </th>
+              <th scope="col" class="number">
+                p
+              </th>
+              <th scope="col" class="number">
+                A better : B better
+              </th>
+              <th scope="col" class="number">
+                Items
+              </th>
             </tr>
           </thead>
           <tbody>
-            {tasks.map((task) => <Difference key={task.task + task.metric} task={task} axis={axis} won={won.get(task.task)} />)}
+            {tasks.map((task) => (
+              <Difference
+                key={task.task + task.metric}
+                task={task}
+                axis={axis}
+                won={won.get(task.task)}
+              />
+            ))}
             {comparison.overall && (
               <tr class="group">
-                <th scope="row">Mean over tasks</th><td class="number" /><td class="number" />
+                <th scope="row">Mean over tasks</th>
+                <td class="number" />
+                <td class="number" />
                 <Gap difference={comparison.overall.difference} bounded axis={axis} />
-                <td /><td /><td class="number" data-title="Items">{numbers.rests(comparison.overall.difference)}</td>
+                <td />
+                <td />
+                <td class="number" data-title="Items">
+                  {numbers.basisText(comparison.overall.difference)}
+                </td>
               </tr>
             )}
           </tbody>
@@ -130,77 +305,148 @@ function Summary({ comparison, taskOf }: { comparison: Comparison; taskOf(place:
       )}
       {moreTasks}
       <details class="more">
-        <summary>What these numbers mean{comparison.notes.length > 0 && `, and ${numbers.counted(comparison.notes.length, "remark")} on how the runs were made`}</summary>
-        <ul class="notes">{notes.map((note, place) => <li key={place}><Note text={note} /></li>)}</ul>
+        <summary>
+          What these numbers mean
+          {comparison.notes.length > 0 &&
+            `, and ${numbers.counted(comparison.notes.length, "remark")} on how the runs were made`}
+        </summary>
+        <ul class="notes">
+          {notes.map((note, index) => (
+            <li key={index}>
+              <Note text={note} />
+            </li>
+          ))}
+        </ul>
         {moreNotes}
       </details>
     </section>
   );
 }
 
-function Gap({ difference, bounded, axis }: { difference: Estimate; bounded: boolean; axis: Axis }) {
+function Gap({
+  difference,
+  bounded,
+  axis,
+}: {
+  difference: Estimate;
+  bounded: boolean;
+  axis: Axis;
+}) {
   const clear = numbers.hasInterval(difference) && (difference.low > 0 || difference.high < 0);
   return (
     <>
       <td class="number" data-title="A − B">
         <span class={clear ? "measure strong" : "measure"} title={difference.method || undefined}>
-          <span class="value">{numbers.signed(difference, bounded)}</span> <span class="interval">{numbers.interval(difference, bounded)}</span>
+          <span class="value">{numbers.signed(difference, bounded)}</span>{" "}
+          <span class="interval">{numbers.interval(difference, bounded)}</span>
         </span>
       </td>
-      <td class="drawn" aria-hidden="true">{bounded && <Bar estimate={difference} axis={axis} zero={0} />}</td>
+      <td class="drawn" aria-hidden="true">
+        {bounded && <Bar estimate={difference} axis={axis} zero={0} />}
+      </td>
     </>
   );
 }
 
-function Difference({ task, axis, won }: { task: TaskDifference; axis: Axis; won: [a: number, b: number] | undefined }) {
+function Difference({
+  task,
+  axis,
+  won,
+}: {
+  task: TaskDifference;
+  axis: Axis;
+  won: [a: number, b: number] | undefined;
+}) {
   return (
     <tr>
-      <th scope="row"><Line value={task.task} /> <span class="small"><Line value={task.metric} />{task.lowerIsBetter && " (lower is better)"}{!task.paired && ", not paired"}</span></th>
-      <td class="number" data-title="A">{numbers.number(task.a, task.bounded)}</td>
-      <td class="number" data-title="B">{numbers.number(task.b, task.bounded)}</td>
+      <th scope="row">
+        <Line value={task.task} />{" "}
+        <span class="small">
+          <Line value={task.metric} />
+          {task.lowerIsBetter && " (lower is better)"}
+          {!task.paired && ", not paired"}
+        </span>
+      </th>
+      <td class="number" data-title="A">
+        {numbers.number(task.a, task.bounded)}
+      </td>
+      <td class="number" data-title="B">
+        {numbers.number(task.b, task.bounded)}
+      </td>
       <Gap difference={task.difference} bounded={task.bounded} axis={axis} />
-      <td class="number" data-title="p">{numbers.pValue(task.pValue)}</td>
-      <td class="number" data-title="A better : B better">{task.paired && won ? won.map(numbers.count).join(" : ") : ""}</td>
-      <td class="number" data-title="Items">{numbers.rests(task.difference)}</td>
+      <td class="number" data-title="p">
+        {numbers.pValue(task.pValue)}
+      </td>
+      <td class="number" data-title="A better : B better">
+        {task.paired && won ? won.map(numbers.count).join(" : ") : ""}
+      </td>
+      <td class="number" data-title="Items">
+        {numbers.basisText(task.difference)}
+      </td>
     </tr>
   );
 }
 
 const PAGE = 50;
 
-function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Comparison | null }) {
+function PairedItems(
+  props: ComparedProps & { runA: RunData; runB: RunData; comparison: Comparison | null },
+) {
   const { runA, runB, comparison, query, go, catalog, a, b } = props;
   const list = useRef<HTMLOListElement>(null);
-  const pairs: Pairs = useMemo(() => comparison?.pairs ?? pairUp(runA, runB), [comparison, runA, runB]);
+  const pairs: Pairs = useMemo(
+    () => comparison?.pairs ?? pairUp(runA, runB),
+    [comparison, runA, runB],
+  );
   const taskOf = useMemo(() => taskNames(runA), [runA]);
   const task = query.get("task") ?? "";
-  const tasks = useMemo(() => [...new Set(Array.from(pairs.a, (place) => taskOf(place)))], [pairs, taskOf]);
+  const tasks = useMemo(
+    () => [...new Set(Array.from(pairs.a, (index) => taskOf(index)))],
+    [pairs, taskOf],
+  );
   const many = useMemo(() => counts(pairs, taskOf, task), [pairs, taskOf, task]);
   const [inTask, id] = [query.get("of") ?? task, query.get("id")];
   const named = useMemo(() => {
     if (id === null) return -1;
     const first = runA.find(inTask, id, 0);
     // An item may lack its first repeat.
-    return first >= 0 ? pairs.a.indexOf(first) : pairs.a.findIndex((place) => runA.id(place) === id && (!inTask || taskOf(place) === inTask));
+    return first >= 0
+      ? pairs.a.indexOf(first)
+      : pairs.a.findIndex(
+          (index) => runA.id(index) === id && (!inTask || taskOf(index) === inTask),
+        );
   }, [pairs, runA, taskOf, inTask, id]);
   const unknown = id !== null && named < 0;
   // A link to an item that both runs scored alike shows it among all.
-  const asked = KINDS.find(([name]) => name === query.get("show"))?.[0];
-  const flip = named < 0 ? many.get("flips")! > 0 : isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!);
-  const kind: Kind = asked ?? (flip ? "flips" : "all");
-  const places = useMemo(() => chosen(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
+  const askedKind = KINDS.find(([name]) => name === query.get("show"))?.[0];
+  const flip =
+    named < 0 ? many.get("flips")! > 0 : isOf("flips", pairs.scoreA[named]!, pairs.scoreB[named]!);
+  const kind: Kind = askedKind ?? (flip ? "flips" : "all");
+  const places = useMemo(() => selectPairs(pairs, kind, taskOf, task), [pairs, kind, taskOf, task]);
   const at = unknown ? -1 : Math.max(0, named < 0 ? 0 : places.indexOf(named));
   const current = places[at];
 
   const address = (change: Record<string, string>) => {
     const next = new URLSearchParams(query);
-    for (const [name, value] of Object.entries(change)) if (value) next.set(name, value); else next.delete(name);
+    for (const [name, value] of Object.entries(change))
+      if (value) next.set(name, value);
+      else next.delete(name);
     return links.compare(runAddress(catalog, a), runAddress(catalog, b), next);
   };
-  const to = (place: number) => address({ show: asked ?? "", of: task ? "" : taskOf(pairs.a[place]!), id: runA.id(pairs.a[place]!) });
-  const wholeSample = (place: number) => {
-    const own = pairs.a[place]!;
-    return links.sample(runAddress(catalog, a), taskOf(own), runA.id(own), runA.draw(own));
+  const to = (pairIndex: number) =>
+    address({
+      show: askedKind ?? "",
+      of: task ? "" : taskOf(pairs.a[pairIndex]!),
+      id: runA.id(pairs.a[pairIndex]!),
+    });
+  const wholeSample = (pairIndex: number) => {
+    const sampleIndex = pairs.a[pairIndex]!;
+    return links.sample(
+      runAddress(catalog, a),
+      taskOf(sampleIndex),
+      runA.id(sampleIndex),
+      runA.draw(sampleIndex),
+    );
   };
   const step = (by: number) => {
     const next = at + by;
@@ -209,10 +455,32 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
     go(to(places[next]!), true);
   };
   useKeys([
-    { keys: ["j", "n", "ArrowDown"], does: "Next item", run: (event) => { event.preventDefault(); step(1); } },
-    { keys: ["k", "p", "ArrowUp"], does: "Previous item", run: (event) => { event.preventDefault(); step(-1); } },
-    { keys: ["Enter", "o"], does: "The whole sample of A", run: () => current !== undefined && go(wholeSample(current)) },
-    { keys: ["s"], does: "Swap A and B", run: () => go(links.compare(runAddress(catalog, b), runAddress(catalog, a), query)) },
+    {
+      keys: ["j", "n", "ArrowDown"],
+      does: "Next item",
+      run: (event) => {
+        event.preventDefault();
+        step(1);
+      },
+    },
+    {
+      keys: ["k", "p", "ArrowUp"],
+      does: "Previous item",
+      run: (event) => {
+        event.preventDefault();
+        step(-1);
+      },
+    },
+    {
+      keys: ["Enter", "o"],
+      does: "The whole sample of A",
+      run: () => current !== undefined && go(wholeSample(current)),
+    },
+    {
+      keys: ["s"],
+      does: "Swap A and B",
+      run: () => go(links.compare(runAddress(catalog, b), runAddress(catalog, a), query)),
+    },
   ]);
   useEffect(() => () => void (toItem.wanted = false), []);
   useEffect(() => {
@@ -226,41 +494,96 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   }, [at, places]);
 
   const page = Math.floor(Math.max(0, at) / PAGE) * PAGE;
-  const shown = Array.from(places.subarray(page, page + PAGE));
+  const listed = Array.from(places.subarray(page, page + PAGE));
   return (
     <section class="items">
       <h2>Item by item</h2>
-      {pairs.a.length === 0 ? <Nothing>The two runs have no item in common: no task and id is in both.</Nothing> : (
+      {pairs.a.length === 0 ? (
+        <EmptyNote>The two runs have no item in common: no task and id is in both.</EmptyNote>
+      ) : (
         <>
           <div class="kinds" role="group" aria-label="Which items">
             {KINDS.filter(([name]) => many.get(name)! > 0 || name === kind).map(([name, words]) => (
-              <a key={name} href={address({ show: name, of: "", id: "" })} aria-current={name === kind ? "true" : undefined}>
+              <a
+                key={name}
+                href={address({ show: name, of: "", id: "" })}
+                aria-current={name === kind ? "true" : undefined}
+              >
                 {words} <span class="quiet">{numbers.count(many.get(name)!)}</span>
               </a>
             ))}
           </div>
           {tasks.length > 1 && (
-            <Choice label="Task" chosen={task} options={[["", "all tasks"], ...tasks.map((name): [string, string] => [name, name])]}
-              choose={(name) => go(address({ task: name, of: "", id: "" }), true)} />
+            <Choice
+              label="Task"
+              chosen={task}
+              options={[["", "all tasks"], ...tasks.map((name): [string, string] => [name, name])]}
+              choose={(name) => go(address({ task: name, of: "", id: "" }), true)}
+            />
           )}
-          {places.length === 0 && !unknown ? <Nothing>No item is of this kind.</Nothing> : (
+          {places.length === 0 && !unknown ? (
+            <EmptyNote>No item is of this kind.</EmptyNote>
+          ) : (
             <div class="beside">
               <nav class="list" aria-label="Items">
                 <ol ref={list}>
-                  {shown.map((place, nth) => (
-                    <Item key={place} pairs={pairs} place={place} run={runA} task={tasks.length > 1 ? taskOf(pairs.a[place]!) : ""} href={to(place)} current={page + nth === at} />
+                  {listed.map((pairIndex, nth) => (
+                    <PairedItem
+                      key={pairIndex}
+                      pairs={pairs}
+                      place={pairIndex}
+                      run={runA}
+                      task={tasks.length > 1 ? taskOf(pairs.a[pairIndex]!) : ""}
+                      href={to(pairIndex)}
+                      current={page + nth === at}
+                    />
                   ))}
                 </ol>
                 {places.length > PAGE && (
                   <p class="paging">
-                    <button type="button" disabled={page === 0} onClick={() => go(to(places[page - PAGE]!), true)}>‹ Previous</button>
-                    <span>{numbers.count(page + 1)} to {numbers.count(Math.min(page + PAGE, places.length))} of {numbers.count(places.length)}</span>
-                    <button type="button" disabled={page + PAGE >= places.length} onClick={() => go(to(places[page + PAGE]!), true)}>Next ›</button>
+                    <button
+                      type="button"
+                      disabled={page === 0}
+                      onClick={() => go(to(places[page - PAGE]!), true)}
+                    >
+                      ‹ Previous
+                    </button>
+                    <span>
+                      {numbers.count(page + 1)} to{" "}
+                      {numbers.count(Math.min(page + PAGE, places.length))} of{" "}
+                      {numbers.count(places.length)}
+                    </span>
+                    <button
+                      type="button"
+                      disabled={page + PAGE >= places.length}
+                      onClick={() => go(to(places[page + PAGE]!), true)}
+                    >
+                      Next ›
+                    </button>
                   </p>
                 )}
               </nav>
-              {current === undefined ? <Nothing>These runs have no item '<Line value={id ?? ""} />'{inTask && <> of the task <Line value={inTask} /></>}.</Nothing> : (
-                <Pair key={current} {...props} pairs={pairs} place={current} at={at} of={places.length} step={step} />
+              {current === undefined ? (
+                <EmptyNote>
+                  These runs have no item '<Line value={id ?? ""} />'
+                  {inTask && (
+                    <>
+                      {" "}
+                      of the task <Line value={inTask} />
+                    </>
+                  )}
+                  .
+                </EmptyNote>
+              ) : (
+                <Pair
+                  key={current}
+                  {...props}
+                  pairs={pairs}
+                  place={current}
+                  at={at}
+                  of={places.length}
+                  step={step}
+                />
               )}
             </div>
           )}
@@ -270,23 +593,41 @@ function Items(props: BothProps & { runA: RunData; runB: RunData; comparison: Co
   );
 }
 
-function Item(props: { pairs: Pairs; place: number; run: RunData; task: string; href: string; current: boolean }) {
+function PairedItem(props: {
+  pairs: Pairs;
+  place: number;
+  run: RunData;
+  task: string;
+  href: string;
+  current: boolean;
+}) {
   const { pairs, place, run } = props;
   const [, again] = useState(0);
   useEffect(() => run.onPreviews(() => again((n) => n + 1)), [run]);
-  const own = pairs.a[place]!;
-  const words = said(pairs.scoreA[place]!, pairs.scoreB[place]!);
+  const sampleIndex = pairs.a[place]!;
+  const words = scoreChange(pairs.scoreA[place]!, pairs.scoreB[place]!);
   return (
     <li>
       <a href={props.href} aria-current={props.current ? "true" : undefined}>
-        <span class="question"><Line value={run.preview(own)?.question || run.id(own)} /></span>
-        <span class="small">{words}{props.task && <> · <Line value={props.task} /></>} · <Line value={run.id(own)} /></span>
+        <span class="question">
+          <Line value={run.preview(sampleIndex)?.question || run.id(sampleIndex)} />
+        </span>
+        <span class="small">
+          {words}
+          {props.task && (
+            <>
+              {" "}
+              · <Line value={props.task} />
+            </>
+          )}{" "}
+          · <Line value={run.id(sampleIndex)} />
+        </span>
       </a>
     </li>
   );
 }
 
-interface PairProps extends BothProps {
+interface PairProps extends ComparedProps {
   runA: RunData;
   runB: RunData;
   pairs: Pairs;
@@ -296,10 +637,14 @@ interface PairProps extends BothProps {
   step(by: number): void;
 }
 
-const sameTexts = (a: Sample, b: Sample) => a.input === b.input && JSON.stringify(a.choices) === JSON.stringify(b.choices);
+const sameTexts = (a: Sample, b: Sample) =>
+  a.input === b.input && JSON.stringify(a.choices) === JSON.stringify(b.choices);
 
 function Pair({ catalog, a, b, runA, runB, pairs, place, at, of, step }: PairProps) {
-  const samples = useRead(() => Promise.all([runA.sample(pairs.a[place]!), runB.sample(pairs.b[place]!)]), [runA, runB, pairs, place]);
+  const samples = useRead(
+    () => Promise.all([runA.sample(pairs.a[place]!), runB.sample(pairs.b[place]!)]),
+    [runA, runB, pairs, place],
+  );
   const panel = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     if (!toItem.wanted || samples.value === null) return;
@@ -309,12 +654,28 @@ function Pair({ catalog, a, b, runA, runB, pairs, place, at, of, step }: PairPro
   return (
     <article ref={panel} class="pair-of-samples" aria-label="Both answers">
       <p class="paging">
-        <button type="button" disabled={at === 0} onClick={() => step(-1)}>‹ Previous <kbd>k</kbd></button>
-        <span role="status">{numbers.count(at + 1)} of {numbers.count(of)}: {said(pairs.scoreA[place]!, pairs.scoreB[place]!)}</span>
-        <button type="button" disabled={at + 1 >= of} onClick={() => step(1)}>Next <kbd>j</kbd> ›</button>
+        <button type="button" disabled={at === 0} onClick={() => step(-1)}>
+          ‹ Previous <kbd>k</kbd>
+        </button>
+        <span role="status">
+          {numbers.count(at + 1)} of {numbers.count(of)}:{" "}
+          {scoreChange(pairs.scoreA[place]!, pairs.scoreB[place]!)}
+        </span>
+        <button type="button" disabled={at + 1 >= of} onClick={() => step(1)}>
+          Next <kbd>j</kbd> ›
+        </button>
       </p>
-      {samples.value === null ? <Reading error={samples.error} what="both samples" /> : (
-        <TwoSamples catalog={catalog} a={a} b={b} one={samples.value[0]} other={samples.value[1]} scores={[pairs.scoreA[place]!, pairs.scoreB[place]!]} />
+      {samples.value === null ? (
+        <Reading error={samples.error} noun="both samples" />
+      ) : (
+        <TwoSamples
+          catalog={catalog}
+          a={a}
+          b={b}
+          sampleA={samples.value[0]}
+          sampleB={samples.value[1]}
+          scores={[pairs.scoreA[place]!, pairs.scoreB[place]!]}
+        />
       )}
     </article>
   );
@@ -324,35 +685,98 @@ function answerOf(sample: Sample): string {
   return sample.answer || (sample.choice === null ? "" : (sample.choices[sample.choice] ?? ""));
 }
 
-function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a: RunInfo; b: RunInfo; one: Sample; other: Sample; scores: [number, number] }) {
+function TwoSamples({
+  catalog,
+  a,
+  b,
+  sampleA,
+  sampleB,
+  scores,
+}: {
+  catalog: Catalog;
+  a: RunInfo;
+  b: RunInfo;
+  sampleA: Sample;
+  sampleB: Sample;
+  scores: [number, number];
+}) {
   const [texts, reasons] = useMemo(
-    () => [differences(answerOf(one), answerOf(other)), differences(one.reasoning, other.reasoning)],
-    [one, other],
+    () => [
+      differences(answerOf(sampleA), answerOf(sampleB)),
+      differences(sampleA.reasoning, sampleB.reasoning),
+    ],
+    [sampleA, sampleB],
   );
-  const same = sameTexts(one, other);
-  const targets = one.targets.length ? one.targets : one.gold.map((place) => one.choices[place] ?? "");
+  const same = sameTexts(sampleA, sampleB);
+  const targets = sampleA.targets.length
+    ? sampleA.targets
+    : sampleA.gold.map((index) => sampleA.choices[index] ?? "");
   return (
     <>
-      <p class="small"><Line value={one.task} /> · <Line value={one.id} />{one.draw > 0 && `, repeat ${one.draw + 1}`}</p>
-      {same ? <Question sample={one} /> : <p class="note warn">The two runs asked different things here: each question stands above its answer.</p>}
-      {targets.length > 0 && <><h3>Expected</h3><Targets targets={targets} /></>}
+      <p class="small">
+        <Line value={sampleA.task} /> · <Line value={sampleA.id} />
+        {sampleA.draw > 0 && `, repeat ${sampleA.draw + 1}`}
+      </p>
+      {same ? (
+        <Question sample={sampleA} />
+      ) : (
+        <p class="note warn">
+          The two runs asked different things here: each question stands above its answer.
+        </p>
+      )}
+      {targets.length > 0 && (
+        <>
+          <h3>Expected</h3>
+          <Targets targets={targets} />
+        </>
+      )}
       <div class="answers">
-        {([[a, one, texts.a, reasons.a, "A"], [b, other, texts.b, reasons.b, "B"]] as const).map(([run, sample, marks, thought, name], nth) => (
+        {(
+          [
+            [a, sampleA, texts.a, reasons.a, "A"],
+            [b, sampleB, texts.b, reasons.b, "B"],
+          ] as const
+        ).map(([run, sample, marks, thought, name], nth) => (
           <div key={name} class={`answer answer-${name.toLowerCase()}`}>
-            <h3>{name} <RunLink catalog={catalog} run={run} /></h3>
+            <h3>
+              {name} <RunLink catalog={catalog} run={run} />
+            </h3>
             <p class="judged">
               <Verdict sample={sample} score={scores[nth]!} />
             </p>
             {!same && <Question sample={sample} />}
-            {sample.failure ? <p class="bad"><Line value={`${sample.failure.party || "The model"}: ${sample.failure.kind}. ${sample.failure.message}`} /></p> : (
+            {sample.failure ? (
+              <p class="bad">
+                <Line
+                  value={`${sample.failure.party || "The model"}: ${sample.failure.kind}. ${sample.failure.message}`}
+                />
+              </p>
+            ) : (
               <Text value={answerOf(sample)} marks={marks} />
             )}
-            {sample.reasoning && <details class="more"><summary>Reasoning</summary><Text value={sample.reasoning} marks={thought} /></details>}
-            <Some all={sample.scores.filter((score) => score.explanation)} what="reasons" first={50} each={(score) => (
-              <div key={score.scorer} class="why"><h4><Line value={score.scorer} />:</h4><Text value={score.explanation} /></div>
-            )} />
+            {sample.reasoning && (
+              <details class="more">
+                <summary>Reasoning</summary>
+                <Text value={sample.reasoning} marks={thought} />
+              </details>
+            )}
+            <FirstOf
+              all={sample.scores.filter((score) => score.explanation)}
+              noun="reasons"
+              first={50}
+              render={(score) => (
+                <div key={score.scorer} class="why">
+                  <h4>
+                    <Line value={score.scorer} />:
+                  </h4>
+                  <Text value={score.explanation} />
+                </div>
+              )}
+            />
             <p class="doors">
-              <a href={links.sample(runAddress(catalog, run), sample.task, sample.id, sample.draw)}>The whole sample</a>
+              <a href={links.sample(runAddress(catalog, run), sample.task, sample.id, sample.draw)}>
+                The whole sample
+              </a>
               <LabelThis run={run} task={sample.task} id={sample.id} draw={sample.draw} />
             </p>
           </div>
@@ -364,26 +788,50 @@ function TwoSamples({ catalog, a, b, one, other, scores }: { catalog: Catalog; a
 }
 
 function Question({ sample }: { sample: Sample }) {
-  const [choices, more] = useSome(sample.choices, "choices");
+  const [choices, showMore] = useFirst(sample.choices, "choices");
   return (
     <>
       <h3>Question</h3>
       <Text value={sample.input} />
       {sample.choices.length > 0 && (
-        <ol class="choices" type="A">{choices.map((choice, place) => <li key={place} class={sample.gold.includes(place) ? "strong" : undefined}><Line value={choice} /></li>)}</ol>
+        <ol class="choices" type="A">
+          {choices.map((choice, index) => (
+            <li key={index} class={sample.gold.includes(index) ? "strong" : undefined}>
+              <Line value={choice} />
+            </li>
+          ))}
+        </ol>
       )}
-      {more}
+      {showMore}
     </>
   );
 }
 
 function Verdict({ sample, score }: { sample: Sample; score: number }) {
-  const words = score === 1 ? "right" : score === 0 ? "wrong" : `score ${numbers.number(score, false)}`;
+  const words =
+    score === 1 ? "right" : score === 0 ? "wrong" : `score ${numbers.number(score, false)}`;
   return (
     <>
-      {Number.isNaN(score) ? <span class="warn">no score</span> : <span class={score === 1 ? "good" : score === 0 ? "bad" : "strong"}>{words}</span>}
-      {sample.outcome && <span class="quiet"> · <Line value={sample.outcome} /></span>}
-      {sample.scores.slice(0, 20).map((one) => one.label && <span key={one.scorer} class="quiet"> · <Line value={one.scorer} />: <Line value={one.label} /></span>)}
+      {Number.isNaN(score) ? (
+        <span class="warn">no score</span>
+      ) : (
+        <span class={score === 1 ? "good" : score === 0 ? "bad" : "strong"}>{words}</span>
+      )}
+      {sample.outcome && (
+        <span class="quiet">
+          {" "}
+          · <Line value={sample.outcome} />
+        </span>
+      )}
+      {sample.scores.slice(0, 20).map(
+        (score) =>
+          score.label && (
+            <span key={score.scorer} class="quiet">
+              {" "}
+              · <Line value={score.scorer} />: <Line value={score.label} />
+            </span>
+          ),
+      )}
     </>
   );
 }

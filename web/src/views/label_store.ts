@@ -1,4 +1,7 @@
-/** Answers that one wants to label, and their labels: kept in this browser, or in this page alone where a browser keeps nothing. */
+/**
+ * Answers that one wants to label, and their labels: kept in this browser, or in this page alone
+ * where a browser keeps nothing.
+ */
 import { useEffect, useState } from "preact/hooks";
 import type { LabelSet, RunInfo } from "../data/api";
 
@@ -10,7 +13,7 @@ export interface Picked {
   draw: number;
 }
 
-interface Kept {
+interface StoredLabels {
   name: string;
   picked: Picked[];
   /** By labeller and answer. "" is said too: looked at, without a label. */
@@ -22,24 +25,36 @@ export const runIdentity = (run: RunInfo) => `${run.name}\n${run.started}`;
 
 const PLACE = "evalwright.explorer.labels";
 const listeners = new Set<() => void>();
-let kept: Kept = read();
+let stored: StoredLabels = read();
 
-function read(): Kept {
-  const empty: Kept = { name: "", picked: [], labels: Object.create(null) };
+function read(): StoredLabels {
+  const empty: StoredLabels = { name: "", picked: [], labels: Object.create(null) };
   try {
-    const found = JSON.parse(localStorage.getItem(PLACE) ?? "{}") as Partial<Kept>;
-    const picked = Array.isArray(found.picked) ? found.picked.filter((one) => [one?.run, one?.task, one?.id].every((text) => typeof text === "string") && Number.isInteger(one.draw)) : [];
-    const labels = Object.entries(found.labels ?? {}).filter(([, value]) => typeof value === "string");
-    return { name: typeof found.name === "string" ? found.name : "", picked, labels: Object.assign(empty.labels, Object.fromEntries(labels)) };
+    const parsed = JSON.parse(localStorage.getItem(PLACE) ?? "{}") as Partial<StoredLabels>;
+    const picked = Array.isArray(parsed.picked)
+      ? parsed.picked.filter(
+          (answer) =>
+            [answer?.run, answer?.task, answer?.id].every((text) => typeof text === "string") &&
+            Number.isInteger(answer.draw),
+        )
+      : [];
+    const labels = Object.entries(parsed.labels ?? {}).filter(
+      ([, value]) => typeof value === "string",
+    );
+    return {
+      name: typeof parsed.name === "string" ? parsed.name : "",
+      picked,
+      labels: Object.assign(empty.labels, Object.fromEntries(labels)),
+    };
   } catch {
     return empty;
   }
 }
 
-function keep(next: Kept): void {
-  kept = next;
+function store(next: StoredLabels): void {
+  stored = next;
   try {
-    localStorage.setItem(PLACE, JSON.stringify(kept));
+    localStorage.setItem(PLACE, JSON.stringify(stored));
   } catch {
     // A browser that keeps nothing still labels.
   }
@@ -49,7 +64,7 @@ function keep(next: Kept): void {
 // Another tab may have labelled meanwhile.
 globalThis.addEventListener?.("storage", (event) => {
   if (event.key !== PLACE) return;
-  kept = read();
+  stored = read();
   for (const listener of listeners) listener();
 });
 
@@ -63,28 +78,41 @@ export function useLabels(): void {
   }, []);
 }
 
-const same = (one: Picked, other: Picked) => one.run === other.run && one.task === other.task && one.id === other.id && one.draw === other.draw;
+const isSame = (a: Picked, b: Picked) =>
+  a.run === b.run && a.task === b.task && a.id === b.id && a.draw === b.draw;
 
-/** The labeller's name, with single spaces: the first of their labels counts, whatever was typed around it. */
-export const labeller = () => kept.name.trim().replace(/\s+/g, " ");
-export const typedName = () => kept.name;
-export const rename = (name: string) => keep({ ...kept, name });
-export const picked = () => kept.picked;
-export const isPicked = (item: Picked) => kept.picked.some((one) => same(one, item));
-export const pick = (item: Picked) => { if (!isPicked(item)) keep({ ...kept, picked: [...kept.picked, item] }); };
-export const unpick = (item: Picked) => keep({ ...kept, picked: kept.picked.filter((one) => !same(one, item)) });
+/**
+ * The labeller's name, with single spaces: the first of their labels counts, whatever was typed
+ * around it.
+ */
+export const labeller = () => stored.name.trim().replace(/\s+/g, " ");
+export const typedName = () => stored.name;
+export const rename = (name: string) => store({ ...stored, name });
+export const picked = () => stored.picked;
+export const isPicked = (item: Picked) => stored.picked.some((picked) => isSame(picked, item));
+export const pick = (item: Picked) => {
+  if (!isPicked(item)) store({ ...stored, picked: [...stored.picked, item] });
+};
+export const unpick = (item: Picked) =>
+  store({ ...stored, picked: stored.picked.filter((picked) => !isSame(picked, item)) });
 
 const key = ({ run, task, id, draw }: Picked) => JSON.stringify([labeller(), run, task, id, draw]);
 /** undefined: not looked at yet. */
-export const labelOf = (item: Picked): string | undefined => kept.labels[key(item)];
-export const give = (item: Picked, value: string) => keep({ ...kept, labels: Object.assign(Object.create(null), kept.labels, { [key(item)]: value }) });
+export const labelOf = (item: Picked): string | undefined => stored.labels[key(item)];
+export const setLabel = (item: Picked, value: string) =>
+  store({
+    ...stored,
+    labels: Object.assign(Object.create(null), stored.labels, { [key(item)]: value }),
+  });
 
 /** What a row of a labelling set is called. */
-export function rowName(set: LabelSet, place: number): string {
-  return `${set.name}-${String(place + 1).padStart(String(set.rows.length).length, "0")}`;
+export function rowName(set: LabelSet, index: number): string {
+  return `${set.name}-${String(index + 1).padStart(String(set.rows.length).length, "0")}`;
 }
 
-/** A cell that no spreadsheet runs: an apostrophe stands before what it would take for a formula. */
+/**
+ * A cell that no spreadsheet runs: an apostrophe stands before what it would take for a formula.
+ */
 function cell(value: string): string {
   const safe = /^\s*[=+\-@]/.test(value) ? `'${value}` : value;
   return /[",\r\n\t;]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
@@ -93,6 +121,8 @@ function cell(value: string): string {
 /** The table that `evalwright judge calibrate` reads. */
 export function table(rows: { row: string; item: Picked }[]): string {
   const who = labeller();
-  const lines = rows.map(({ row, item }) => [row, item.task, item.id, String(item.draw), labelOf(item) ?? "", who].map(cell).join(","));
+  const lines = rows.map(({ row, item }) =>
+    [row, item.task, item.id, String(item.draw), labelOf(item) ?? "", who].map(cell).join(","),
+  );
   return ["row,task,id,draw,label,labeller", ...lines, ""].join("\r\n");
 }

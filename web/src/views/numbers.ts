@@ -1,4 +1,7 @@
-/** Numbers as text, in the way of the terminal and the static pages: points of 100 with a decimal, other units by their interval. */
+/**
+ * Numbers as text, in the way of the terminal and the static pages: points of 100 with a decimal,
+ * other units by their interval.
+ */
 import type { Estimate } from "../data/api";
 import { plain } from "../text/special";
 
@@ -7,73 +10,99 @@ export const NOTHING = "n/a";
 type Interval = Pick<Estimate, "value" | "low" | "high">;
 
 /** Thousands are told apart by commas, wherever the browser stands. */
-function fixed(x: number, decimals: number): string {
-  return x.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+function toDecimals(number: number, decimals: number): string {
+  return number.toLocaleString("en-US", {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
 }
 
 export function count(n: number): string {
-  return fixed(n, 0);
+  return toDecimals(n, 0);
 }
 
 /** "1 sample", "2 samples". */
-export function counted(n: number, what: string): string {
-  return `${count(n)} ${what}${n === 1 ? "" : "s"}`;
+export function counted(n: number, noun: string): string {
+  return `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 }
 
-export function hasInterval(estimate: Interval): estimate is { value: number; low: number; high: number } {
-  return Number.isFinite(estimate.value) && Number.isFinite(estimate.low) && Number.isFinite(estimate.high);
+export function hasInterval(
+  estimate: Interval,
+): estimate is { value: number; low: number; high: number } {
+  return (
+    Number.isFinite(estimate.value) &&
+    Number.isFinite(estimate.low) &&
+    Number.isFinite(estimate.high)
+  );
 }
 
 function decimalsOf(estimate: Interval, bounded: boolean): number {
   if (bounded) return 1;
   const width = (estimate.high ?? NaN) - (estimate.low ?? NaN);
-  if (Number.isFinite(width) && width > 0) return Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(width))));
-  const x = Math.abs(estimate.value ?? 0);
-  return x === 0 || !Number.isFinite(x) ? 3 : Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(x))));
+  if (Number.isFinite(width) && width > 0)
+    return Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(width))));
+  const magnitude = Math.abs(estimate.value ?? 0);
+  return magnitude === 0 || !Number.isFinite(magnitude)
+    ? 3
+    : Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(magnitude))));
 }
 
 /** A bare number of a unit, without a minus before zero. */
-export function number(x: number | null | undefined, bounded: boolean, decimals = bounded ? 1 : 3): string {
-  if (x === null || x === undefined || Number.isNaN(x)) return NOTHING;
-  if (!Number.isFinite(x)) return x > 0 ? "inf" : "-inf";
-  const shown = bounded ? 100 * x : x;
-  if (Math.abs(shown) >= 1e7) return shown.toExponential(3);
-  return fixed(Number(shown.toFixed(decimals)) === 0 ? 0 : shown, decimals);
+export function number(
+  amount: number | null | undefined,
+  bounded: boolean,
+  decimals = bounded ? 1 : 3,
+): string {
+  if (amount === null || amount === undefined || Number.isNaN(amount)) return NOTHING;
+  if (!Number.isFinite(amount)) return amount > 0 ? "inf" : "-inf";
+  const scaled = bounded ? 100 * amount : amount;
+  if (Math.abs(scaled) >= 1e7) return scaled.toExponential(3);
+  return toDecimals(Number(scaled.toFixed(decimals)) === 0 ? 0 : scaled, decimals);
 }
 
 export function value(estimate: Interval | null, bounded: boolean): string {
-  return estimate === null ? NOTHING : number(estimate.value, bounded, decimalsOf(estimate, bounded));
+  return estimate === null
+    ? NOTHING
+    : number(estimate.value, bounded, decimalsOf(estimate, bounded));
 }
 
 /** "[57.1, 67.6]", "" where there is none. */
 export function interval(estimate: Interval | null, bounded: boolean): string {
   if (estimate === null || !hasInterval(estimate)) return "";
   const decimals = decimalsOf(estimate, bounded);
-  return `[${number(estimate.low, bounded, decimals)}, ${number(estimate.high, bounded, decimals)}]`;
+  const low = number(estimate.low, bounded, decimals);
+  const high = number(estimate.high, bounded, decimals);
+  return `[${low}, ${high}]`;
 }
 
 /** A difference with its sign: "+3.2". */
 export function signed(estimate: Interval, bounded: boolean): string {
   const text = value(estimate, bounded);
-  return text === NOTHING || text.startsWith("-") || Number(text.replaceAll(",", "")) === 0 ? text : `+${text}`;
+  return text === NOTHING || text.startsWith("-") || Number(text.replaceAll(",", "")) === 0
+    ? text
+    : `+${text}`;
 }
 
-export function ranks(found: [number, number] | null): string {
-  if (found === null) return NOTHING;
-  return found[0] === found[1] ? String(found[0]) : `${found[0]}–${found[1]}`;
+export function ranks(range: [number, number] | null): string {
+  if (range === null) return NOTHING;
+  return range[0] === range[1] ? String(range[0]) : `${range[0]}–${range[1]}`;
 }
 
 /** US dollars with digits for small sums: "$12.34", "$0.0021". */
 export function money(dollars: number | null): string {
   if (dollars === null || !Number.isFinite(dollars)) return NOTHING;
   if (dollars === 0) return "$0";
-  if (Math.abs(dollars) >= 0.0995) return `$${fixed(dollars, 2)}`;
+  if (Math.abs(dollars) >= 0.0995) return `$${toDecimals(dollars, 2)}`;
   return Math.abs(dollars) >= 1e-4 ? `$${Number(dollars.toPrecision(2))}` : "under $0.0001";
 }
 
 /** A short number of tokens or characters: "812", "12.3k", "4.56M". */
-export function short(n: number): string {
-  for (const [size, mark] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
+export function shortNumber(n: number): string {
+  for (const [size, mark] of [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ] as const) {
     if (n >= size * 0.9995) {
       const scaled = n / size;
       return `${scaled.toFixed(scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2)}${mark}`;
@@ -83,18 +112,20 @@ export function short(n: number): string {
 }
 
 /** A round number on an axis: "0.2", "300", "1k". */
-export function tick(n: number): string {
-  return n >= 1000 ? short(n).replace(/\.?0+(?=[a-zA-Z])/, "") : String(Number(n.toPrecision(3)));
+export function tickText(n: number): string {
+  return n >= 1000
+    ? shortNumber(n).replace(/\.?0+(?=[a-zA-Z])/, "")
+    : String(Number(n.toPrecision(3)));
 }
 
 /** "0.42 s", "12 s", "3 min 5 s", "2 h 10 min". */
 export function duration(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return NOTHING;
   if (seconds < 10) return `${Number(seconds.toPrecision(2))} s`;
-  const whole = Math.round(seconds);
-  if (whole < 60) return `${whole} s`;
-  const minutes = Math.floor(whole / 60);
-  if (minutes < 60) return `${minutes} min${whole % 60 ? ` ${whole % 60} s` : ""}`;
+  const wholeSeconds = Math.round(seconds);
+  if (wholeSeconds < 60) return `${wholeSeconds} s`;
+  const minutes = Math.floor(wholeSeconds / 60);
+  if (minutes < 60) return `${minutes} min${wholeSeconds % 60 ? ` ${wholeSeconds % 60} s` : ""}`;
   return `${count(Math.floor(minutes / 60))} h${minutes % 60 ? ` ${minutes % 60} min` : ""}`;
 }
 
@@ -107,18 +138,26 @@ export function pValue(p: number | null): string {
 }
 
 /** What a number rests on: "240", "240, 3 unscored". */
-export function rests(estimate: Estimate): string {
+export function basisText(estimate: Estimate): string {
   return `${count(estimate.n)}${estimate.missing ? `, ${count(estimate.missing)} missing` : ""}`;
 }
 
 /** "2026-11-23 02:46 UTC" of an ISO 8601 time, as it is where it is none. */
 export function moment(text: string): string {
   const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? text : `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  return Number.isNaN(time.getTime())
+    ? text
+    : `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** A name for places that take no markup (options, the words of a picture): in one line, without what is not seen, not long. */
+/**
+ * A name for places that take no markup (options, the words of a picture): in one line, without
+ * what is not seen, not long.
+ */
 export function plainName(text: string, most = 60): string {
   const letters = Array.from(plain(text).replace(/\s+/g, " ").trim());
-  return (letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : letters.join("")) || "(no name)";
+  return (
+    (letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : letters.join("")) ||
+    "(no name)"
+  );
 }

@@ -10,8 +10,16 @@ import "./views.css";
 /** The pages that are about runs; those of samples are in `samples/`. */
 export const pages: Page[] = [
   { pattern: "", title: () => "", component: FirstPage },
-  { pattern: "run/RUN", title: ({ RUN = "" }, data) => findRun(data.catalog, RUN)?.label || RUN, component: RunPage },
-  { pattern: "compare/A/B", title: ({ A = "", B = "" }) => `${A} and ${B}`, component: ComparePage },
+  {
+    pattern: "run/RUN",
+    title: ({ RUN = "" }, data) => findRun(data.catalog, RUN)?.label || RUN,
+    component: RunPage,
+  },
+  {
+    pattern: "compare/A/B",
+    title: ({ A = "", B = "" }) => `${A} and ${B}`,
+    component: ComparePage,
+  },
   { pattern: "plots", title: () => "Plots", component: PlotsPage },
   { pattern: "labels", title: () => "Labels", component: LabelsPage },
 ];

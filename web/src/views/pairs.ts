@@ -3,7 +3,10 @@ import type { Column, Comparison, Estimate, RunData } from "../data/api";
 
 export type Pairs = Comparison["pairs"];
 
-/** Whether the item is to be brought into view as soon as it is there: on going to another one, not on opening a comparison. */
+/**
+ * Whether the item is to be brought into view as soon as it is there: on going to another one, not
+ * on opening a comparison.
+ */
 export const toItem = { wanted: false };
 
 /** a-lost: B scored higher. Right is what scores at least half. */
@@ -32,100 +35,145 @@ export function isOf(kind: Kind, a: number, b: number): boolean {
 }
 
 /** What became of one item, in words. */
-export function said(a: number, b: number): string {
-  if (Number.isNaN(a) || Number.isNaN(b)) return Number.isNaN(a) && Number.isNaN(b) ? "no score" : Number.isNaN(a) ? "A has no score" : "B has no score";
+export function scoreChange(a: number, b: number): string {
+  if (Number.isNaN(a) || Number.isNaN(b))
+    return Number.isNaN(a) && Number.isNaN(b)
+      ? "no score"
+      : Number.isNaN(a)
+        ? "A has no score"
+        : "B has no score";
   if (a !== b) return a < b ? "A lost" : "B lost";
   return a === 1 ? "both right" : a === 0 ? "both wrong" : "the same score";
 }
 
-/** Places in `pairs` of some kind (and task, where one is given), flips first: those that differ most, then in the order of the run. */
-export function chosen(pairs: Pairs, kind: Kind, taskOf: (place: number) => string, task: string): Int32Array {
+/**
+ * Places in `pairs` of some kind (and task, where one is given), flips first: those that differ
+ * most, then in the order of the run.
+ */
+export function selectPairs(
+  pairs: Pairs,
+  kind: Kind,
+  taskOf: (place: number) => string,
+  task: string,
+): Int32Array {
   const apart = new Map<number, number[]>();
-  for (let place = 0; place < pairs.a.length; place++) {
-    const [a, b] = [pairs.scoreA[place]!, pairs.scoreB[place]!];
-    if (!isOf(kind, a, b) || (task && taskOf(pairs.a[place]!) !== task)) continue;
+  for (let index = 0; index < pairs.a.length; index++) {
+    const [a, b] = [pairs.scoreA[index]!, pairs.scoreB[index]!];
+    if (!isOf(kind, a, b) || (task && taskOf(pairs.a[index]!) !== task)) continue;
     const distance = Math.abs(a - b) || 0;
     const alike = apart.get(distance);
-    if (alike) alike.push(place);
-    else apart.set(distance, [place]);
+    if (alike) alike.push(index);
+    else apart.set(distance, [index]);
   }
-  return Int32Array.from([...apart.keys()].sort((one, other) => other - one).flatMap((distance) => apart.get(distance)!));
+  return Int32Array.from(
+    [...apart.keys()].sort((a, b) => b - a).flatMap((distance) => apart.get(distance)!),
+  );
 }
 
-export function counts(pairs: Pairs, taskOf: (place: number) => string, task: string): Map<Kind, number> {
-  const out = new Map<Kind, number>(KINDS.map(([kind]) => [kind, 0]));
-  for (let place = 0; place < pairs.a.length; place++) {
-    if (task && taskOf(pairs.a[place]!) !== task) continue;
-    for (const [kind] of KINDS) if (isOf(kind, pairs.scoreA[place]!, pairs.scoreB[place]!)) out.set(kind, out.get(kind)! + 1);
+export function counts(
+  pairs: Pairs,
+  taskOf: (place: number) => string,
+  task: string,
+): Map<Kind, number> {
+  const countByKind = new Map<Kind, number>(KINDS.map(([kind]) => [kind, 0]));
+  for (let index = 0; index < pairs.a.length; index++) {
+    if (task && taskOf(pairs.a[index]!) !== task) continue;
+    for (const [kind] of KINDS)
+      if (isOf(kind, pairs.scoreA[index]!, pairs.scoreB[index]!))
+        countByKind.set(kind, countByKind.get(kind)! + 1);
   }
-  return out;
+  return countByKind;
 }
 
 /** Of each task, how many items A and B scored higher. */
-export function wins(pairs: Pairs, taskOf: (place: number) => string): Map<string, [a: number, b: number]> {
-  const out = new Map<string, [number, number]>();
-  for (let place = 0; place < pairs.a.length; place++) {
-    const task = taskOf(pairs.a[place]!);
-    let own = out.get(task);
-    if (!own) out.set(task, (own = [0, 0]));
-    const [a, b] = [pairs.scoreA[place]!, pairs.scoreB[place]!];
-    if (a > b) own[0] += 1;
-    if (b > a) own[1] += 1;
+export function countWins(
+  pairs: Pairs,
+  taskOf: (place: number) => string,
+): Map<string, [a: number, b: number]> {
+  const winsByTask = new Map<string, [number, number]>();
+  for (let index = 0; index < pairs.a.length; index++) {
+    const task = taskOf(pairs.a[index]!);
+    let taskWins = winsByTask.get(task);
+    if (!taskWins) winsByTask.set(task, (taskWins = [0, 0]));
+    const [a, b] = [pairs.scoreA[index]!, pairs.scoreB[index]!];
+    if (a > b) taskWins[0] += 1;
+    if (b > a) taskWins[1] += 1;
   }
-  return out;
+  return winsByTask;
 }
 
 export function taskNames(run: RunData): (place: number) => string {
-  const column = run.columns.find((one): one is Extract<Column, { kind: "category" }> => one.name === "task" && one.kind === "category");
-  return (place) => (column ? (column.names[column.codes[place]!] ?? "") : "");
+  const column = run.columns.find(
+    (column): column is Extract<Column, { kind: "category" }> =>
+      column.name === "task" && column.kind === "category",
+  );
+  return (index) => (column ? (column.names[column.codes[index]!] ?? "") : "");
 }
 
-/** Pairs by task and id, where the data hold no comparison: the mean score of an item's repeats against the other's. */
+/**
+ * Pairs by task and id, where the data hold no comparison: the mean score of an item's repeats
+ * against the other's.
+ */
 export function pairUp(a: RunData, b: RunData): Pairs {
-  const one = items(a);
-  const other = items(b);
-  const found = [...one].filter(([key]) => other.has(key));
+  const itemsOfA = meanScores(a);
+  const itemsOfB = meanScores(b);
+  const shared = [...itemsOfA].filter(([key]) => itemsOfB.has(key));
   return {
-    a: Int32Array.from(found, ([, item]) => item.place),
-    b: Int32Array.from(found, ([key]) => other.get(key)!.place),
-    scoreA: Float64Array.from(found, ([, item]) => item.sum / item.n),
-    scoreB: Float64Array.from(found, ([key]) => other.get(key)!.sum / other.get(key)!.n),
+    a: Int32Array.from(shared, ([, item]) => item.place),
+    b: Int32Array.from(shared, ([key]) => itemsOfB.get(key)!.place),
+    scoreA: Float64Array.from(shared, ([, item]) => item.sum / item.n),
+    scoreB: Float64Array.from(shared, ([key]) => itemsOfB.get(key)!.sum / itemsOfB.get(key)!.n),
   };
 }
 
-function items(run: RunData): Map<string, { place: number; sum: number; n: number }> {
+function meanScores(run: RunData): Map<string, { place: number; sum: number; n: number }> {
   const task = taskNames(run);
-  const scores = run.columns.find((one) => one.name === "score" && one.kind === "number");
-  const out = new Map<string, { place: number; sum: number; n: number }>();
-  for (let place = 0; place < run.size; place++) {
-    const key = `${task(place)}\0${run.id(place)}`;
-    const score = scores?.kind === "number" ? scores.values[place]! : NaN;
-    const item = out.get(key) ?? { place, sum: 0, n: 0 };
-    if (run.draw(place) < run.draw(item.place)) item.place = place;
+  const scores = run.columns.find((column) => column.name === "score" && column.kind === "number");
+  const itemsByKey = new Map<string, { place: number; sum: number; n: number }>();
+  for (let sampleIndex = 0; sampleIndex < run.size; sampleIndex++) {
+    const key = `${task(sampleIndex)}\0${run.id(sampleIndex)}`;
+    const score = scores?.kind === "number" ? scores.values[sampleIndex]! : NaN;
+    const item = itemsByKey.get(key) ?? { place: sampleIndex, sum: 0, n: 0 };
+    if (run.draw(sampleIndex) < run.draw(item.place)) item.place = sampleIndex;
     if (!Number.isNaN(score)) {
       item.sum += score;
       item.n += 1;
     }
-    out.set(key, item);
+    itemsByKey.set(key, item);
   }
-  return out;
+  return itemsByKey;
 }
 
 /** The same comparison seen from the other side. The sentences name the runs, so they stay. */
-export function flipped(found: Comparison): Comparison {
-  const turned = (one: Estimate): Estimate => ({
-    ...one,
-    value: one.value === null ? null : -one.value,
-    ...(one.low !== undefined && one.high !== undefined ? { low: -one.high, high: -one.low } : {}),
+export function flipComparison(comparison: Comparison): Comparison {
+  const flipEstimate = (estimate: Estimate): Estimate => ({
+    ...estimate,
+    value: estimate.value === null ? null : -estimate.value,
+    ...(estimate.low !== undefined && estimate.high !== undefined
+      ? { low: -estimate.high, high: -estimate.low }
+      : {}),
   });
   return {
-    ...found,
-    a: found.b,
-    b: found.a,
-    tasks: found.tasks.map((task) => ({
-      ...task, a: task.b, b: task.a, difference: turned(task.difference), onlyA: task.onlyB, onlyB: task.onlyA,
+    ...comparison,
+    a: comparison.b,
+    b: comparison.a,
+    tasks: comparison.tasks.map((task) => ({
+      ...task,
+      a: task.b,
+      b: task.a,
+      difference: flipEstimate(task.difference),
+      onlyA: task.onlyB,
+      onlyB: task.onlyA,
     })),
-    overall: found.overall && { ...found.overall, difference: turned(found.overall.difference) },
-    pairs: { a: found.pairs.b, b: found.pairs.a, scoreA: found.pairs.scoreB, scoreB: found.pairs.scoreA },
+    overall: comparison.overall && {
+      ...comparison.overall,
+      difference: flipEstimate(comparison.overall.difference),
+    },
+    pairs: {
+      a: comparison.pairs.b,
+      b: comparison.pairs.a,
+      scoreA: comparison.pairs.scoreB,
+      scoreB: comparison.pairs.scoreA,
+    },
   };
 }

@@ -29,64 +29,117 @@ export function useWidth(): [(element: HTMLElement | null) => void, number] {
   return [watch.current, width];
 }
 
-/** The first of many things, and a button for ten times as many: thousands of rows take a browser seconds. */
-export function useSome<T>(all: T[], what: string, first = 100): [some: T[], more: ComponentChildren] {
+/**
+ * The first of many things, and a button for ten times as many: thousands of rows take a browser
+ * seconds.
+ */
+export function useFirst<T>(
+  all: T[],
+  noun: string,
+  first = 100,
+): [some: T[], more: ComponentChildren] {
   const [limit, set] = useState(first);
   if (all.length <= limit * 1.2) return [all, null];
   const next = limit * 12 >= all.length ? all.length : limit * 10;
-  const more = (
+  const showMore = (
     <p class="paging">
-      {numbers.count(limit)} of {numbers.count(all.length)} {what}
-      <button type="button" onClick={() => set(limit * 10)}>{next === all.length ? "Show all" : `Show ${numbers.count(next)}`}<span class="unseen"> {what}</span></button>
+      {numbers.count(limit)} of {numbers.count(all.length)} {noun}
+      <button type="button" onClick={() => set(limit * 10)}>
+        {next === all.length ? "Show all" : `Show ${numbers.count(next)}`}
+        <span class="unseen"> {noun}</span>
+      </button>
     </p>
   );
-  return [all.slice(0, limit), more];
+  return [all.slice(0, limit), showMore];
 }
 
 /** Each of many as it is drawn, the first ones at first. */
-export function Some<T>({ all, what, first, each }: { all: T[]; what: string; first: number; each: (one: T, place: number) => ComponentChildren }) {
-  const [some, more] = useSome(all, what, first);
-  return <>{some.map(each)}{more}</>;
+export function FirstOf<T>({
+  all,
+  noun,
+  first,
+  render,
+}: {
+  all: T[];
+  noun: string;
+  first: number;
+  render: (one: T, place: number) => ComponentChildren;
+}) {
+  const [some, showMore] = useFirst(all, noun, first);
+  return (
+    <>
+      {some.map(render)}
+      {showMore}
+    </>
+  );
 }
 
 /** A run's label with a link to its page. */
 export function RunLink({ catalog, run }: { catalog: Catalog; run: RunInfo }) {
-  return <a href={links.run(runAddress(catalog, run))}><Line value={run.label || run.name} /></a>;
+  return (
+    <a href={links.run(runAddress(catalog, run))}>
+      <Line value={run.label || run.name} />
+    </a>
+  );
 }
 
 /** Labels of runs, with the run's name where two have one label. */
 export function runLabels(catalog: Catalog): Map<string, string> {
   const labels = catalog.runs.map((run) => run.label || run.model || run.name);
   return new Map(
-    catalog.runs.map((run, place) => {
-      const label = labels[place]!;
-      return [run.key, labels.filter((other) => other === label).length > 1 ? `${label} (${runAddress(catalog, run)})` : label];
+    catalog.runs.map((run, index) => {
+      const label = labels[index]!;
+      return [
+        run.key,
+        labels.filter((namesake) => namesake === label).length > 1
+          ? `${label} (${runAddress(catalog, run)})`
+          : label,
+      ];
     }),
   );
 }
 
 /** A choice among runs. */
-export function RunChoice(props: { catalog: Catalog; label: string; chosen: string; choose(key: string): void; without?: string }) {
+export function RunChoice(props: {
+  catalog: Catalog;
+  label: string;
+  chosen: string;
+  choose(key: string): void;
+  without?: string;
+}) {
   const labels = runLabels(props.catalog);
   return (
     <label class="choice">
       <span>{props.label}</span>
       <select value={props.chosen} onChange={(event) => props.choose(event.currentTarget.value)}>
-        {props.catalog.runs.filter((run) => run.key !== props.without).map((run) => (
-          <option key={run.key} value={run.key}>{numbers.plainName(labels.get(run.key) ?? "")}</option>
-        ))}
+        {props.catalog.runs
+          .filter((run) => run.key !== props.without)
+          .map((run) => (
+            <option key={run.key} value={run.key}>
+              {numbers.plainName(labels.get(run.key) ?? "")}
+            </option>
+          ))}
       </select>
     </label>
   );
 }
 
 /** A choice among words; nothing where there is no choice. */
-export function Choice(props: { label: string; options: [value: string, words: string][]; chosen: string; choose(value: string): void }) {
+export function Choice(props: {
+  label: string;
+  options: [value: string, words: string][];
+  chosen: string;
+  choose(value: string): void;
+}) {
   return (
     <label class="choice">
       <span>{props.label}</span>
       <select value={props.chosen} onChange={(event) => props.choose(event.currentTarget.value)}>
-        {props.options.map(([value, words]) => <option key={value} value={value}>{numbers.plainName(words)}</option>)}
+        {props.options.map(([value, words]) => (
+          <option key={value} value={value}>
+            {numbers.plainName(words)}
+          </option>
+        ))}
       </select>
     </label>
   );
@@ -94,47 +147,109 @@ export function Choice(props: { label: string; options: [value: string, words: s
 
 /** How far a run is: n of m samples, running, finished or stopped. */
 export function StateLine({ run, brief = false }: { run: RunInfo; brief?: boolean }) {
-  const known = run.expected !== null && run.expected > 0;
-  const many = known && run.records < run.expected! ? `${numbers.count(run.records)} of ${numbers.counted(run.expected!, "sample")}` : numbers.counted(run.records, "sample");
+  const hasTotal = run.expected !== null && run.expected > 0;
+  const many =
+    hasTotal && run.records < run.expected!
+      ? `${numbers.count(run.records)} of ${numbers.counted(run.expected!, "sample")}`
+      : numbers.counted(run.records, "sample");
   const took = run.seconds === null ? "" : ` in ${numbers.duration(run.seconds)}`;
-  const words = run.state === "running" ? `Running: ${many}` : run.state === "finished" ? `Finished: ${many}${took}` : `Stopped: ${many}${took}`;
+  const words =
+    run.state === "running"
+      ? `Running: ${many}`
+      : run.state === "finished"
+        ? `Finished: ${many}${took}`
+        : `Stopped: ${many}${took}`;
   if (brief && run.state === "finished") return null;
   return (
     <span class={`how ${run.state}`}>
       {words}
-      {run.state === "running" && known && (
-        <progress value={Math.min(run.records, run.expected!)} max={run.expected!} aria-label="Samples recorded" />
+      {run.state === "running" && hasTotal && (
+        <progress
+          value={Math.min(run.records, run.expected!)}
+          max={run.expected!}
+          aria-label="Samples recorded"
+        />
       )}
     </span>
   );
 }
 
 /** The axis that several estimates of one unit share. */
-export function axisFor(estimates: (Estimate | null)[], bounded: boolean, also: number[] = []): Axis {
-  const ends = [...also, ...estimates.flatMap((one) => (one ? [one.value, one.low, one.high] : []))];
-  const found = ends.filter((x): x is number => typeof x === "number");
-  const below = estimates.some((one) => one !== null && one.value !== null && one.value < 0) || (also.some((x) => x <= 0) && found.some((x) => x < 0));
-  return bounded ? pointsAxis(found, below ? [-1, 1] : [0, 1]) : axisOf(found, null);
+export function axisFor(
+  estimates: (Estimate | null)[],
+  bounded: boolean,
+  also: number[] = [],
+): Axis {
+  const ends = [
+    ...also,
+    ...estimates.flatMap((estimate) =>
+      estimate ? [estimate.value, estimate.low, estimate.high] : [],
+    ),
+  ];
+  const finite = ends.filter((end): end is number => typeof end === "number");
+  const below =
+    estimates.some(
+      (estimate) => estimate !== null && estimate.value !== null && estimate.value < 0,
+    ) ||
+    (also.some((end) => end <= 0) && finite.some((end) => end < 0));
+  return bounded ? pointsAxis(finite, below ? [-1, 1] : [0, 1]) : axisOf(finite, null);
 }
 
-const share = (x: number) => `${(100 * x).toFixed(2)}%`;
+const share = (fraction: number) => `${(100 * fraction).toFixed(2)}%`;
 
 /** The ticks that are drawn and labelled: every second one where there are many, with that of 0. */
 function ticksOf(axis: Axis, most: number): Axis["ticks"] {
-  const first = Math.max(0, axis.ticks.findIndex((tick) => tick.label === "0")) % 2;
-  return axis.ticks.length > most ? axis.ticks.filter((_, place) => place % 2 === first) : axis.ticks;
+  const first =
+    Math.max(
+      0,
+      axis.ticks.findIndex((tick) => tick.label === "0"),
+    ) % 2;
+  return axis.ticks.length > most
+    ? axis.ticks.filter((_, index) => index % 2 === first)
+    : axis.ticks;
 }
 
-/** An estimate on an axis: its interval as a line, its value as a point; a line across where `zero` is. */
-export function Bar({ estimate, axis, zero, most = 5 }: { estimate: Estimate | null; axis: Axis; zero?: number; most?: number }) {
+/**
+ * An estimate on an axis: its interval as a line, its value as a point; a line across where `zero`
+ * is.
+ */
+export function Bar({
+  estimate,
+  axis,
+  zero,
+  most = 5,
+}: {
+  estimate: Estimate | null;
+  axis: Axis;
+  zero?: number;
+  most?: number;
+}) {
   return (
     <svg class="bar" width="100%" height="20" aria-hidden="true" focusable="false">
-      {ticksOf(axis, most).map((tick) => <line key={tick.at} class="tick" x1={share(tick.at)} x2={share(tick.at)} y1="0" y2="100%" />)}
-      {zero !== undefined && <line class="zero" x1={share(axis.place(zero))} x2={share(axis.place(zero))} y1="0" y2="100%" />}
-      {estimate !== null && numbers.hasInterval(estimate) && (
-        <line class="range" x1={share(axis.place(estimate.low))} x2={share(axis.place(estimate.high))} y1="50%" y2="50%" />
+      {ticksOf(axis, most).map((tick) => (
+        <line key={tick.at} class="tick" x1={share(tick.at)} x2={share(tick.at)} y1="0" y2="100%" />
+      ))}
+      {zero !== undefined && (
+        <line
+          class="zero"
+          x1={share(axis.place(zero))}
+          x2={share(axis.place(zero))}
+          y1="0"
+          y2="100%"
+        />
       )}
-      {estimate !== null && estimate.value !== null && <circle class="point" cx={share(axis.place(estimate.value))} cy="50%" r="4" />}
+      {estimate !== null && numbers.hasInterval(estimate) && (
+        <line
+          class="range"
+          x1={share(axis.place(estimate.low))}
+          x2={share(axis.place(estimate.high))}
+          y1="50%"
+          y2="50%"
+        />
+      )}
+      {estimate !== null && estimate.value !== null && (
+        <circle class="point" cx={share(axis.place(estimate.value))} cy="50%" r="4" />
+      )}
     </svg>
   );
 }
@@ -144,45 +259,92 @@ export function AxisWords({ axis, most = 5 }: { axis: Axis; most?: number }) {
   return (
     <svg class="axis" aria-hidden="true" focusable="false">
       {ticksOf(axis, most).map((tick) => (
-        <text key={tick.at} x={share(tick.at)} y="10" text-anchor={tick.at < 0.02 ? "start" : tick.at > 0.98 ? "end" : "middle"}>{tick.label}</text>
+        <text
+          key={tick.at}
+          x={share(tick.at)}
+          y="10"
+          text-anchor={tick.at < 0.02 ? "start" : tick.at > 0.98 ? "end" : "middle"}
+        >
+          {tick.label}
+        </text>
       ))}
     </svg>
   );
 }
 
 /** A value with its interval behind it, or below it. */
-export function Score({ metric, below = false }: { metric: (Estimate & { bounded: boolean }) | null; below?: boolean }) {
+export function Score({
+  metric,
+  below = false,
+}: {
+  metric: (Estimate & { bounded: boolean }) | null;
+  below?: boolean;
+}) {
   if (metric === null || metric.value === null) return <span class="quiet">{numbers.NOTHING}</span>;
   const ends = numbers.interval(metric, metric.bounded);
   return (
     <span class={below ? "measure below" : "measure"} title={metric.method || undefined}>
       <span class="value">{numbers.value(metric, metric.bounded)}</span>
-      {ends && <> <span class="interval">{ends}</span></>}
+      {ends && (
+        <>
+          {" "}
+          <span class="interval">{ends}</span>
+        </>
+      )}
     </span>
   );
 }
 
 /** What a metric is called, and whether less is better. */
 export function MetricName({ metric }: { metric: Metric }) {
-  return <><Line value={metric.name} />{metric.lowerIsBetter && <span class="quiet"> (lower is better)</span>}</>;
+  return (
+    <>
+      <Line value={metric.name} />
+      {metric.lowerIsBetter && <span class="quiet"> (lower is better)</span>}
+    </>
+  );
 }
 
 /** A table that may be wider than the page: it scrolls in a box that the keyboard reaches. */
-export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
-  return <div class="scroll" role="region" aria-label={label} tabIndex={0}>{children}</div>;
+export function ScrollBox({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+      {children}
+    </div>
+  );
 }
 
 /** A sentence of ours; what stands between backticks is a command or a name. */
 export function Note({ text }: { text: string }) {
-  return <>{text.split(/`([^`\n]+)`/).map((part, place) => (place % 2 ? <code key={place}><Line value={part} /></code> : part && <Line key={place} value={part} most={4000} />))}</>;
+  return (
+    <>
+      {text.split(/`([^`\n]+)`/).map((piece, index) =>
+        index % 2 ? (
+          <code key={index}>
+            <Line value={piece} />
+          </code>
+        ) : (
+          piece && <Line key={index} value={piece} most={4000} />
+        ),
+      )}
+    </>
+  );
 }
 
 /** What is said where there is nothing to show. */
-export function Nothing({ children }: { children: ComponentChildren }) {
+export function EmptyNote({ children }: { children: ComponentChildren }) {
   return <p class="nothing">{children}</p>;
 }
 
 /** Something that could not be read, or is being read. */
-export function Reading({ error, what }: { error: string | null; what: string }) {
-  return error === null ? <p class="nothing" role="status">Reading {what}…</p> : <p class="nothing bad" role="alert">{what} cannot be read: <Line value={error} /></p>;
+export function Reading({ error, noun }: { error: string | null; noun: string }) {
+  return error === null ? (
+    <p class="nothing" role="status">
+      Reading {noun}…
+    </p>
+  ) : (
+    <p class="nothing bad" role="alert">
+      {noun} cannot be read: <Line value={error} />
+    </p>
+  );
 }

@@ -1,3 +1,1 @@
-"""Where questions come from, and whether a model may have seen them: dates, rewrites, overlap with
-a corpus, versions.
-"""
+"""Whether a model may have seen the questions: dates, rewrites, overlap with a corpus, versions."""

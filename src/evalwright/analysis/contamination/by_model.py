@@ -1,8 +1,7 @@
-"""Every question in other words, written by a model, and options in another order, which takes
-none.
+"""Rewrite questions with a model, and reorder options without one.
 
-A model writes a paraphrase of any question and the opposite of a yes or no question. What it writes
-is checked, not trusted.
+A model writes a paraphrase of any question, and the opposite of a yes or no question. Its rewrites
+are checked, not trusted.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _LONGER = 3
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A sample, its original, and where it comes from."""
+    """A rewritten sample with its original, the kind of rewrite, and what wrote it."""
 
     original: Sample
     sample: Sample
@@ -76,9 +75,11 @@ class Rewrite:
 
 
 @dataclass(slots=True)
-class Rewritten:
-    """What came of a task. refused: how many originals have no rewrite of a kind, by kind and
-    reason.
+class RewrittenTask:
+    """The rewrites of a task.
+
+    Args:
+        refused: how many originals have no rewrite of a kind, by kind and reason.
     """
 
     rewrites: list[Rewrite] = field(default_factory=list)
@@ -88,52 +89,54 @@ class Rewritten:
     def take(
         self, original: Sample, sample: Sample | None, kind: str, by: str, none: str
     ) -> None:
-        """Keep a rewrite that passes the checks, or count why not."""
-        why = none if sample is None else problem(original, sample, kind)
+        """Keep a rewrite that passes the checks, or count why it was refused."""
+        why = none if sample is None else find_fault(original, sample, kind)
         if why or sample is None:
             self.refused[kind, why] += 1
         else:
             self.rewrites.append(Rewrite(original, sample, kind, by))
 
 
-def rewrite(
+def rewrite_task(
     task: Task, kinds: Sequence[Kind], model: Model | None, home: Path
-) -> Rewritten:
-    """Every sample in every kind.
+) -> RewrittenTask:
+    """Rewrite every sample of a task in every kind.
 
-    A model's replies are kept in the store at `home` and never paid for twice.
+    A model's replies are kept in the store at `home`, so they are paid for once.
 
-    Raises ConfigurationError where a kind needs a model and there is none, AbilityError for one
-    that writes no text.
+    Raises:
+        ConfigurationError: a kind needs a model and there is none.
+        AbilityError: the model cannot write text.
     """
     written = [kind for kind in kinds if kind in _INSTRUCTIONS]
-    out = Rewritten(n_originals=sum(1 for _ in _originals(task)))
+    rewritten = RewrittenTask(n_originals=sum(1 for _ in _originals(task)))
     if "shuffle" in kinds:
         for sample in _originals(task):
-            out.take(
+            rewritten.take(
                 sample,
-                shuffle(sample),
+                shuffle_options(sample),
                 "shuffle",
                 "rule",
                 "its options cannot be reordered",
             )
     if not written:
-        return out
+        return rewritten
     if model is None:
         raise ConfigurationError(f"The kind '{written[0]}': name one with --by.")
     if "generate" not in model.abilities:
         raise AbilityError(
             f"'{model.name}' cannot generate text, so it cannot rewrite questions."
         )
-    made: Rewritten = run_blocking(
-        lambda: _rewrite_all(out, task, written, model, home)
+    rewritten_by_model: RewrittenTask = run_blocking(
+        lambda: _rewrite_all(rewritten, task, written, model, home)
     )
-    return made
+    return rewritten_by_model
 
 
-def shuffle(sample: Sample) -> Sample | None:
-    """The options in another order, with a right one in another place; None where options speak of
-    each other's places.
+def shuffle_options(sample: Sample) -> Sample | None:
+    """The sample with its options reordered, and a right one in another place.
+
+    None if its options refer to each other by position.
     """
     if len(sample.choices) < 2 or any(
         _SPEAKS_OF_OTHERS.search(choice) for choice in sample.choices
@@ -141,11 +144,11 @@ def shuffle(sample: Sample) -> Sample | None:
         return None
     for attempt in range(20):
         order = list(shuffled(len(sample.choices), f"rewrite {attempt} of {sample.id}"))
-        gold = tuple(order.index(place) for place in sample.gold)
+        gold = tuple(order.index(option) for option in sample.gold)
         if gold != sample.gold:
             return replace(
                 sample,
-                choices=tuple(sample.choices[place] for place in order),
+                choices=tuple(sample.choices[option] for option in order),
                 gold=gold,
             )
     return None
@@ -153,16 +156,20 @@ def shuffle(sample: Sample) -> Sample | None:
 
 def with_opposite_answer(sample: Sample) -> Sample | None:
     """A yes or no question with the other answer; None for any other question."""
-    said = [
+    answers = [
         text.strip().casefold().rstrip(".") for text in sample.choices or sample.targets
     ]
     if sample.choices:
-        if len(said) != 2 or len(sample.gold) != 1 or _OPPOSITE.get(said[0]) != said[1]:
+        if (
+            len(answers) != 2
+            or len(sample.gold) != 1
+            or _OPPOSITE.get(answers[0]) != answers[1]
+        ):
             return None
         return replace(sample, gold=(1 - sample.gold[0],))
-    if not said or any(word not in _OPPOSITE for word in said):
+    if not answers or any(word not in _OPPOSITE for word in answers):
         return None
-    words = [_OPPOSITE[word] for word in said]
+    words = [_OPPOSITE[word] for word in answers]
     cased = zip(sample.targets, words, strict=True)
     return replace(
         sample,
@@ -178,34 +185,38 @@ def _originals(task: Task) -> Iterator[Sample]:
 
 
 async def _rewrite_all(
-    out: Rewritten, task: Task, kinds: Sequence[Kind], model: Model, home: Path
-) -> Rewritten:
+    outcome: RewrittenTask, task: Task, kinds: Sequence[Kind], model: Model, home: Path
+) -> RewrittenTask:
     with open_store(home) as store:
         async with Engine(store) as engine:
             door = engine.door({ROLE: model})
             gate = asyncio.Semaphore(engine.concurrency(model))
 
-            async def one(sample: Sample, kind: Kind) -> tuple[Sample | None, str]:
+            async def rewrite_one(
+                sample: Sample, kind: Kind
+            ) -> tuple[Sample | None, str]:
                 async with gate:
-                    return await _rewrite(sample, kind, door, "chat" in model.abilities)
+                    return await _rewrite_sample(
+                        sample, kind, door, "chat" in model.abilities
+                    )
 
-            wanted = [(sample, kind) for sample in _originals(task) for kind in kinds]
+            pairs = [(sample, kind) for sample in _originals(task) for kind in kinds]
 
             async def all_of_them() -> list[tuple[Sample | None, str]]:
                 return await asyncio.gather(
-                    *(one(sample, kind) for sample, kind in wanted)
+                    *(rewrite_one(sample, kind) for sample, kind in pairs)
                 )
 
-            found = await interruptible(all_of_them(), engine)
-    for (sample, kind), (rewritten, why) in zip(wanted, found, strict=True):
-        out.take(sample, rewritten, kind, model.name, why)
-    return out
+            outcomes = await interruptible(all_of_them(), engine)
+    for (sample, kind), (rewritten, why) in zip(pairs, outcomes, strict=True):
+        outcome.take(sample, rewritten, kind, model.name, why)
+    return outcome
 
 
-async def _rewrite(
+async def _rewrite_sample(
     sample: Sample, kind: Kind, ask: Ask, chat: bool
 ) -> tuple[Sample | None, str]:
-    """The rewritten sample, or None and why there is none."""
+    """The rewritten sample, or None and the reason."""
     # Which answer of an opposite is right is not for the model to say.
     frame = with_opposite_answer(sample) if kind == "negate" else sample
     if frame is None:
@@ -219,45 +230,46 @@ async def _rewrite(
     separated = separate_reasoning(response)
     if separated.unclosed or response.finish_reason == "length":
         return None, "the reply was cut off"
-    said = separated.answer.strip()
+    reply = separated.answer.strip()
     for opening, closing in _QUOTES:
-        inner = said[len(opening) : -len(closing)]
+        inner = reply[len(opening) : -len(closing)]
         if (
             inner
-            and said.startswith(opening)
-            and said.endswith(closing)
+            and reply.startswith(opening)
+            and reply.endswith(closing)
             and opening not in inner
         ):
-            said = inner.strip()
-    if refusal_in(said):
+            reply = inner.strip()
+    if refusal_in(reply):
         return None, "the model refused"
-    if "\n" in said:
+    if "\n" in reply:
         return None, "the reply is more than one line"
-    return replace(frame, input=said), ""
+    return replace(frame, input=reply), ""
 
 
-def problem(original: Sample, rewritten: Sample, kind: str) -> str:
-    """Why a rewrite is refused, as far as a program can see; "" for one that may stay.
+def find_fault(original: Sample, rewritten: Sample, kind: str) -> str:
+    """Why a rewrite is refused, as far as a program can tell; "" if it may stay.
 
-    A person looks at the rest.
+    The rest is for a person to review.
     """
-    before = _folded(original.input)
-    after = _folded(rewritten.input)
+    before = _fold_text(original.input)
+    after = _fold_text(rewritten.input)
     if not after:
         return "it is empty"
     if kind == "shuffle":
         same = sorted(original.choices) == sorted(rewritten.choices)
-        kept = {original.choices[i] for i in original.gold} == {
+        same_gold = {original.choices[i] for i in original.gold} == {
             rewritten.choices[i] for i in rewritten.gold
         }
-        return "" if same and kept else "the options are not the same"
+        return "" if same and same_gold else "the options are not the same"
     if before == after and original.passages == rewritten.passages:
         return "it is the original wording"
     if len(after) > _LONGER * len(before) + 200:
         return "it is much longer than the original"
     targets = zip(original.targets, rewritten.targets, strict=False)
     if not rewritten.choices and any(
-        _says(after, new) and not _says(before, old) for old, new in targets
+        _contains_phrase(after, new) and not _contains_phrase(before, old)
+        for old, new in targets
     ):
         return "it gives the answer away" if kind != "negate" else ""
     if Counter(_NUMBER.findall(before)) != Counter(_NUMBER.findall(after)):
@@ -265,13 +277,13 @@ def problem(original: Sample, rewritten: Sample, kind: str) -> str:
     return ""
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _says(text: str, target: str) -> bool:
-    wanted = _folded(target).strip(" .,;:!?\"'")
+def _contains_phrase(text: str, target: str) -> bool:
+    folded_target = _fold_text(target).strip(" .,;:!?\"'")
     return (
-        bool(wanted)
-        and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None
+        bool(folded_target)
+        and re.search(rf"(?<!\w){re.escape(folded_target)}(?!\w)", text) is not None
     )

@@ -1,9 +1,8 @@
-"""Which n-grams of questions occur in a corpus of the user's own: files of any size, read once, in
-flat memory.
+"""Find n-grams of questions in a corpus: files of any size, read once, in constant memory.
 
-Text is compared by its words: NFKC, case folded, without punctuation; a Han, Kana, Hangul or Thai
-character is a word. An n-gram never reaches across two documents, which are whole text files, or
-the lines of JSON Lines.
+Texts are compared by their words: NFKC, case-folded, without punctuation; a Han, Kana, Hangul or
+Thai character is a word. An n-gram never spans two documents, which are whole text files or the
+lines of JSON Lines.
 """
 
 from __future__ import annotations
@@ -49,10 +48,13 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, slots=True)
 class GramCount:
-    """Of one question: n of its n-grams, how many different ones it has, how many of them the
-    corpus has, and how often in all.
+    """The n-grams of one question and how many of them the corpus has.
 
-    n is 0 where the question is too short to be looked for.
+    Args:
+        n: words in an n-gram, 0 if the question is too short to look for.
+        grams: how many different n-grams the question has.
+        found: how many of them occur in the corpus.
+        occurrences: how often they occur in all.
     """
 
     n: int
@@ -62,20 +64,20 @@ class GramCount:
 
     @property
     def share(self) -> float:
-        """The share of its n-grams that the corpus has."""
+        """The share of its n-grams that occur in the corpus."""
         return self.found / self.grams if self.grams else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusScan:
-    """What was read, and what it has of each question, in their order."""
+    """How much was read, and the counts of each question, in their order."""
 
     files: int
     words: int
-    found: tuple[GramCount, ...]
+    counts: tuple[GramCount, ...]
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words by which texts are compared."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
@@ -83,35 +85,37 @@ def words_of(text: str) -> list[str]:
 def scan_corpus(
     questions: Sequence[str], places: Sequence[Path], n: int = N
 ) -> CorpusScan:
-    """Look for the n-grams of `questions` in files and folders (.txt, .md, .jsonl, .ndjson, each
-    also .gz).
+    """Look for the n-grams of questions in files and folders.
 
-    A question of LEAST to n words is looked for whole. Raises ConfigurationError for an n under
-    LEAST, a place that is not there or has no such file, and a file that cannot be read.
+    Files are .txt, .md, .jsonl and .ndjson, each also as .gz. A question of LEAST to n words is
+    looked for as a whole.
+
+    Raises:
+        ConfigurationError: n is under LEAST, a path has no such file, or a file cannot be read.
     """
     if n < LEAST:
         raise ConfigurationError(
             f"n-grams need at least {LEAST} words, not {n}: shorter ones occur in any"
             " text."
         )
-    index = _Index([words_of(question) for question in questions], n)
-    files = [file for place in places for file in _files(place)]
+    index = _GramIndex([split_words(question) for question in questions], n)
+    files = [file for path in places for file in _find_files(path)]
     words = 0
     for file in files:
         try:
-            words += sum(map(index.read, _documents(file)))
+            words += sum(map(index.read, _read_documents(file)))
         except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
             raise ConfigurationError(
                 f"The corpus file '{file}' cannot be read: {reason}."
             ) from error
-    return CorpusScan(len(files), words, index.result())
+    return CorpusScan(len(files), words, index.count_grams())
 
 
-class _Index:
-    """The n-grams of all questions by length, and how often each was met.
+class _GramIndex:
+    """The n-grams of all questions by length, with how often each was seen.
 
-    Words are numbers, 0 for those of no question.
+    Words are numbers, 0 for words of no question.
     """
 
     def __init__(self, questions: Sequence[Sequence[str]], n: int) -> None:
@@ -133,100 +137,114 @@ class _Index:
             by_length.setdefault(length, set()).update(self.own[-1])
         by_length.pop(0, None)
         self.hashes = {
-            length: np.unique(_hashes(np.array(list(grams), np.uint64)))
+            length: np.unique(_hash_rows(np.array(list(grams), np.uint64)))
             for length, grams in by_length.items()
         }
         self.counts: Counter[tuple[int, ...]] = Counter(
-            dict.fromkeys((g for own in self.own for g in own), 0)
+            dict.fromkeys((g for question_grams in self.own for g in question_grams), 0)
         )
 
     def read(self, pieces: Iterator[str]) -> int:
-        """Count the n-grams of one document, given in pieces that end between words; how many words
-        it has.
+        """Count the n-grams of a document, passed in pieces that end between words.
+
+        Returns:
+            How many words the document has.
         """
         longest = max(self.hashes, default=0)
         tail = np.zeros(0, np.uint64)
         total = 0
         for piece in pieces:
-            found = words_of(piece)
-            total += len(found)
-            if not longest or not found:
+            piece_words = split_words(piece)
+            total += len(piece_words)
+            if not longest or not piece_words:
                 continue
             ids = np.concatenate(
-                [tail, np.array([self.codes.get(word, 0) for word in found], np.uint64)]
+                [
+                    tail,
+                    np.array(
+                        [self.codes.get(word, 0) for word in piece_words], np.uint64
+                    ),
+                ]
             )
-            for length, known in self.hashes.items():
+            for length, gram_hashes in self.hashes.items():
                 # Of the words carried over, only those that a gram of this length can still need.
-                self._count(ids[max(0, len(tail) - length + 1) :], length, known)
+                self._count(ids[max(0, len(tail) - length + 1) :], length, gram_hashes)
             tail = ids[-(longest - 1) :]
         return total
 
     def _count(
-        self, ids: NDArray[np.uint64], length: int, known: NDArray[np.uint64]
+        self, ids: NDArray[np.uint64], length: int, gram_hashes: NDArray[np.uint64]
     ) -> None:
-        """Count the windows that are grams; a hash only says where to look."""
+        """Count the windows that are n-grams; a matching hash only says where to look."""
         if len(ids) < length:
             return
-        hashes = _hashes(sliding_window_view(ids, length))
-        places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-        for start in np.flatnonzero(known[places] == hashes):
+        hashes = _hash_rows(sliding_window_view(ids, length))
+        places = np.minimum(np.searchsorted(gram_hashes, hashes), len(gram_hashes) - 1)
+        for start in np.flatnonzero(gram_hashes[places] == hashes):
             gram = tuple(ids[start : start + length].tolist())
             if gram in self.counts:
                 self.counts[gram] += 1
 
-    def result(self) -> tuple[GramCount, ...]:
-        """For each question."""
-        out = []
-        for own in self.own:
-            times = [self.counts[gram] for gram in own]
-            n = len(own[0]) if own else 0
-            out.append(
-                GramCount(n, len(own), sum(count > 0 for count in times), sum(times))
+    def count_grams(self) -> tuple[GramCount, ...]:
+        """The counts of each question."""
+        counts = []
+        for question_grams in self.own:
+            times = [self.counts[gram] for gram in question_grams]
+            n = len(question_grams[0]) if question_grams else 0
+            counts.append(
+                GramCount(
+                    n,
+                    len(question_grams),
+                    sum(count > 0 for count in times),
+                    sum(times),
+                )
             )
-        return tuple(out)
+        return tuple(counts)
 
 
-def _hashes(windows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _hash_rows(windows: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A hash of every row, modulo 2^64; (rows, words) -> (rows,)."""
-    out = np.zeros(len(windows), np.uint64)
+    hashes = np.zeros(len(windows), np.uint64)
     for offset in range(windows.shape[1]):
-        out = out * np.uint64(_MULTIPLIER) + windows[:, offset]
-    return out
+        hashes = hashes * np.uint64(_MULTIPLIER) + windows[:, offset]
+    return hashes
 
 
 # -- files -----------------------------------------------------------------------------
 
 
-def _files(place: Path) -> list[Path]:
-    if place.is_dir():
-        found = sorted(
-            path for path in place.rglob("*") if path.is_file() and _kind(path)
+def _find_files(path: Path) -> list[Path]:
+    if path.is_dir():
+        files = sorted(
+            path for path in path.rglob("*") if path.is_file() and _file_kind(path)
         )
-        if not found:
+        if not files:
             kinds = ", ".join((*_TEXT, *_LINES))
             raise ConfigurationError(
-                f"The folder '{place}' has no text file: {kinds}, each also with .gz."
+                f"The folder '{path}' has no text file: {kinds}, each also with .gz."
             )
-        return found
-    if not place.is_file():
-        raise ConfigurationError(f"The corpus '{place}' does not exist.")
-    return [place]
+        return files
+    if not path.is_file():
+        raise ConfigurationError(f"The corpus '{path}' does not exist.")
+    return [path]
 
 
-def _kind(path: Path) -> str:
+def _file_kind(path: Path) -> str:
     name = path.name.lower().removesuffix(".gz")
-    return "lines" if name.endswith(_LINES) else "text" if name.endswith(_TEXT) else ""
+    if name.endswith(_LINES):
+        return "lines"
+    return "text" if name.endswith(_TEXT) else ""
 
 
-def _documents(path: Path) -> Iterator[Iterator[str]]:
-    """The documents of a file, each as pieces. A file of another name is read as text."""
+def _read_documents(path: Path) -> Iterator[Iterator[str]]:
+    """The documents of a file, each as pieces; other file types are read as text."""
     packed = path.name.lower().endswith(".gz")
     with (
-        _Unpacked(path) if packed else path.open("rb") as raw,
+        _BoundedGzipFile(path) if packed else path.open("rb") as raw,
         io.TextIOWrapper(raw, encoding="utf-8", errors="replace") as file,
     ):
-        if _kind(path) != "lines":
-            yield _pieces(file)
+        if _file_kind(path) != "lines":
+            yield _read_pieces(file)
             return
         while line := file.readline(_LONGEST_LINE):
             if len(line) == _LONGEST_LINE:
@@ -235,50 +253,50 @@ def _documents(path: Path) -> Iterator[Iterator[str]]:
                     " characters: write one document per line."
                 )
             if line.strip():
-                yield iter([_strings(line)])
+                yield iter([_text_of_json(line)])
 
 
-class _Unpacked(gzip.GzipFile):
-    """A packed file that is read no further than text can grow. Raises ConfigurationError."""
+class _BoundedGzipFile(gzip.GzipFile):
+    """A gzip file that is read no further than text can expand. Raises ConfigurationError."""
 
     def read1(self, size: int = -1) -> bytes:
-        out = super().read1(size)
-        place = Path(str(self.name))
-        if self.tell() > max(_UNPACKED_FREELY, _MOST_UNPACKED * place.stat().st_size):
+        unpacked = super().read1(size)
+        path = Path(str(self.name))
+        if self.tell() > max(_UNPACKED_FREELY, _MOST_UNPACKED * path.stat().st_size):
             raise ConfigurationError(
-                f"'{place}' unpacks to more than {_MOST_UNPACKED} times its size, which"
+                f"'{path}' unpacks to more than {_MOST_UNPACKED} times its size, which"
                 " no text does. It is not read further."
             )
-        return out
+        return unpacked
 
 
-def _pieces(file: IO[str]) -> Iterator[str]:
-    """A text in pieces of about a megabyte that end at white space, where there is some."""
-    rest = ""
+def _read_pieces(file: IO[str]) -> Iterator[str]:
+    """A text in pieces of about a megabyte that end at white space if possible."""
+    remainder = ""
     while chunk := file.read(_CHUNK):
-        chunk = rest + chunk
+        chunk = remainder + chunk
         cut = max(chunk.rfind(" "), chunk.rfind("\n"))
         cut = len(chunk) if cut < len(chunk) - _CHUNK // 4 else cut + 1
-        rest = chunk[cut:]
+        remainder = chunk[cut:]
         yield chunk[:cut]
-    if rest:
-        yield rest
+    if remainder:
+        yield remainder
 
 
-def _strings(line: str) -> str:
-    """All text of a line of JSON, one string after another; of a line that is no JSON, the line."""
+def _text_of_json(line: str) -> str:
+    """All strings in a line of JSON, one after another; the line itself if it is not JSON."""
     try:
-        value = json.loads(line)
+        document = json.loads(line)
     except (ValueError, RecursionError):
         return line
-    out: list[str] = []
-    todo: list[Any] = [value]
+    texts: list[str] = []
+    todo: list[Any] = [document]
     while todo:
-        one = todo.pop()
-        if isinstance(one, str):
-            out.append(one)
-        elif isinstance(one, dict):
-            todo.extend(reversed(list(one.values())))
-        elif isinstance(one, list):
-            todo.extend(reversed(one))
-    return "\n".join(out)
+        node = todo.pop()
+        if isinstance(node, str):
+            texts.append(node)
+        elif isinstance(node, dict):
+            todo.extend(reversed(list(node.values())))
+        elif isinstance(node, list):
+            todo.extend(reversed(node))
+    return "\n".join(texts)

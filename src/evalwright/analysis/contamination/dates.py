@@ -1,6 +1,6 @@
-"""Dates as questions have them: a year, a month or a day, and which side of a cut-off they lie on.
+"""Dates of questions (a year, month or day), and on which side of a cut-off they lie.
 
-"2024-06" is a span from the 1st to the 30th. What lies across the cut-off is on neither side: it is
+"2024-06" is a span from the 1st to the 30th. A span across the cut-off is on neither side: it is
 counted and left out.
 """
 
@@ -20,27 +20,30 @@ Side = Literal["before", "after", "across", "undated", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """From the first to the last day that a date may mean."""
+class DateSpan:
+    """The first and the last day that a date may mean."""
 
     first: date
     last: date
 
 
-def parse_span(value: Any) -> Span | None:
-    """The span of "2024", "2024-06", "2024-06-15" (a time after it is ignored), a number that is a
-    year; else None.
+def parse_span(text: Any) -> DateSpan | None:
+    """The span of "2024", "2024-06", "2024-06-15" or a year as a number; None for anything else.
+
+    A time after the date is ignored.
     """
-    if isinstance(value, bool) or value is None:
+    if isinstance(text, bool) or text is None:
         return None
-    found = _FORM.fullmatch(str(value)[:40])
-    if found is None:
+    match = _FORM.fullmatch(str(text)[:40])
+    if match is None:
         return None
-    year, month, day = (int(part) if part else None for part in found.groups())
+    year, month, day = (int(number) if number else None for number in match.groups())
     try:
         first = date(year or 0, month or 1, day or 1)
         end = month or 12
-        return Span(first, date(first.year, end, day or monthrange(first.year, end)[1]))
+        return DateSpan(
+            first, date(first.year, end, day or monthrange(first.year, end)[1])
+        )
     except ValueError:
         return None
 
@@ -48,29 +51,24 @@ def parse_span(value: Any) -> Span | None:
 def read_cut_off(text: str) -> date:
     """The last day of a cut-off such as "2024-06" or "2024-06-15".
 
-    Raises ConfigurationError for what is no date.
+    Raises:
+        ConfigurationError: it is not a date.
     """
-    found = parse_span(text)
-    if found is None:
+    span = parse_span(text)
+    if span is None:
         raise ConfigurationError(
             f"The cut-off '{text}' is not a date, such as 2024-06 or 2024-06-15."
         )
-    return found.last
+    return span.last
 
 
-def side_of(value: Any, cut_off: date) -> Side:
-    """Whether a date is before (up to and on) the cut-off, after it, across it, not there, or not
-    readable as a date.
-    """
-    if value is None or not str(value).strip():
+def side_of(text: Any, cut_off: date) -> Side:
+    """Whether a date is before (or on) the cut-off, after it, across it, missing or unreadable."""
+    if text is None or not str(text).strip():
         return "undated"
-    span = parse_span(value)
+    span = parse_span(text)
     if span is None:
         return "unreadable"
-    return (
-        "before"
-        if span.last <= cut_off
-        else "after"
-        if span.first > cut_off
-        else "across"
-    )
+    if span.last <= cut_off:
+        return "before"
+    return "after" if span.first > cut_off else "across"

@@ -1,6 +1,7 @@
-"""Whether a model may have memorised a task's questions, in numbers: scores before and after a
-cut-off date, by overlap with a corpus, and the paired drop from original to rewritten wordings,
-less that of control items.
+"""Whether a model may have memorised a task's questions.
+
+Compares scores before and after a cut-off date and by overlap with a corpus, and takes the paired
+drop from original to rewritten wordings, less that of control items.
 """
 
 from __future__ import annotations
@@ -40,8 +41,10 @@ from evalwright.statistics import (
 
 @dataclass(frozen=True, slots=True)
 class ContaminationReport(Plain):
-    """What there is to say of one run. suspicious: some task's paired drop exceeds that of its
-    control items.
+    """The evidence on one run.
+
+    Args:
+        suspicious: whether the paired drop of some task exceeds that of its control items.
     """
 
     run: str
@@ -63,70 +66,91 @@ def contamination_report(
     corpus: Sequence[str | Path] = (),
     n: int = N,
 ) -> ContaminationReport:
-    """Report on one run.
+    """Report on one run. Rewrites are looked for in it and in `rewrites`.
 
-    Rewrites are looked for in the run itself and in `rewrites`, runs of the same model.
+    Args:
+        rewrites: runs of the same model on rewritten tasks.
+        cut_off: the model's training cut-off, such as "2024-06"; items dated after it are control
+            items.
+        date_key: the metadata key of the date; by default the first of `DATE_KEYS` that divides a
+            task.
+        control: "key=value" in the metadata of further control items.
+        corpus: files and folders in which n-grams of the questions are looked for.
+        n: words in an n-gram.
 
-    cut_off: the model's, e.g. "2024-06"; items dated after it are control items. date_key: which
-    metadata has the date; by default the first of `DATE_KEYS` that divides a task's items. control:
-    "key=value" of the metadata of further control items. corpus: files and folders in which the
-    questions' n-grams are looked for. Raises ConfigurationError where it has nothing to report on,
-    and where a run of rewrites is another model's.
+    Raises:
+        ConfigurationError: there is nothing to report on, or a run of rewrites has another model.
     """
-    key, equals, value = control.partition("=")
+    key, equals, expected = control.partition("=")
     if control and not (key and equals):
         raise ConfigurationError(
             "--control takes key=value of items' metadata, such as control=true, not"
             f" '{control}'."
         )
     clean = Control(
-        read_cut_off(cut_off) if cut_off else None, date_key or DATE_KEYS[0], key, value
+        read_cut_off(cut_off) if cut_off else None,
+        date_key or DATE_KEYS[0],
+        key,
+        expected,
     )
-    for other in rewrites:
-        if other.data["model"].get("fingerprint") != run.data["model"].get(
+    for rewrite_run in rewrites:
+        if rewrite_run.data["model"].get("fingerprint") != run.data["model"].get(
             "fingerprint"
         ):
             raise ConfigurationError(
-                f"'{other.id}' is a run of '{other.label}' and '{run.id}' one of"
+                f"'{rewrite_run.id}' is a run of '{rewrite_run.label}' and '{run.id}' one of"
                 f" '{run.label}': a paired drop needs one model. Evaluate '{run.label}'"
                 " on the rewritten task."
             )
-    own = list(read_items(run).values())
-    others = [items for other in rewrites for items in read_items(other).values()]
+    task_items = list(read_items(run).values())
+    others = [
+        items for rewrite_run in rewrites for items in read_items(rewrite_run).values()
+    ]
     cut_offs: list[CutOff] = []
-    found: list[Drop] = []
-    for items in own:
+    all_drops: list[Drop] = []
+    for items in task_items:
         try:
             dated = (
                 clean
                 if date_key
-                else replace(clean, date_key=dividing_key(items, clean))
+                else replace(clean, date_key=find_date_key(items, clean))
             )
-            cut_offs += [one] if (one := by_cut_off(items, dated)) else []
-            found += drops(items, rewrites_of(items, [*own, *others]), clean)
+            cut_offs += (
+                [cut_off_report]
+                if (cut_off_report := compare_by_cut_off(items, dated))
+                else []
+            )
+            all_drops += measure_drops(
+                items, find_rewrites(items, [*task_items, *others]), clean
+            )
         except ValueError as error:
             raise ConfigurationError(
                 f"The scores of '{items.task}' ({items.metric}) cannot be compared:"
                 f" {error}."
             ) from error
-    met = overlaps(own, [Path(place) for place in corpus], n) if corpus else []
-    if rewrites and not found:
+    met = (
+        measure_overlaps(task_items, [Path(path) for path in corpus], n)
+        if corpus
+        else []
+    )
+    if rewrites and not all_drops:
         raise RunError(
-            f"No sample of {', '.join(repr(other.id) for other in rewrites)} is a"
+            f"No sample of {', '.join(repr(rewrite_run.id) for rewrite_run in rewrites)} is a"
             f" rewrite of one of '{run.id}'. `evalwright tasks rewrite` makes them;"
             f" each names its original in the metadata '{OF}'."
         )
-    if not cut_offs and not found and not met:
-        raise _nothing_to_report(run, own, clean, date_key)
+    if not cut_offs and not all_drops and not met:
+        raise _nothing_to_report(run, task_items, clean, date_key)
     return ContaminationReport(
         run=run.id,
         model=run.label,
         cut_off=clean.cut_off.isoformat() if clean.cut_off else "",
         cut_offs=tuple(cut_offs),
-        drops=tuple(found),
+        drops=tuple(all_drops),
         overlaps=tuple(met),
         suspicious=any(
-            one.check is not None and one.check.suspicious for one in whole_drops(found)
+            drop.check is not None and drop.check.suspicious
+            for drop in drops_over_all_kinds(all_drops)
         ),
     )
 
@@ -137,10 +161,8 @@ was written, when its answer became known, and what benchmarks call the date of 
 """
 
 
-def dividing_key(items: Items, control: Control) -> str:
-    """The first key by which a task's items lie on both sides of the cut-off, else the first by
-    which any lies on a side.
-    """
+def find_date_key(items: TaskItems, control: Control) -> str:
+    """The first key by which a task's items lie on both sides of the cut-off, else on any side."""
     dividing = DATE_KEYS[0]
     most_sides = 0
     for key in DATE_KEYS:
@@ -156,9 +178,9 @@ def dividing_key(items: Items, control: Control) -> str:
 
 
 def _nothing_to_report(
-    run: Run, tasks: Sequence[Items], control: Control, date_key: str
+    run: Run, tasks: Sequence[TaskItems], control: Control, date_key: str
 ) -> UsageError:
-    """Why there is nothing to say about a run, and what would give something."""
+    """Why there is nothing to report on a run, and what to pass instead."""
     if control.cut_off is None:
         return ConfigurationError(
             f"There is nothing to report for '{run.id}': give --rewrites (a run of the"
@@ -189,15 +211,16 @@ MOST_KEYS = 20
 """Keys of metadata that an error names."""
 
 
-def whole_drops(found: Sequence[Drop]) -> list[Drop]:
-    """Per task the drop over all its rewrites, on which alone a conclusion rests: no picking of
-    kinds.
+def drops_over_all_kinds(all_drops: Sequence[Drop]) -> list[Drop]:
+    """Per task the drop over all its rewrites, on which alone a conclusion rests.
+
+    This rules out picking the kind of rewrite that suits.
     """
-    whole: dict[str, Drop] = {}
-    for one in found:
-        if one.kind == ALL or one.task not in whole:
-            whole[one.task] = one
-    return list(whole.values())
+    drop_by_task: dict[str, Drop] = {}
+    for drop in all_drops:
+        if drop.kind == ALL or drop.task not in drop_by_task:
+            drop_by_task[drop.task] = drop
+    return list(drop_by_task.values())
 
 
 # -- a run's items: scores by item and draw, clusters, and what is known of their origin
@@ -216,11 +239,12 @@ a person checked it.
 
 
 @dataclass(slots=True, kw_only=True)
-class Items(ItemRows):
-    """The items of one task of a run, in the order of the record, by the scorer of the task's main
-    metric.
+class TaskItems(ItemRows):
+    """The items of one task of a run in recorded order, by the scorer of its main metric.
 
-    metadata: of each item, as recorded. texts: their questions.
+    Args:
+        metadata: of each item, as recorded.
+        texts: the questions.
     """
 
     task: str
@@ -231,15 +255,15 @@ class Items(ItemRows):
 
     @property
     def value_range(self) -> tuple[float, float] | None:
-        """Of one score; None where it is not known."""
+        """The range of a score; None if unknown."""
         return (0.0, 1.0) if self.bounded else None
 
     def matrix(self, places: Sequence[int]) -> NDArray[np.float64]:
-        """Scores of some items, (n, draws), nan = missing."""
-        return padded([self.draws[place] for place in places])
+        """Scores of some items, (n, draws), nan if missing."""
+        return padded([self.draws[index] for index in places])
 
     def new_item(self, row: Mapping[str, Any]) -> None:
-        """Take an item's metadata and question."""
+        """Add an item's metadata and question."""
         metadata = row.get("metadata") or {}
         if not isinstance(metadata, Mapping):
             raise TypeError("its metadata is not a mapping")
@@ -247,10 +271,10 @@ class Items(ItemRows):
         self.texts.append(str(row["input"]))
 
 
-def read_items(run: Run) -> dict[str, Items]:
-    """The items of every task that has a main metric. Raises RunError where records cannot be read."""
-    found = {
-        task.name: Items(
+def read_items(run: Run) -> dict[str, TaskItems]:
+    """The items of every task that has a main metric. Raises RunError for unreadable records."""
+    items_by_task = {
+        task.name: TaskItems(
             task=task.name,
             metric=task.main.label,
             scorer=task.main.scorer,
@@ -259,25 +283,26 @@ def read_items(run: Run) -> dict[str, Items]:
         for task in run.tasks
         if task.main
     }
-    read_rows(run, found)
-    return found
+    read_rows(run, items_by_task)
+    return items_by_task
 
 
-class Groups:
-    """Groups of one task's items, with cluster codes that are the same in all of them; an item
-    without a cluster is alone.
+class ItemGroups:
+    """Groups of one task's items, with cluster codes that are consistent between groups.
+
+    An item without a cluster stands alone.
     """
 
-    def __init__(self, items: Items) -> None:
+    def __init__(self, items: TaskItems) -> None:
         self.items = items
         self._codes: dict[tuple[str, str], int] = {}
 
     def codes(self, places: Iterable[int]) -> NDArray[np.int64]:
-        """A cluster code per item, (n,)."""
+        """A cluster code for each item, (n,)."""
         clusters = self.items.clusters
         names = [
-            ("cluster", clusters[place]) if clusters[place] else ("item", str(place))
-            for place in places
+            ("cluster", clusters[index]) if clusters[index] else ("item", str(index))
+            for index in places
         ]
         return np.array(
             [self._codes.setdefault(name, len(self._codes)) for name in names], np.int64
@@ -295,7 +320,7 @@ class Groups:
     def difference(
         self, a: Sequence[int], b: Sequence[int]
     ) -> UnpairedComparison | None:
-        """The mean of one group less that of another; None where one is empty."""
+        """The mean of one group minus that of another; None if one is empty."""
         if not a or not b:
             return None
         (scores_a, clusters_a), (scores_b, clusters_b) = (
@@ -326,11 +351,14 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class CutOff(Plain):
-    """One task's score before and after a date. before, after: None where no item is on that side.
+    """One task's scores before and after a date.
 
-    across: items whose date does not say on which side they are; undated: those without one.
-    shared_clusters: clusters with items on both sides, which the interval does not know of.
-    unreadable: items with a text or a number where a date should be.
+    Args:
+        before, after: None if no item is on that side.
+        across: items whose date does not tell the side.
+        undated: items without a date.
+        unreadable: items with something else in place of the date.
+        shared_clusters: clusters with items on both sides, which the interval ignores.
     """
 
     task: str
@@ -348,11 +376,14 @@ class CutOff(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Plain):
-    """One task's originals against their rewrites of one kind ("all": each item's mean over its
-    rewrites).
+    """One task's originals against their rewrites of one kind.
 
-    drop: of the items that the model may have seen. check: the same less the control items' drop,
-    None without control. rewrites: how many; unchecked: of those, how many no person has checked.
+    Args:
+        kind: "all" takes each item's mean over all its rewrites.
+        rewrites: how many there are.
+        unchecked: how many of them no person has checked.
+        drop: of the items that the model may have seen.
+        check: the drop less that of the control items; None without control items.
     """
 
     task: str
@@ -366,9 +397,7 @@ class Drop(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Which items a model cannot have seen: those dated after its cut-off, and those with a value
-    in their metadata.
-    """
+    """Which items a model cannot have seen: dated after its cut-off, or marked by metadata."""
 
     cut_off: date | None = None
     date_key: str = "created_at"
@@ -378,17 +407,15 @@ class Control:
     def has(self, metadata: Mapping[str, Any]) -> bool:
         """Whether an item with this metadata is a control item."""
         if self.key and self.key in metadata:
-            value = metadata[self.key]
+            recorded = metadata[self.key]
             if (
-                str(value).lower() if isinstance(value, bool) else str(value)
+                str(recorded).lower() if isinstance(recorded, bool) else str(recorded)
             ) == self.value:
                 return True
         return self.side(metadata) == "after"
 
     def side(self, metadata: Mapping[str, Any]) -> str:
-        """On which side of the cut-off an item is; "across" where its date does not say, "" without
-        a cut-off.
-        """
+        """The side of the cut-off that an item is on; "" without a cut-off."""
         return (
             ""
             if self.cut_off is None
@@ -396,22 +423,20 @@ class Control:
         )
 
 
-def by_cut_off(items: Items, control: Control) -> CutOff | None:
-    """The score before and after; None without a cut-off, and where no item is dated.
-
-    Rewrites are not counted.
-    """
+def compare_by_cut_off(items: TaskItems, control: Control) -> CutOff | None:
+    """The scores before and after the cut-off, without rewrites; None if no item is dated."""
     sides: dict[str, list[int]] = {side: [] for side in ("", *get_args(Side))}
-    for place, metadata in enumerate(items.metadata):
+    for index, metadata in enumerate(items.metadata):
         if OF not in metadata:
-            sides[control.side(metadata)].append(place)
+            sides[control.side(metadata)].append(index)
     before = sides["before"]
     after = sides["after"]
     if control.cut_off is None or not (before or after):
         return None
-    groups = Groups(items)
+    groups = ItemGroups(items)
     named = [
-        {items.clusters[place] for place in part} - {""} for part in (before, after)
+        {items.clusters[index] for index in indices} - {""}
+        for indices in (before, after)
     ]
     return CutOff(
         task=items.task,
@@ -430,9 +455,7 @@ def by_cut_off(items: Items, control: Control) -> CutOff | None:
 
 @dataclass(frozen=True, slots=True)
 class ScoredRewrite:
-    """A rewrite's kind, whether a person has checked it, and the mean score of its draws, nan where
-    all failed.
-    """
+    """A rewrite's kind, whether a person has checked it, and the mean score of its draws."""
 
     kind: str
     checked: bool
@@ -443,53 +466,67 @@ Rewrites = Mapping[int, Sequence[ScoredRewrite]]
 """The rewrites of each original, by its place."""
 
 
-def rewrites_of(items: Items, others: Sequence[Items]) -> Rewrites:
-    """The rewrites of a task's items that stand among other items: those whose metadata name them."""
-    found: dict[int, list[ScoredRewrite]] = {}
-    for other in others:
-        for place, metadata in enumerate(other.metadata):
+def find_rewrites(items: TaskItems, others: Sequence[TaskItems]) -> Rewrites:
+    """The rewrites of a task's items among other items, which name their originals in metadata."""
+    rewrites: dict[int, list[ScoredRewrite]] = {}
+    for further_items in others:
+        for index, metadata in enumerate(further_items.metadata):
             source = metadata.get(OF)
             if source is None or str(metadata.get(OF_TASK, items.task)) != items.task:
                 continue
             original = items.places.get(str(source))
             if original is not None and OF not in items.metadata[original]:
                 # Each rewrite is one value, so that one with more draws does not count for more.
-                scores = [score for score in other.draws[place] if score == score]
+                scores = [
+                    score for score in further_items.draws[index] if score == score
+                ]
                 mean = sum(scores) / len(scores) if scores else float("nan")
                 checked = metadata.get(CHECKED) in (True, "true", "True", 1)
-                one = ScoredRewrite(str(metadata.get(KIND) or "unnamed"), checked, mean)
-                found.setdefault(original, []).append(one)
-    return found
+                rewrite = ScoredRewrite(
+                    str(metadata.get(KIND) or "unnamed"), checked, mean
+                )
+                rewrites.setdefault(original, []).append(rewrite)
+    return rewrites
 
 
-def drops(items: Items, found: Rewrites, control: Control) -> list[Drop]:
-    """The paired drop over all kinds, and by kind where there are several."""
-    kinds = sorted({one.kind for several in found.values() for one in several})
-    wanted = [ALL, *kinds] if len(kinds) > 1 else kinds
-    return [_drop(items, found, control, kind) for kind in wanted]
+def measure_drops(items: TaskItems, rewrites: Rewrites, control: Control) -> list[Drop]:
+    """The paired drop over all kinds of rewrites, and by kind if there are several."""
+    kinds = sorted(
+        {
+            rewrite.kind
+            for item_rewrites in rewrites.values()
+            for rewrite in item_rewrites
+        }
+    )
+    reported_kinds = [ALL, *kinds] if len(kinds) > 1 else kinds
+    return [_measure_drop(items, rewrites, control, kind) for kind in reported_kinds]
 
 
-def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
-    chosen = {
-        place: kept
-        for place, several in sorted(found.items())
-        if (kept := [one for one in several if kind in (ALL, one.kind)])
-        and control.side(items.metadata[place]) != "across"
-    }
-    groups = Groups(items)
+def _measure_drop(
+    items: TaskItems, rewrites: Rewrites, control: Control, kind: str
+) -> Drop:
+    chosen = dict[int, list[ScoredRewrite]]()
+    for index, item_rewrites in sorted(rewrites.items()):
+        of_kind = [rewrite for rewrite in item_rewrites if kind in (ALL, rewrite.kind)]
+        if of_kind and control.side(items.metadata[index]) != "across":
+            chosen[index] = of_kind
 
-    def scores(control_items: bool) -> tuple[Any, Any, Any]:
+    groups = ItemGroups(items)
+
+    def collect_scores(control_items: bool) -> tuple[Any, Any, Any]:
         """Scores of originals and of their rewrites, a row per original, and their clusters."""
         places = [
-            place
-            for place in chosen
-            if control.has(items.metadata[place]) == control_items
+            index
+            for index in chosen
+            if control.has(items.metadata[index]) == control_items
         ]
-        rewritten = padded([[one.score for one in chosen[place]] for place in places])
+        rewritten = padded(
+            [[rewrite.score for rewrite in chosen[index]] for index in places]
+        )
         return items.matrix(places), rewritten, groups.codes(places)
 
-    *seen, clusters = scores(False)
-    *unseen, control_clusters = scores(True)
+    *seen, clusters = collect_scores(False)
+    *unseen, control_clusters = collect_scores(True)
     limits = items.value_range
     check = None
     if len(seen[0]) and len(unseen[0]):
@@ -500,9 +537,9 @@ def _drop(items: Items, found: Rewrites, control: Control, kind: str) -> Drop:
             control_clusters=control_clusters,
             value_range=limits,
         )
-    every = [one for several in chosen.values() for one in several]
+    every = [rewrite for item_rewrites in chosen.values() for rewrite in item_rewrites]
     drop = compare_paired(*seen, clusters=clusters, value_range=limits)
-    unchecked = sum(not one.checked for one in every)
+    unchecked = sum(not rewrite.checked for rewrite in every)
     return Drop(items.task, items.metric, kind, len(every), unchecked, drop, check)
 
 
@@ -517,9 +554,12 @@ MOST = 0.8
 class Overlap(Plain):
     """One task against a corpus.
 
-    classes: score of the questions of which the corpus has none, some (under 80 of 100), or most of
-    the n-grams. difference: some or most, less none; None where one side is empty. too_short:
-    questions that were not looked for. samples: by id, what was found of each.
+    Args:
+        classes: mean scores of questions of which the corpus has none, some (under 80%) or most of
+            the n-grams.
+        difference: some or most, minus none; None if one side is empty.
+        too_short: how many questions were not looked for.
+        samples: the counts by sample id.
     """
 
     task: str
@@ -533,51 +573,61 @@ class Overlap(Plain):
     samples: Mapping[str, GramCount]
 
 
-def overlaps(
-    tasks: Sequence[Items], corpus: Sequence[Path], n: int = N
+def measure_overlaps(
+    tasks: Sequence[TaskItems], corpus: Sequence[Path], n: int = N
 ) -> list[Overlap]:
-    """Every task against a corpus, which is read once for all. Rewrites are not looked for."""
-    own = [
+    """Every task against a corpus that is read once. Rewrites are not looked for."""
+    original_indices = [
         (
             items,
             [
-                place
-                for place, metadata in enumerate(items.metadata)
+                index
+                for index, metadata in enumerate(items.metadata)
                 if OF not in metadata
             ],
         )
         for items in tasks
     ]
     scan = scan_corpus(
-        [items.texts[place] for items, places in own for place in places], corpus, n
+        [items.texts[index] for items, places in original_indices for index in places],
+        corpus,
+        n,
     )
-    counts = iter(scan.found)
+    counts = iter(scan.counts)
     return [
-        _overlap(items, {place: next(counts) for place in places}, scan, n)
-        for items, places in own
+        _measure_overlap(items, {index: next(counts) for index in places}, scan, n)
+        for items, places in original_indices
         if places
     ]
 
 
-def _overlap(
-    items: Items, found: Mapping[int, GramCount], scan: CorpusScan, n: int
+def _overlap_class(count: GramCount) -> str:
+    """How much of a question the corpus has; "" for one too short to look for."""
+    if not count.n:
+        return ""
+    if not count.found:
+        return "none"
+    return "most" if count.share >= MOST else "some"
+
+
+def _measure_overlap(
+    items: TaskItems, counts: Mapping[int, GramCount], scan: CorpusScan, n: int
 ) -> Overlap:
     by_class: dict[str, list[int]] = {"": [], "none": [], "some": [], "most": []}
-    for place, one in found.items():
-        name = "none" if not one.found else "most" if one.share >= MOST else "some"
-        by_class[name if one.n else ""].append(place)
+    for index, count in counts.items():
+        by_class[_overlap_class(count)].append(index)
     too_short = len(by_class.pop(""))
-    groups = Groups(items)
+    groups = ItemGroups(items)
     return Overlap(
         task=items.task,
         metric=items.metric,
         n=n,
         files=scan.files,
         words=scan.words,
-        classes={name: groups.mean(part) for name, part in by_class.items()},
+        classes={name: groups.mean(indices) for name, indices in by_class.items()},
         difference=groups.difference(
             sorted([*by_class["some"], *by_class["most"]]), by_class["none"]
         ),
         too_short=too_short,
-        samples={items.ids[place]: one for place, one in found.items()},
+        samples={items.ids[index]: count for index, count in counts.items()},
     )

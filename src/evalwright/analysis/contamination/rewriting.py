@@ -1,8 +1,8 @@
-"""A task's questions in other words, as a task of their own: a YAML file and its data beside it.
+"""Write a task's rewritten questions as a task of their own: a YAML file with its data.
 
-Every row names its original, the kind of rewrite, what made it, and whether a person has checked
-it. The new file has the original's prompt, scorers and metrics, so that its run differs from the
-original's in the wordings alone.
+Every row names its original, the kind of rewrite, what wrote it, and whether a person has checked
+it. The new file keeps the original's prompt, scorers and metrics, so the runs differ in wording
+only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from evalwright.analysis.contamination.by_model import Rewrite, Rewritten
+from evalwright.analysis.contamination.by_model import Rewrite, RewrittenTask
 from evalwright.analysis.contamination.report import KIND, OF_TASK, REWRITE_KEYS
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.tasks import Task
@@ -27,7 +27,7 @@ from evalwright.tasks.yaml_files import plain
 
 
 def write_rewrites(
-    found: Rewritten,
+    rewritten: RewrittenTask,
     task: Task,
     definition: Definition,
     into: Path,
@@ -35,78 +35,91 @@ def write_rewrites(
     name: str = "",
     over: bool = False,
 ) -> Path:
-    """Write the task file `into` and its data beside it; return the data's path.
+    """Write a task file with its data beside it, and return the data's path.
 
-    name: of the new task; made of the original's where it is "". over: replace files that are
-    there. Raises ConfigurationError where there is nothing to write, and where a file is there or
-    cannot be written.
+    Args:
+        into: the task file.
+        name: of the new task; by default derived from the original's.
+        over: replace existing files.
+
+    Raises:
+        ConfigurationError: there is nothing to write, or a file exists or cannot be written.
     """
     if into.suffix.lower() not in (".yaml", ".yml"):
         raise ConfigurationError(f"A task file ends in .yaml: '{into}' does not.")
-    if not found.rewrites:
+    if not rewritten.rewrites:
         why = "; ".join(
             f"{kind}: {reason} ({count:,})"
-            for (kind, reason), count in found.refused.items()
+            for (kind, reason), count in rewritten.refused.items()
         )
         raise ConfigurationError(
             f"No sample of '{task.name}' could be rewritten. {why}".rstrip()
         )
-    data = into.with_suffix(".jsonl")
-    for path in (into, data):
+    data_path = into.with_suffix(".jsonl")
+    for path in (into, data_path):
         if path.exists() and not over:
             raise ConfigurationError(
                 f"'{path}' already exists. Name another file, or replace it with"
                 " --replace."
             )
-    kinds = sorted({one.kind for one in found.rewrites})
+    kinds = sorted({rewrite.kind for rewrite in rewritten.rewrites})
     title = name or f"{task.name}-{kinds[0] if len(kinds) == 1 else 'rewritten'}"
-    several = len({one.original.id for one in found.rewrites}) < len(found.rewrites)
+    shares_original = len(
+        {rewrite.original.id for rewrite in rewritten.rewrites}
+    ) < len(rewritten.rewrites)
     lines = [
-        json.dumps(_row(one, task.name, definition, several), ensure_ascii=False)
-        for one in found.rewrites
+        json.dumps(
+            _make_row(rewrite, task.name, definition, shares_original),
+            ensure_ascii=False,
+        )
+        for rewrite in rewritten.rewrites
     ]
-    value = _file(found, task, definition, title, data.name, into.parent)
+    document = _make_document(
+        rewritten, task, definition, title, data_path.name, into.parent
+    )
     first = {
-        key: value[key]
+        key: document[key]
         for key in ("task", "version", "description", "dataset", "sample")
     }
     text = yaml.safe_dump(
-        plain({**first, **value}), sort_keys=False, allow_unicode=True, width=120
+        plain({**first, **document}), sort_keys=False, allow_unicode=True, width=120
     )
     with failing_as(ConfigurationError, f"'{into}' cannot be written"):
         into.parent.mkdir(parents=True, exist_ok=True)
-        write_text(data, "\n".join([*lines, ""]))
+        write_text(data_path, "\n".join([*lines, ""]))
         write_text(into, text)
-    return data
+    return data_path
 
 
-def _row(
-    one: Rewrite, task: str, definition: Definition, several: bool
+def _make_row(
+    rewrite: Rewrite, task: str, definition: Definition, shares_original: bool
 ) -> dict[str, Any]:
-    """The original's columns, with the wording replaced where a column is the wording, and the
-    sample under "rewrite".
+    """A row with the original's columns, its wording replaced, and the sample under "rewrite".
 
-    several: an original may have more than one rewrite; they are one cluster.
+    Args:
+        shares_original: whether originals may have several rewrites, which then form one cluster.
     """
-    old = one.original
-    new = one.sample
+    old = rewrite.original
+    new = rewrite.sample
     row = {**definition.variables, **old.row}
     for before, after in (
         (old.input, new.input),
         (list(old.choices), list(new.choices)),
     ):
-        row |= {key: after for key, value in row.items() if before and value == before}
+        row |= {
+            key: after for key, content in row.items() if before and content == before
+        }
     target: Any = list(new.targets)
     if new.choices:
         target = list(new.gold) if len(new.gold) != 1 else new.gold[0]
     origin = dict(
-        zip(REWRITE_KEYS, (old.id, task, one.kind, one.by, False), strict=True)
+        zip(REWRITE_KEYS, (old.id, task, rewrite.kind, rewrite.by, False), strict=True)
     )
     sample: dict[str, Any] = {
-        "id": f"{old.id}~{one.kind}",
+        "id": f"{old.id}~{rewrite.kind}",
         "input": new.input,
         "target": target,
-        "cluster": old.cluster or (old.id if several else ""),
+        "cluster": old.cluster or (old.id if shares_original else ""),
         "metadata": {**old.metadata, **origin},
     }
     if new.choices:
@@ -120,19 +133,21 @@ def _row(
     return plain_row
 
 
-def _file(
-    found: Rewritten,
+def _make_document(
+    rewritten: RewrittenTask,
     task: Task,
     definition: Definition,
     title: str,
-    data: str,
+    data_name: str,
     folder: Path,
 ) -> dict[str, Any]:
-    """The original's definition over the new data."""
+    """The original's task file over the new data."""
     document = with_prompt_file(definition.document, definition.variables)
-    value: dict[str, Any] = dict(document.value)
-    first = found.rewrites[0]
-    keys = sorted({key for one in found.rewrites for key in one.original.metadata})
+    document_fields: dict[str, Any] = dict(document.value)
+    first = rewritten.rewrites[0]
+    keys = sorted(
+        {key for rewrite in rewritten.rewrites for key in rewrite.original.metadata}
+    )
     names = [
         "id",
         "input",
@@ -141,42 +156,49 @@ def _file(
         *(["choices"] if first.sample.choices else []),
     ]
     sample: dict[str, Any] = {name: f"{{{{ rewrite['{name}'] }}}}" for name in names}
-    if any(one.sample.passages for one in found.rewrites):
+    if any(rewrite.sample.passages for rewrite in rewritten.rewrites):
         sample["passages"] = "{{ rewrite['passages'] | default([]) }}"
     sample["metadata"] = {
         key: f"{{{{ rewrite['metadata'][{key!r}] | default(none) }}}}"
         for key in [*keys, *REWRITE_KEYS]
     }
-    kinds = Counter(one.kind for one in found.rewrites)
-    made = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
-    prompt = value.get("prompt")
+    kinds = Counter(rewrite.kind for rewrite in rewritten.rewrites)
+    counts_text = ", ".join(
+        f"{count:,} {kind}" for kind, count in sorted(kinds.items())
+    )
+    prompt = document_fields.get("prompt")
     if isinstance(prompt, Mapping) and isinstance(prompt.get("few_shot"), Mapping):
-        shots = _shots(prompt["few_shot"], value, definition, folder)
-        value["prompt"] = {**prompt, "few_shot": shots}
+        shots = _keep_shots(prompt["few_shot"], document_fields, definition, folder)
+        document_fields["prompt"] = {**prompt, "few_shot": shots}
     changed = {
         "task": title,
         "version": task.version,
-        "description": f"{task.name} in other words: {made}.",
-        "dataset": data,
+        "description": f"{task.name} in other words: {counts_text}.",
+        "dataset": data_name,
         "sample": sample,
         "slices": list(dict.fromkeys([KIND, *task.slices])),
-        "metadata": {**value.get("metadata", {}), OF_TASK: task.name},
+        "metadata": {**document_fields.get("metadata", {}), OF_TASK: task.name},
     }
     return {
-        **{key: item for key, item in value.items() if key not in ("where", "group")},
+        **{
+            key: content
+            for key, content in document_fields.items()
+            if key not in ("where", "group")
+        },
         **changed,
     }
 
 
-def _shots(
+def _keep_shots(
     shots: Mapping[str, Any],
-    value: Mapping[str, Any],
+    document: Mapping[str, Any],
     definition: Definition,
     folder: Path,
 ) -> dict[str, Any]:
-    """Shots as they were.
+    """The few-shot settings of the original.
 
-    Raises ConfigurationError where they would show a rewrite its original, with the answer.
+    Raises:
+        ConfigurationError: they would show a rewrite its original, with the answer.
     """
     if shots.get("count") == 0:
         return {"count": 0}
@@ -186,38 +208,39 @@ def _shots(
             " a rewrite could be shown its original with the answer. Leave them out,"
             " here and in the run of the original: -T prompt.few_shot.count=0."
         )
-    out = dict(shots)
-    if "sample" not in out and "sample" in value:
-        out["sample"] = value["sample"]
+    new_shots = dict(shots)
+    if "sample" not in new_shots and "sample" in document:
+        new_shots["sample"] = document["sample"]
     base = definition.document.folder(("prompt", "few_shot", "dataset"))
-    out["dataset"] = _relative(out["dataset"], base, folder)
-    return out
+    new_shots["dataset"] = _rebase_dataset(new_shots["dataset"], base, folder)
+    return new_shots
 
 
-def _relative(dataset: Any, base: Path, folder: Path) -> Any:
+def _rebase_dataset(dataset: Any, base: Path, folder: Path) -> Any:
     """A dataset's paths as they are from another folder."""
     if isinstance(dataset, str):
         return os.path.relpath(base / dataset, folder)
     if isinstance(dataset, Mapping) and "path" in dataset:
         paths = dataset["path"]
-        several = paths if isinstance(paths, list) else [paths]
+        path_list = paths if isinstance(paths, list) else [paths]
         return {
             **dataset,
-            "path": [os.path.relpath(base / str(path), folder) for path in several],
+            "path": [os.path.relpath(base / str(path), folder) for path in path_list],
         }
     return dataset
 
 
-def only_definition(name: str, found: Sequence[Definition | Task]) -> Definition:
-    """The one definition of a task file.
+def only_definition(name: str, definitions: Sequence[Definition | Task]) -> Definition:
+    """The single definition of a task file.
 
-    Raises TaskError for several, and for a task that is no file.
+    Raises:
+        TaskError: there are several, or the task is not a file.
     """
-    if len(found) != 1:
-        raise TaskError(f"'{name}' is {len(found)} tasks; name one of them.")
-    one = found[0]
-    if isinstance(one, Task):
+    if len(definitions) != 1:
+        raise TaskError(f"'{name}' is {len(definitions)} tasks; name one of them.")
+    definition = definitions[0]
+    if isinstance(definition, Task):
         raise TaskError(
             f"The task '{name}' is made in Python, so it cannot be written as a file."
         )
-    return one
+    return definition

@@ -1,8 +1,6 @@
-"""What changed between two versions of a task set: samples added and removed, wordings, references
-and origins changed.
+"""What changed between two versions of a task: samples, wordings, references and metadata.
 
-Samples are matched by their ids. A sample that only got another id has the same content hash, and
-is said to be renamed.
+Samples are matched by id. A sample with a new id but the same content hash counts as renamed.
 """
 
 from __future__ import annotations
@@ -21,9 +19,12 @@ _HEX = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One sample in both versions. what: "wording", "references", "metadata"; before, after: those
-    parts of it.
+class SampleChange:
+    """A sample that differs between two versions.
+
+    Args:
+        what: which parts differ, of "wording", "references" and "metadata".
+        before, after: these parts.
     """
 
     id: str
@@ -36,7 +37,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """A part of the task itself that differs: its prompt, scorers, metrics, answer."""
+    """A setting of the task that differs: its prompt, scorers, metrics or answer."""
 
     key: str
     before: Any
@@ -45,8 +46,11 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class TaskDiff:
-    """Two versions of a task. renamed: (old id, new id) of samples with equal content. unchanged:
-    how many are equal.
+    """The differences between two versions of a task.
+
+    Args:
+        renamed: (old id, new id) of samples with equal content.
+        unchanged: how many samples are equal.
     """
 
     a: str
@@ -61,14 +65,12 @@ class TaskDiff:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...]
-    changed: tuple[Change, ...]
+    changed: tuple[SampleChange, ...]
     settings: tuple[SettingChange, ...]
 
     @property
     def same_scores(self) -> bool:
-        """Whether scores of both versions are of the same questions, prompted and judged in the
-        same way.
-        """
+        """Whether both versions ask and judge the same questions in the same way."""
         judged = any(set(change.what) - {"metadata"} for change in self.changed)
         return not (self.added or self.removed or judged or self.settings)
 
@@ -79,25 +81,27 @@ class TaskDiff:
 
 
 def diff_tasks(a: Task, b: Task) -> TaskDiff:
-    """Compare two versions of a task, sample by sample. Memory grows with the number of samples."""
+    """Compare two versions of a task sample by sample; memory grows with the number of samples."""
     before, after = (
-        {sample.id: _parts(sample) for sample in task.samples} for task in (a, b)
+        {sample.id: _sample_contents(sample) for sample in task.samples}
+        for task in (a, b)
     )
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
     by_content: dict[str, list[str]] = {}
     for name in new:
-        by_content.setdefault(_hash(after[name]), []).append(name)
-    renamed = [
-        (name, same.pop(0))
-        for name in gone
-        if (same := by_content.get(_hash(before[name])))
-    ]
+        by_content.setdefault(_content_hash(after[name]), []).append(name)
+    renamed = list[tuple[str, str]]()
+    for name in gone:
+        same = by_content.get(_content_hash(before[name]))
+        if same:
+            renamed.append((name, same.pop(0)))
+
     moved_from, moved_to = ({pair[side] for pair in renamed} for side in (0, 1))
     changed = tuple(
-        _change(name, parts, after[name])
-        for name, parts in before.items()
-        if name in after and parts != after[name]
+        _describe_change(name, contents, after[name])
+        for name, contents in before.items()
+        if name in after and contents != after[name]
     )
     return TaskDiff(
         a=a.name,
@@ -122,9 +126,9 @@ def diff_tasks(a: Task, b: Task) -> TaskDiff:
     )
 
 
-def _parts(sample: Sample) -> dict[str, Any]:
+def _sample_contents(sample: Sample) -> dict[str, Any]:
     right = (
-        sorted(sample.choices[place] for place in sample.gold)
+        sorted(sample.choices[option] for option in sample.gold)
         if sample.choices
         else list(sample.targets)
     )
@@ -142,30 +146,40 @@ def _parts(sample: Sample) -> dict[str, Any]:
     }
 
 
-def _hash(parts: Mapping[str, Any]) -> str:
+def _content_hash(contents: Mapping[str, Any]) -> str:
     """Of a sample's wording, references and metadata, not of its id."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
+    text = json.dumps(contents, sort_keys=True, ensure_ascii=True, default=str)
     return sha256(text.encode()).hexdigest()[:_HEX]
 
 
-def _change(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Change:
-    what = tuple(part for part in PARTS if before[part] != after[part])
-    return Change(
+def _describe_change(
+    name: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> SampleChange:
+    changed_aspects = tuple(
+        aspect for aspect in PARTS if before[aspect] != after[aspect]
+    )
+    return SampleChange(
         name,
-        what,
-        {part: _differing(before[part], after[part]) for part in what},
-        {part: _differing(after[part], before[part]) for part in what},
-        _hash(before),
-        _hash(after),
+        changed_aspects,
+        {
+            aspect: _differing_keys(before[aspect], after[aspect])
+            for aspect in changed_aspects
+        },
+        {
+            aspect: _differing_keys(after[aspect], before[aspect])
+            for aspect in changed_aspects
+        },
+        _content_hash(before),
+        _content_hash(after),
     )
 
 
-def _differing(one: Any, other: Any) -> Any:
+def _differing_keys(before: Any, after: Any) -> Any:
     """Of a mapping only the keys that differ."""
-    if not isinstance(one, Mapping):
-        return one
+    if not isinstance(before, Mapping):
+        return before
     return {
-        key: value
-        for key, value in one.items()
-        if key not in other or other[key] != value
+        key: content
+        for key, content in before.items()
+        if key not in after or after[key] != content
     }

@@ -1,8 +1,7 @@
-"""A run's score corrected by people, and the difference of two: what the judge says, what labels
-alone say, and both together.
+"""Correct a run's judged score, or the difference of two runs, by labels from people.
 
-Labels of answers chosen by hand, as the explorer's "Label this" collects them, say how the judge
-fared on these alone: nothing there is an estimate of the run, and no interval is given.
+Labels of hand-picked answers, as collected by the explorer's "Label this", only tell how the judge
+fared on these: nothing is an estimate for the run, and there is no interval.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from numpy.typing import NDArray
 from evalwright.analysis.judge_validation.labels import (
     Evidence,
     LabelFile,
-    gather,
+    find_sets,
+    gather_evidence,
     read_label_files,
-    sets_of,
 )
-from evalwright.analysis.judge_validation.probes import look_for_faults
+from evalwright.analysis.judge_validation.probes import probe_judge
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.core.plain import Plain, plain_fields
@@ -49,9 +48,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Excess(Plain):
-    """By how much the judge's score is above people's on the same answers, with its interval; 0 to
-    1.
-    """
+    """How far the judge's score exceeds people's on the same answers, with its interval."""
 
     value: float
     low: float
@@ -60,17 +57,18 @@ class Excess(Plain):
 
     @property
     def seen(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts(Plain):
-    """What the numbers rest on, in answers. drawn: rows of the set; labelled: of these with a
-    label, unlabelled: without.
+    """How many answers the numbers rest on.
 
-    without_verdict: labelled answers that the judge gave no verdict on, which are in no number.
-    labellers: labels by person.
+    Args:
+        drawn: rows of the labelling set, of which `labelled` have a label and `unlabelled` none.
+        without_verdict: labelled answers that the judge gave no verdict on; they are left out.
+        labellers: labels by person.
     """
 
     verdicts: int
@@ -85,12 +83,18 @@ class LabelCounts(Plain):
 class JudgeCalibration:
     """A judge's verdicts on one run, corrected by labels.
 
-    judge: its own score; labels_alone: what the labels say without it (in a stratified set weighted
-    by strata, which are made of verdicts); corrected: both together. narrower: by which share the
-    corrected interval is narrower than that of the labels alone (below 0: wider). faults: results
-    of the probes, by name; unknown: for the others the reason why there is none. set, design, seed:
-    of the labelling set. labels: names and SHA-256 of the tables. left_out: answers that could not
-    be drawn, having no verdict. drawn_from: the run that the set was drawn from.
+    Args:
+        judge: the judge's own score.
+        labels_alone: the score by labels alone, weighted by strata in a stratified set.
+        corrected: the score from both together.
+        narrower: how much narrower the corrected interval is than that of the labels alone, as a
+            share.
+        faults: findings of the probes, by name.
+        unknown: why the other probes have no finding.
+        set, design, seed: of the labelling set.
+        labels: names and SHA-256 of the tables.
+        left_out: answers that could not be drawn for want of a verdict.
+        drawn_from: the run that the set was drawn from.
     """
 
     run: str
@@ -115,8 +119,8 @@ class JudgeCalibration:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, which `calibration-<scorer>.json` holds."""
-        shown = plain_fields(self, ("left_out", "drawn_from"))
-        return {"schema": SCHEMA, "kind": "calibration", **shown}
+        fields = plain_fields(self, ("left_out", "drawn_from"))
+        return {"schema": SCHEMA, "kind": "calibration", **fields}
 
 
 def calibrate_judge(
@@ -128,25 +132,28 @@ def calibrate_judge(
 ) -> JudgeCalibration:
     """Correct a run's verdicts by the labels in one or several tables.
 
-    scorer: another one of the run than the set was drawn for. level: of the intervals of the three
-    scores. Raises ConfigurationError for labels that cannot be used, with file and line, and where
-    they are too few.
+    Args:
+        scorer: another scorer than the set was drawn for.
+        level: of the intervals.
+
+    Raises:
+        ConfigurationError: the labels are too few or cannot be used; with file and line.
     """
     refuse_left_out([run], "calibrate")
     files = read_label_files(label_files)
-    evidence = gather(run, files, sets_of(files, [run]), scorer)
+    evidence = gather_evidence(run, files, find_sets(files, [run]), scorer)
     verdicts = evidence.verdicts
     drawn = evidence.drawn
     clusters = evidence.verdicts.clusters
     of_mean = partial(
         corrected_mean, evidence.judge, evidence.human, strata=evidence.strata
     )
-    alone, corrected = alone_and_corrected(
+    alone, corrected = estimate_alone_and_corrected(
         partial(of_mean, clusters=clusters, level=level),
         f"None of the labelled answers has a verdict of '{verdicts.scorer}': label"
         " others, or name another scorer.",
     )
-    faults, unknown = look_for_faults(evidence)
+    faults, unknown = probe_judge(evidence)
     return JudgeCalibration(
         run=run.id,
         model=run.label,
@@ -157,12 +164,12 @@ def calibrate_judge(
         design=drawn.design,
         seed=drawn.seed,
         labels=tuple(file.facts for file in files),
-        counts=_counts(evidence),
-        judge=_own_score(evidence, level),
+        counts=_count_labels(evidence),
+        judge=_judge_score(evidence, level),
         labels_alone=alone,
         corrected=corrected,
-        narrower=narrower(alone, corrected),
-        excess=_excess(evidence, level),
+        narrower=interval_reduction(alone, corrected),
+        excess=_measure_excess(evidence, level),
         faults=faults,
         unknown=unknown,
         left_out=len(drawn.left_out),
@@ -170,15 +177,15 @@ def calibrate_judge(
     )
 
 
-def _own_score(evidence: Evidence, level: float) -> Estimate:
+def _judge_score(evidence: Evidence, level: float) -> Estimate:
     """The judge's own score, with how many of its verdicts are unsure."""
     verdicts = evidence.verdicts
-    found = mean_interval(verdicts.values, clusters=verdicts.clusters, level=level)
+    estimate = mean_interval(verdicts.values, clusters=verdicts.clusters, level=level)
     n_unsure = int(np.count_nonzero(verdicts.unsure & ~np.isnan(verdicts.values)))
-    return replace(found, n_unsure=n_unsure)
+    return replace(estimate, n_unsure=n_unsure)
 
 
-def alone_and_corrected(
+def estimate_alone_and_corrected(
     score: Callable[..., JudgeCorrection], nothing: str
 ) -> tuple[JudgeCorrection, JudgeCorrection]:
     """The score by labels alone (judge weight 0) and corrected.
@@ -193,20 +200,20 @@ def alone_and_corrected(
     return alone, corrected
 
 
-def _excess(evidence: Evidence, level: float) -> Excess:
-    """The judge's score less people's on the answers that people saw, weighted where chances were
-    unequal.
-    """
+def _measure_excess(evidence: Evidence, level: float) -> Excess:
+    """The judge's score minus people's on labelled answers, weighted if chances were unequal."""
     clusters = evidence.verdicts.clusters
     if evidence.strata is None:
-        found = compare_paired(
+        paired = compare_paired(
             evidence.judge,
             evidence.human,
             missing=False,
             clusters=clusters,
             level=level,
         )
-        return Excess(found.difference, found.low, found.high, f"paired, {found.test}")
+        return Excess(
+            paired.difference, paired.low, paired.high, f"paired, {paired.test}"
+        )
     excess = evidence.judge - evidence.human
     mean = weighted_mean(
         excess, evidence.judge, clusters, evidence.strata, (-1.0, 1.0), level
@@ -222,9 +229,7 @@ def weighted_mean(
     value_range: tuple[float, float],
     level: float,
 ) -> JudgeCorrection:
-    """The mean of labels, weighted by strata: their correction of a judge that says 0 wherever it
-    has a verdict.
-    """
+    """The mean of labels weighted by strata, over all items with a verdict."""
     nothing = np.where(np.isnan(verdicts), np.nan, 0.0)
     return corrected_mean(
         nothing,
@@ -237,7 +242,7 @@ def weighted_mean(
     )
 
 
-def _counts(evidence: Evidence) -> LabelCounts:
+def _count_labels(evidence: Evidence) -> LabelCounts:
     judged = ~np.isnan(evidence.judge)
     labelled = int(np.count_nonzero(evidence.labelled))
     by_person = (~np.isnan(evidence.people)).sum(axis=0).tolist()
@@ -251,14 +256,14 @@ def _counts(evidence: Evidence) -> LabelCounts:
     )
 
 
-def narrower(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
-    """By which share the corrected interval is narrower; nan where there is no interval."""
+def interval_reduction(alone: JudgeCorrection, corrected: JudgeCorrection) -> float:
+    """How much narrower the corrected interval is, as a share; nan without an interval."""
     before = alone.high - alone.low
     after = corrected.high - corrected.low
     return 1 - after / before if before > 0 and math.isfinite(after) else math.nan
 
 
-def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
+def write_calibration(run: Run, calibration: Mapping[str, Any], name: str) -> Path:
     """Write a result into the run's folder as `calibration-<name>.json`, whole or not at all.
 
     Raises RunError.
@@ -271,7 +276,7 @@ def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
     )
     path = run.folder / f"calibration-{safe[:100]}.json"
     with failing_as(RunError, f"'{path}' cannot be written"):
-        write_json(path, found)
+        write_json(path, calibration)
     return path
 
 
@@ -279,10 +284,13 @@ def keep_calibration(run: Run, found: Mapping[str, Any], name: str) -> Path:
 class JudgeDifference:
     """Run a minus run b: by the judge, by labels alone, and corrected.
 
-    favour: by how much more the judge exceeds people on a than on b; where only one of the two is
-    of the judge's family, this is what it gives its own. drawn: items in the set, labelled: those
-    whose answers were labelled in both runs. names: what the runs are called in sentences.
-    scorer_b: of the judge of run b.
+    Args:
+        favour: how much more the judge exceeds people on a than on b; if only one of the two is of
+            the judge's family, this is how it favours its own.
+        drawn: items in the set.
+        labelled: items whose answers were labelled in both runs.
+        names: what the runs are called.
+        scorer_b: the scorer of run b.
     """
 
     a: str
@@ -321,16 +329,17 @@ def calibrate_difference(
     scorer: str = "",
     level: float = 0.95,
 ) -> JudgeDifference:
-    """Correct the difference of two runs by labels of a set that was drawn for both.
+    """Correct the difference of two runs by labels of a set drawn for both.
 
-    Raises ConfigurationError for labels that cannot be used, with file and line, and where the set
-    was drawn for one run only.
+    Raises:
+        ConfigurationError: the set was drawn for one run, or labels cannot be used; with file and
+            line.
     """
     refuse_left_out([a, b], "calibrate")
     files = read_label_files(label_files)
-    sets = sets_of(files, [a, b])
-    first = gather(a, files, sets, scorer)
-    second = gather(b, files, sets, scorer)
+    sets = find_sets(files, [a, b])
+    first = gather_evidence(a, files, sets, scorer)
+    second = gather_evidence(b, files, sets, scorer)
     if (
         first.drawn.partner != second.drawn.name
         or second.drawn.partner != first.drawn.name
@@ -349,7 +358,7 @@ def calibrate_difference(
     clusters = first.verdicts.clusters[in_a]
     strata = None if first.strata is None else first.strata[in_a]
     score = partial(corrected_difference, judge_a, human_a, judge_b, human_b)
-    alone, corrected = alone_and_corrected(
+    alone, corrected = estimate_alone_and_corrected(
         partial(score, clusters=clusters, strata=strata, level=level),
         "No item has labels for the answers of both runs: label both rows of an item.",
     )
@@ -374,7 +383,7 @@ def calibrate_difference(
         ),
         labels_alone=alone,
         corrected=corrected,
-        narrower=narrower(alone, corrected),
+        narrower=interval_reduction(alone, corrected),
         favour=Excess(favour.value, favour.low, favour.high, favour.method),
         names=(a.label, b.label) if a.label != b.label else (a.id, b.id),
         scorer_b=second.verdicts.scorer,
@@ -386,7 +395,7 @@ def calibrate_difference(
 
 @dataclass(frozen=True, slots=True)
 class ChosenAnswer(Plain):
-    """An answer that people labelled: the judge's verdict (nan: none) and the mean of the labels."""
+    """A labelled answer: the judge's verdict (nan without one) and the mean of its labels."""
 
     task: str
     id: str
@@ -397,8 +406,12 @@ class ChosenAnswer(Plain):
 
 @dataclass(frozen=True, slots=True)
 class ChosenLabels(Plain):
-    """What a judge said of labelled answers. alike: as people did; higher, lower: than they.
-    without_verdict: the judge gave none.
+    """How a judge compares with people on hand-picked answers.
+
+    Args:
+        alike, higher, lower: how many verdicts equal, exceed or fall below the labels.
+        without_verdict: labelled answers without a verdict.
+        apart: the answers on which they differ.
     """
 
     run: str
@@ -412,23 +425,23 @@ class ChosenLabels(Plain):
     apart: tuple[ChosenAnswer, ...]
 
 
-def chosen_by_hand(files: Sequence[LabelFile]) -> bool:
+def are_chosen_by_hand(files: Sequence[LabelFile]) -> bool:
     """Whether the tables name answers, and no row of a labelling set."""
     rows = [label.answer is not None for file in files for label in file.labels]
     return bool(rows) and all(rows)
 
 
-def beside_chosen(
+def compare_chosen_labels(
     run: Run, files: Sequence[LabelFile], scorer: str = ""
 ) -> ChosenLabels:
-    """The judge's verdicts beside labels of chosen answers.
+    """Compare the judge's verdicts with labels of hand-picked answers.
 
-    Raises ConfigurationError, with file and line, for an answer that the run does not have, and
-    where no row has a label.
+    Raises:
+        ConfigurationError: an answer is not in the run, or there are no labels; with file and line.
     """
     verdicts = read_verdicts(run, scorer)
-    places = {key: place for place, key in enumerate(verdicts.keys.tolist())}
-    said: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    places = {key: position for position, key in enumerate(verdicts.keys.tolist())}
+    labels_by_answer: dict[tuple[str, str, int], list[float]] = defaultdict(list)
     labellers: dict[str, int] = {}
     for label in (label for file in files for label in file.labels):
         assert label.answer is not None
@@ -439,26 +452,32 @@ def beside_chosen(
                 f" {draw + 1}) of '{task}' that '{verdicts.scorer}' scored."
             )
         if not math.isnan(label.value):
-            said[label.answer].append(label.value)
+            labels_by_answer[label.answer].append(label.value)
             labellers[label.labeller] = labellers.get(label.labeller, 0) + 1
-    if not said:
+    if not labels_by_answer:
         raise ConfigurationError(
             "No answer has a label yet. Write 1 or 0 into the column 'label'."
         )
-    found = []
-    for answer, given in said.items():
+    chosen_answers = []
+    for answer, answer_labels in labels_by_answer.items():
         verdict = verdicts.values[places[hashed("{}\0{}\0{}".format(*answer))]]
-        found.append(ChosenAnswer(*answer, float(verdict), sum(given) / len(given)))
-    judged = [one for one in found if not math.isnan(one.judge)]
-    apart = [one for one in judged if one.judge != one.people]
+        chosen_answers.append(
+            ChosenAnswer(
+                *answer, float(verdict), sum(answer_labels) / len(answer_labels)
+            )
+        )
+    judged = [chosen for chosen in chosen_answers if not math.isnan(chosen.judge)]
+    apart = [chosen for chosen in judged if chosen.judge != chosen.people]
     return ChosenLabels(
         run=run.id,
         scorer=verdicts.scorer,
-        labelled=len(found),
-        without_verdict=len(found) - len(judged),
-        alike=sum(one.judge == one.people for one in judged),
-        higher=sum(one.judge > one.people for one in judged),
-        lower=sum(one.judge < one.people for one in judged),
+        labelled=len(chosen_answers),
+        without_verdict=len(chosen_answers) - len(judged),
+        alike=sum(chosen.judge == chosen.people for chosen in judged),
+        higher=sum(chosen.judge > chosen.people for chosen in judged),
+        lower=sum(chosen.judge < chosen.people for chosen in judged),
         labellers=labellers,
-        apart=tuple(sorted(apart, key=lambda one: -abs(one.judge - one.people))),
+        apart=tuple(
+            sorted(apart, key=lambda chosen: -abs(chosen.judge - chosen.people))
+        ),
     )

@@ -1,10 +1,9 @@
-"""Labelling sets: which answers people are to look at, drawn with known chances and kept beside the
-run; and their rows.
+"""Labelling sets: which answers people label, drawn with known probabilities.
 
-A set is named by its content, so that the same command draws the same set again. Its file
-`labelling-<set>.json` in the run's folder holds all that the correction needs later. Labels are of
-answers: they serve every run with the same answers, whoever judged them. The rows that people label
-show no word of what the judge said.
+A set is named by its content, so the same command draws the same set. Its file
+`labelling-<set>.json` in the run's folder holds all that the correction needs. Labels are of
+answers, so they serve every run with the same answers, whoever judged them. The rows that people
+see do not reveal the judge's verdict.
 """
 
 from __future__ import annotations
@@ -39,15 +38,19 @@ USUAL_SIZE = 200
 
 @dataclass(frozen=True, slots=True)
 class LabelSet(Plain):
-    """What people are to label of one run.
+    """The answers that people are to label in one run.
 
     Positions count the records of `tasks` in the run's order, from 0.
 
-    name: by which the rows of sheets are known. run, scorer, samples_sha256: what it was drawn
-    from; answers: a digest of those answers. rows: the positions drawn, in the order drawn;
-    probabilities: of each of them. strata: of all records, -1 where none could be drawn; None for a
-    simple random set. left_out: positions that could not be drawn for want of a verdict. partner:
-    the other run's set where two runs were drawn together, else "".
+    Args:
+        name: prefix of the row names in sheets.
+        run, scorer, samples_sha256: what it was drawn from.
+        answers: a digest of these answers.
+        rows: the positions drawn, in the order drawn.
+        probabilities: the probability with which each was drawn.
+        strata: of all records, -1 if not drawable; None for a simple random set.
+        left_out: positions that could not be drawn for want of a verdict.
+        partner: the other run's set if two runs were drawn together, else "".
     """
 
     name: str
@@ -67,16 +70,14 @@ class LabelSet(Plain):
     schema: Literal[1] = 1
 
     def row_name(self, number: int) -> str:
-        """What the row of that number (from 0) is called in sheets: nothing that a spreadsheet
-        takes for a number or date.
-        """
+        """The name of a row in sheets; spreadsheets do not take it for a number or date."""
         return f"{self.name}-{number + 1:0{len(str(len(self.rows)))}d}"
 
     def check(self, records: int) -> None:
-        """Raise RunError where the set cannot be one of that many records."""
+        """Raise RunError if the set does not fit that many records."""
         places = (*self.rows, *self.left_out)
         sound = (
-            all(0 <= place < records for place in places)
+            all(0 <= position < records for position in places)
             and all(0 < p <= 1 for p in self.probabilities)
             and len(self.probabilities) == len(set(self.rows)) == len(self.rows) > 0
             and (self.strata is None or len(self.strata) == records)
@@ -91,19 +92,23 @@ class LabelSet(Plain):
 def draw_set(
     verdicts: Verdicts, size: int | None, design: Design, seed: int
 ) -> LabelSet:
-    """Draw what to label of one run; `size` None is 200, or all where there are fewer.
+    """Draw what to label of one run; `size` None means 200, or all if there are fewer.
 
-    Graded verdicts are taken for the judge's confidence where it states none between 0 and 1, so
-    that a stratified set has more of the doubtful ones. Raises ConfigurationError for a size that
-    cannot be drawn.
+    Graded verdicts serve as confidence if the judge states none between 0 and 1, so that a
+    stratified set has more of the doubtful ones.
+
+    Raises:
+        ConfigurationError: the size cannot be drawn.
     """
     sure = verdicts.parts[CONFIDENCE]
     stated = bool(
         (~np.isnan(sure)).any() and ((sure >= 0) & (sure <= 1) | np.isnan(sure)).all()
     )
-    confidence = sure if stated else verdicts.values if verdicts.graded else None
+    confidence = verdicts.values if verdicts.graded else None
+    if stated:
+        confidence = sure
     positions = np.arange(len(verdicts.values))
-    (drawn,) = _drawn(
+    (drawn,) = _draw_label_sets(
         [verdicts], [positions], verdicts.values, confidence, size, design, seed
     )
     return drawn
@@ -112,10 +117,12 @@ def draw_set(
 def draw_sets(
     a: Verdicts, b: Verdicts, size: int | None, design: Design, seed: int
 ) -> tuple[LabelSet, LabelSet]:
-    """Draw the same items of two runs, for the difference between them: `size` answers of each.
+    """Draw the same items of two runs, to correct their difference: `size` answers of each.
 
-    Strata, where asked for, are by the difference of the two verdicts. Raises ConfigurationError
-    where they have no item in common, and for a size that cannot be drawn.
+    Strata are by the difference of the two verdicts.
+
+    Raises:
+        ConfigurationError: there is no common item, or the size cannot be drawn.
     """
     _, in_a, in_b = np.intersect1d(a.keys, b.keys, return_indices=True)
     order = np.argsort(in_a)
@@ -127,11 +134,13 @@ def draw_sets(
             f"No item has a verdict both in the run '{a.run.id}' and in '{b.run.id}':"
             " nothing can be compared."
         )
-    first, second = _drawn([a, b], [in_a, in_b], differences, None, size, design, seed)
+    first, second = _draw_label_sets(
+        [a, b], [in_a, in_b], differences, None, size, design, seed
+    )
     return first, second
 
 
-def _drawn(
+def _draw_label_sets(
     sources: list[Verdicts],
     positions: list[NDArray[np.int64]],
     values: NDArray[np.float64],
@@ -141,25 +150,25 @@ def _drawn(
     seed: int,
 ) -> list[LabelSet]:
     there = int(np.count_nonzero(~np.isnan(values)))
-    wanted = min(USUAL_SIZE, there) if size is None else size
-    if not 1 <= wanted <= there:
+    size_drawn = min(USUAL_SIZE, there) if size is None else size
+    if not 1 <= size_drawn <= there:
         raise ConfigurationError(
             f"--n must be between 1 and {there}, the answers with a verdict, not"
-            f" {wanted}."
+            f" {size_drawn}."
         )
     with failing_as(ConfigurationError, "No labelling set can be drawn", ValueError):
-        found = draw_labelling_set(
-            values, wanted, design=design, confidence=confidence, seed=seed
+        labelling_draw = draw_labelling_set(
+            values, size_drawn, design=design, confidence=confidence, seed=seed
         )
-    names = [_name(source, sources, wanted, design, seed) for source in sources]
-    chosen = np.array(found.indices)
-    chances = np.array(found.probabilities)
+    names = [_set_name(source, sources, size_drawn, design, seed) for source in sources]
+    chosen = np.array(labelling_draw.indices)
+    chances = np.array(labelling_draw.probabilities)
     sets = []
-    for name, partner, source, own in zip(
+    for name, partner, source, source_positions in zip(
         names, names[::-1], sources, positions, strict=True
     ):
         strata = np.full(len(source.values), -1, dtype=np.int64)
-        strata[own] = found.strata
+        strata[source_positions] = labelling_draw.strata
         sets.append(
             LabelSet(
                 name=name,
@@ -168,10 +177,10 @@ def _drawn(
                 tasks=source.tasks,
                 samples_sha256=source.run.samples_sha256,
                 answers=source.digest,
-                graded=any(other.graded for other in sources),
+                graded=any(verdicts.graded for verdicts in sources),
                 design=design,
                 seed=seed,
-                rows=tuple(own[chosen].tolist()),
+                rows=tuple(source_positions[chosen].tolist()),
                 probabilities=tuple(chances[chosen].tolist()),
                 strata=tuple(strata.tolist()) if design == "stratified" else None,
                 left_out=tuple(np.flatnonzero(strata < 0).tolist()),
@@ -181,13 +190,13 @@ def _drawn(
     return sets
 
 
-def _name(
-    own: Verdicts, sources: list[Verdicts], size: int, design: str, seed: int
+def _set_name(
+    source: Verdicts, sources: list[Verdicts], size: int, design: str, seed: int
 ) -> str:
     """A name by content: letters first, so that no spreadsheet reads a number or a date into it."""
     facts = [
         [v.run.id, v.scorer, v.tasks, v.digest, blake2b(v.values.tobytes()).hexdigest()]
-        for v in (own, *sources)
+        for v in (source, *sources)
     ]
     text = json.dumps([facts, size, design, seed])
     return "s" + blake2b(text.encode(errors="surrogatepass"), digest_size=4).hexdigest()
@@ -198,7 +207,7 @@ def set_file(folder: Path, name: str) -> Path:
     return folder / f"labelling-{name}.json"
 
 
-def keep_set(folder: Path, drawn: LabelSet) -> Path:
+def write_set(folder: Path, drawn: LabelSet) -> Path:
     """Write the set into the run's folder; the file is the old or the new one, whole.
 
     Raises RunError.
@@ -214,10 +223,7 @@ def keep_set(folder: Path, drawn: LabelSet) -> Path:
 
 
 def find_set(name: str, folders: list[Path]) -> LabelSet | None:
-    """The set of that name in one of the runs' folders, or beside them; None where there is none.
-
-    Raises RunError.
-    """
+    """The set of that name in one of the runs' folders or beside them; None if there is none."""
     beside = {folder.parent for folder in folders}
     places = [set_file(folder, name) for folder in folders]
     places += [
@@ -227,20 +233,20 @@ def find_set(name: str, folders: list[Path]) -> LabelSet | None:
     ]
     for path in places:
         if path.is_file():
-            return _read(path, name)
+            return _read_set(path, name)
     return None
 
 
-def _read(path: Path, name: str) -> LabelSet:
+def _read_set(path: Path, name: str) -> LabelSet:
     """The set in a file; `LabelSet.check` looks at its numbers."""
-    data = read_json(path, RunError, str(path))
+    content = read_json(path, RunError, str(path))
     try:
-        found = TypeAdapter(LabelSet).validate_python(data)
+        label_set = TypeAdapter(LabelSet).validate_python(content)
     except ValidationError:
-        found = None
-    if found is None or found.name != name:
+        label_set = None
+    if label_set is None or label_set.name != name:
         raise RunError(f"{path} is not a labelling set that this version reads.")
-    return found
+    return label_set
 
 
 _TOGETHER = 10
@@ -249,9 +255,10 @@ _TOGETHER = 10
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One answer to label. row: its name in the set.
+    """One answer to label, with texts as recorded: whoever shows them must sanitise them.
 
-    The texts are as they were recorded: whoever shows them makes them safe.
+    Args:
+        row: its name in the set.
     """
 
     row: str
@@ -266,52 +273,53 @@ class SheetRow:
 
 
 def sheet_rows(pairs: Sequence[tuple[Run, LabelSet]]) -> list[SheetRow]:
-    """The rows of one set in the order drawn.
+    """The rows of one set in the order drawn, or of two sets mixed.
 
-    Of two sets both answers of ten items at a time, mixed at random: it is not seen which run an
-    answer is of or compares the two, and whoever stops early has labelled pairs.
+    The answers of two sets are shuffled ten items at a time: labellers cannot tell which run an
+    answer is from, and whoever stops early has labelled pairs.
 
-    Raises RunError where the records are not those that the set was drawn from.
+    Raises:
+        RunError: the records are not those that the set was drawn from.
     """
-    made = [_rows_of(run, drawn) for run, drawn in pairs]
-    if len(made) == 1:
-        return made[0]
+    rows_by_set = [_read_sheet_rows(run, drawn) for run, drawn in pairs]
+    if len(rows_by_set) == 1:
+        return rows_by_set[0]
     shuffle = random.Random(" ".join(drawn.name for _, drawn in pairs)).shuffle
     mixed: list[SheetRow] = []
-    for start in range(0, len(made[0]), _TOGETHER):
-        block = [row for rows in made for row in rows[start : start + _TOGETHER]]
+    for start in range(0, len(rows_by_set[0]), _TOGETHER):
+        block = [row for rows in rows_by_set for row in rows[start : start + _TOGETHER]]
         shuffle(block)
         mixed += block
     return mixed
 
 
-def _rows_of(run: Run, drawn: LabelSet) -> list[SheetRow]:
+def _read_sheet_rows(run: Run, drawn: LabelSet) -> list[SheetRow]:
     numbers = {position: number for number, position in enumerate(drawn.rows)}
     tasks = set(drawn.tasks)
-    found: dict[int, SheetRow] = {}
+    rows_by_number: dict[int, SheetRow] = {}
     position = 0
     for row in run.rows():
         if row["task"] in tasks:
             number = numbers.get(position)
             if number is not None:
-                found[number] = _sheet_row(row, drawn.row_name(number))
+                rows_by_number[number] = _sheet_row(row, drawn.row_name(number))
             position += 1
-    if len(found) != len(numbers):
+    if len(rows_by_number) != len(numbers):
         raise RunError(
             f"The run '{run.id}' has other records than those that were drawn from."
         )
-    return [found[number] for number in range(len(numbers))]
+    return [rows_by_number[number] for number in range(len(numbers))]
 
 
 def _sheet_row(row: Mapping[str, Any], name: str) -> SheetRow:
     choices = [str(choice) for choice in row.get("choices", ())]
     targets = [str(target) for target in row["targets"]]
     targets = targets or [
-        choices[place] for place in row.get("gold", ()) if place < len(choices)
+        choices[option] for option in row.get("gold", ()) if option < len(choices)
     ]
     return SheetRow(
         row=name,
-        **{part: str(row[part]) for part in ("task", "id", "draw", "input")},
+        **{column: str(row[column]) for column in ("task", "id", "draw", "input")},
         choices="\n".join(choices),
         context="\n\n".join(
             f"[{passage['id']}] {passage['text']}"

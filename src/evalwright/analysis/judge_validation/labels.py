@@ -1,8 +1,8 @@
-"""Labels that come back, each row checked, and set beside the verdicts they are about.
+"""Read returned label tables, check each row, and match them with verdicts.
 
-Tables are read in whatever form a spreadsheet left them in: CSV with commas, semicolons or tabs,
-with or without a byte order mark, in UTF-8, UTF-16 or Windows-1252, with any line ends. A fault is
-told with its file and line.
+Tables are read as spreadsheets leave them: CSV with commas, semicolons or tabs, with or without a
+byte order mark, in UTF-8, UTF-16 or Windows-1252, with any line ends. Errors name the file and
+line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from evalwright.analysis.judge_validation.drawing import LabelSet, find_set
 from evalwright.analysis.judge_validation.verdicts import Verdicts, read_verdicts
 from evalwright.core.errors import ConfigurationError, closest
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.runs.reader import Run
 from evalwright.statistics.units import row_means
 from evalwright.tasks.files import failing_as
@@ -44,10 +44,12 @@ _LONGEST = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One row of a returned table. number: of the row in its set, from 0; value: nan where the row
-    has no label.
+    """One row of a returned table.
 
-    answer: task, id and draw where the answer was chosen by hand, so that it is of no set.
+    Args:
+        number: of the row in its set, from 0.
+        value: nan if the row has no label.
+        answer: task, id and draw of an answer picked by hand, which belongs to no set.
     """
 
     set: str
@@ -75,11 +77,11 @@ class LabelFile:
 def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     """Read returned tables. A row's labeller is its column `labeller`, else the file's name.
 
-    Raises ConfigurationError, with file and line: for a file that cannot be read or has no columns
-    `row` and `label`, a row that is of no set, a label that is none, and two labels of one person
-    for one row.
+    Raises:
+        ConfigurationError: with file and line, for an unreadable file, a missing column, a row of
+            no set, an invalid label, or two labels of one person for a row.
     """
-    files = [_read(Path(path), several=len(paths) > 1) for path in paths]
+    files = [_read_label_file(Path(path), name_file=len(paths) > 1) for path in paths]
     first: dict[tuple[object, ...], str] = {}
     for file in files:
         for label in file.labels:
@@ -88,7 +90,7 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
                 raise ConfigurationError(
                     f"{label.where}: the row was already labelled in {first[key]}"
                     + (
-                        f", labelled by '{_short(label.labeller)}' too"
+                        f", labelled by '{_shorten(label.labeller)}' too"
                         if label.labeller
                         else ""
                     )
@@ -99,33 +101,33 @@ def read_label_files(paths: Sequence[str | Path]) -> list[LabelFile]:
     return files
 
 
-def _read(path: Path, *, several: bool) -> LabelFile:
+def _read_label_file(path: Path, *, name_file: bool) -> LabelFile:
     with failing_as(ConfigurationError, f"The labels '{path}' cannot be read"):
-        data = ordinary(path).read_bytes()
-    if data[:4] == b"PK\x03\x04":
+        content = check_ordinary(path).read_bytes()
+    if content[:4] == b"PK\x03\x04":
         raise ConfigurationError(
             f"The labels '{path}' are a workbook. Save the sheet as CSV."
         )
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        text = data.decode("utf-16", "replace")
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        text = content.decode("utf-16", "replace")
     else:
         try:
-            text = data.decode("utf-8-sig")
+            text = content.decode("utf-8-sig")
         except UnicodeDecodeError:
-            text = data.decode("cp1252", "replace")
-    own = str(path) if several else ""
-    labels = tuple(_labels(_rows(text, path), path, own))
-    return LabelFile(path, hashlib.sha256(data).hexdigest(), labels)
+            text = content.decode("cp1252", "replace")
+    default_labeller = str(path) if name_file else ""
+    labels = tuple(_parse_labels(_read_rows(text, path), path, default_labeller))
+    return LabelFile(path, hashlib.sha256(content).hexdigest(), labels)
 
 
-def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _read_rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """The line each row begins in, and its cells by the header's names in lower case."""
-    first, _, rest = text.partition("\n")
+    first, _, remainder = text.partition("\n")
     skipped = 0
     if (
         first.strip().lower().startswith("sep=")
     ):  # a hint that spreadsheets write for themselves
-        text = rest
+        text = remainder
         skipped = 1
     header = text.partition("\n")[0].strip("\r")
     delimiter = max(",;\t", key=header.count)
@@ -151,42 +153,44 @@ def _rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _check_header(names: list[str], path: Path, line: int) -> None:
-    for wanted in ("row", "label"):
-        if names.count(wanted) > 1:
+    for column in ("row", "label"):
+        if names.count(column) > 1:
             raise ConfigurationError(
-                f"{path}, line {line}: the column '{wanted}' is given twice."
+                f"{path}, line {line}: the column '{column}' is given twice."
             )
-        if wanted not in names:
-            near = closest(wanted, names, 1)
+        if column not in names:
+            near = closest(column, names, 1)
             hint = f" Is '{near[0]}' meant?" if near else ""
             raise ConfigurationError(
-                f"{path}, line {line}: the column '{wanted}' is missing.{hint} Labels"
+                f"{path}, line {line}: the column '{column}' is missing.{hint} Labels"
                 " go into the table that `evalwright judge sample` wrote, which keeps"
                 " its header."
             )
 
 
-def _labels(
-    rows: Iterator[tuple[int, dict[str, str]]], path: Path, own: str
+def _parse_labels(
+    rows: Iterator[tuple[int, dict[str, str]]], path: Path, default_labeller: str
 ) -> Iterator[Label]:
     for line, cells in rows:
         where = f"{path}, line {line}"
         name = cells.get("row", "").strip().lstrip("'")
-        found = ROW_NAME.fullmatch(name)
-        labeller = " ".join(cells.get("labeller", "").split()).lstrip("'") or own
-        answer = None if name else _answer(cells)
-        drawn = (found[1].lower(), int(found[2]) - 1) if found else ("", -1)
+        row_match = ROW_NAME.fullmatch(name)
+        labeller = (
+            " ".join(cells.get("labeller", "").split()).lstrip("'") or default_labeller
+        )
+        answer = None if name else _chosen_answer(cells)
+        drawn = (row_match[1].lower(), int(row_match[2]) - 1) if row_match else ("", -1)
         if not answer and drawn[1] < 0:
             raise ConfigurationError(
-                f"{where}: '{_short(name)}' in the column 'row' is not a row of a"
+                f"{where}: '{_shorten(name)}' in the column 'row' is not a row of a"
                 " labelling set (such as s0a1b2c3d-007)."
             )
         yield Label(
-            *drawn, _value(cells.get("label", ""), where), labeller, where, answer
+            *drawn, _parse_label(cells.get("label", ""), where), labeller, where, answer
         )
 
 
-def _answer(cells: Mapping[str, str]) -> tuple[str, str, int] | None:
+def _chosen_answer(cells: Mapping[str, str]) -> tuple[str, str, int] | None:
     """The answer that a row without a name is about, None where it says none."""
     task, name = (
         re.sub(r"^'(?=\s*[=+\-@])", "", cells.get(column, ""))
@@ -200,26 +204,26 @@ def _answer(cells: Mapping[str, str]) -> tuple[str, str, int] | None:
     )
 
 
-def _value(text: str, where: str) -> float:
+def _parse_label(text: str, where: str) -> float:
     plain = text.strip().strip("'").strip().casefold()
     if not plain:
         return math.nan
     if plain in WORDS:
         return WORDS[plain]
     try:
-        value = float(plain.replace(",", "."))
+        label = float(plain.replace(",", "."))
     except ValueError:
-        value = math.nan
-    if not 0.0 <= value <= 1.0:
+        label = math.nan
+    if not 0.0 <= label <= 1.0:
         raise ConfigurationError(
-            f"{where}: the label '{_short(text.strip())}' is not a label: write 1 for"
+            f"{where}: the label '{_shorten(text.strip())}' is not a label: write 1 for"
             " right and 0 for wrong (or yes and no), a number between them where a"
             " part of the answer is right, or leave the cell empty."
         )
-    return value
+    return label
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     text = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -232,12 +236,16 @@ weights.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """A run's verdicts and what people said of some of them.
+    """A run's verdicts and the labels that people gave some of them.
 
-    verdicts: of all records of the set's tasks. judge (records,): the values, nan where there is
-    none or none could be drawn. people (records, labellers): nan where there is no label. human
-    (records,): the mean of those who looked. strata (records,) or None. equal_chances: whether
-    every answer was as likely to be drawn. n_unlabelled: rows of the set without a label.
+    Args:
+        verdicts: of all records of the set's tasks.
+        judge: (records,), nan without a verdict or if not drawable.
+        people: (records, labellers), nan without a label.
+        human: (records,), the mean over labellers.
+        strata: (records,), None for a simple random set.
+        equal_chances: whether every answer was equally likely to be drawn.
+        n_unlabelled: rows of the set without a label.
     """
 
     verdicts: Verdicts
@@ -253,11 +261,11 @@ class Evidence:
     @property
     def labelled(self) -> NDArray[np.bool_]:
         """Which records have a label of at least one person, (records,)."""
-        found: NDArray[np.bool_] = self.human == self.human
-        return found
+        is_labelled: NDArray[np.bool_] = self.human == self.human
+        return is_labelled
 
 
-def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelSet]:
+def find_sets(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelSet]:
     """The sets that the labels are of, by name.
 
     Raises ConfigurationError, with file and line, for one that is not known.
@@ -271,9 +279,8 @@ def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelS
         )
     folders = [run.folder for run in runs]
     names = sorted({label.set for label in labels})
-    sets = {
-        name: found for name in names if (found := find_set(name, folders)) is not None
-    }
+    found_sets = {name: find_set(name, folders) for name in names}
+    sets = {name: drawn for name, drawn in found_sets.items() if drawn is not None}
     partners = {drawn.partner for drawn in sets.values()}
     for label in labels:
         drawn = sets.get(label.set)
@@ -291,19 +298,21 @@ def sets_of(files: Sequence[LabelFile], runs: Sequence[Run]) -> dict[str, LabelS
     return sets
 
 
-def gather(
+def gather_evidence(
     run: Run, files: Sequence[LabelFile], sets: Mapping[str, LabelSet], scorer: str = ""
 ) -> Evidence:
     """One run's verdicts with the labels of its set.
 
-    `scorer`: of the run; "" the one that the set was drawn for.
+    Rows of the other half of a set drawn for two runs are skipped.
 
-    Rows of the other half of a set that was drawn for two runs are passed over. Raises
-    ConfigurationError where the labels are of another run's answers, of several sets, or there are
-    none.
+    Args:
+        scorer: of the run; "" for the one that the set was drawn for.
+
+    Raises:
+        ConfigurationError: the labels are of other answers or of several sets, or there are none.
     """
     labels = [label for file in files for label in file.labels]
-    drawn, verdicts = _own_set(run, labels, sets, scorer)
+    drawn, verdicts = _find_own_set(run, labels, sets, scorer)
     for label in labels:
         if label.set not in (drawn.name, drawn.partner):
             raise ConfigurationError(
@@ -312,60 +321,62 @@ def gather(
                 f" '{drawn.name}'. Labels of different sets cannot be combined, because"
                 " they were drawn with different probabilities."
             )
-    return _evidence(
+    return _make_evidence(
         verdicts, drawn, [label for label in labels if label.set == drawn.name]
     )
 
 
-def _own_set(
+def _find_own_set(
     run: Run, labels: Sequence[Label], sets: Mapping[str, LabelSet], scorer: str
 ) -> tuple[LabelSet, Verdicts]:
-    """The set whose answers are those of the run: its own one before one of a run with the same
-    answers.
-    """
+    """The set with the run's answers: its own if there is one, else that of a run with the same."""
     if not sets:
         raise ConfigurationError(
             "The labels have no row. Fill in what `evalwright judge sample` wrote."
         )
     names = {task["name"] for task in run.data["tasks"]}
     scorers = {
-        one["name"] for task in run.data["tasks"] for one in task.get("scorers", ())
+        recorded_scorer["name"]
+        for task in run.data["tasks"]
+        for recorded_scorer in task.get("scorers", ())
     }
     for drawn in sorted(sets.values(), key=lambda drawn: drawn.run != run.id):
         if set(drawn.tasks) <= names:
-            own = scorer or (
+            scorer_name = scorer or (
                 drawn.scorer if drawn.scorer in scorers or drawn.run == run.id else ""
             )
-            verdicts = read_verdicts(run, own, drawn.tasks)
+            verdicts = read_verdicts(run, scorer_name, drawn.tasks)
             if verdicts.tasks == drawn.tasks and verdicts.digest == drawn.answers:
                 drawn.check(len(verdicts.values))
                 return drawn, verdicts
     first = next(label for label in labels if label.set in sets)
-    other = sets[first.set]
-    own_run = other.run == run.id
+    label_set = sets[first.set]
+    own_run = label_set.run == run.id
     why = (
         "whose answers have changed since"
         if own_run
         else f"not from '{run.id}', which has other answers"
     )
     raise ConfigurationError(
-        f"{first.where}: the labelling set '{other.name}' was drawn from the run"
-        f" '{other.run}', {why}. Draw one from this run: evalwright judge sample"
+        f"{first.where}: the labelling set '{label_set.name}' was drawn from the run"
+        f" '{label_set.run}', {why}. Draw one from this run: evalwright judge sample"
         f" {run.id}"
     )
 
 
-def _evidence(verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]) -> Evidence:
+def _make_evidence(
+    verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]
+) -> Evidence:
     size = len(verdicts.values)
     graded = drawn.graded or verdicts.graded
-    given = [label for label in labels if label.value == label.value]
-    for label in given:
+    filled = [label for label in labels if label.value == label.value]
+    for label in filled:
         if not graded and label.value not in (0.0, 1.0):
             raise ConfigurationError(
                 f"{label.where}: the label {label.value:g} is out of range: this judge"
                 " says right or wrong, so labels are 1 or 0."
             )
-    if not given:
+    if not filled:
         places = " and ".join(
             sorted({label.where.rpartition(", line ")[0] for label in labels})
         )
@@ -373,10 +384,10 @@ def _evidence(verdicts: Verdicts, drawn: LabelSet, labels: Sequence[Label]) -> E
             f"{places or 'The labels'}: no row of the set '{drawn.name}' has a label"
             " yet. Write 1 or 0 into the column 'label'."
         )
-    labellers = tuple(sorted({label.labeller for label in given}))
+    labellers = tuple(sorted({label.labeller for label in filled}))
     codes = {name: number for number, name in enumerate(labellers)}
     people = np.full((size, len(labellers)), np.nan)
-    for label in given:
+    for label in filled:
         people[drawn.rows[label.number], codes[label.labeller]] = label.value
     human = row_means(people)
     judge = verdicts.values.copy()

@@ -1,8 +1,7 @@
-"""Several judges of the same answers: how often each is content, and how far they agree, from
-recorded scores alone.
+"""How often several judges of the same answers pass them, and how far they agree.
 
-The judges may be those of one run (a scorer that asks several at once keeps each one's probability)
-or of several runs with the same answers, as scoring a run again gives them. No request is sent.
+The judges may be those of one run (a scorer that asks several keeps each one's probability) or of
+several runs with the same answers, as from scoring a run again. No request is sent.
 """
 
 from __future__ import annotations
@@ -42,8 +41,11 @@ Columns = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """One judge. name: the model's, with the run's where two have one name. share: of its answers
-    that it passes.
+    """One judge.
+
+    Args:
+        name: the model's, with the run's if two share a name.
+        share: how many of its answers it passes.
     """
 
     name: str
@@ -55,7 +57,11 @@ class Rater:
 
 @dataclass(frozen=True, slots=True)
 class RaterPair:
-    """Two judges by their names. only_a: answers that a passes and b does not."""
+    """Two judges by name.
+
+    Args:
+        only_a, only_b: answers that one of them passes and the other does not.
+    """
 
     a: str
     b: str
@@ -67,10 +73,8 @@ class RaterPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Disputed:
-    """An answer on which judges differ: their probabilities (or verdicts), in the order of the
-    raters; nan where none.
-    """
+class DisputedAnswer:
+    """An answer on which judges differ, with their probabilities or verdicts (nan without one)."""
 
     task: str
     id: str
@@ -79,10 +83,13 @@ class Disputed:
 
 @dataclass(frozen=True, slots=True)
 class PanelAgreement(Plain):
-    """How far judges agree. raw, ac1: of all of them together. n: answers that at least two judged.
+    """How far judges agree.
 
-    n_left_out: answers with fewer verdicts than two. n_other: answers of further runs that are not
-    those of the first.
+    Args:
+        raw, ac1: agreement of all judges together.
+        n: answers with at least two verdicts.
+        n_left_out: answers with fewer.
+        n_other: answers of further runs that differ from those of the first.
     """
 
     raters: tuple[Rater, ...]
@@ -92,10 +99,10 @@ class PanelAgreement(Plain):
     n: int
     n_left_out: int
     n_other: int
-    disputed: tuple[Disputed, ...]
+    disputed: tuple[DisputedAnswer, ...]
 
 
-def judges_agreement(
+def measure_agreement(
     runs: Sequence[Run], *, scorer: str = "", level: float = 0.95
 ) -> PanelAgreement:
     """The agreement of all judges of some runs on the answers of the first.
@@ -111,56 +118,60 @@ def judges_agreement(
         raise ConfigurationError(
             f"The confidence level must be between 0 and 1, not {level:g}."
         )
-    judges = [judge for run in runs for judge in judges_of(run, scorer)]
+    judges = [judge for run in runs for judge in list_judges(run, scorer)]
     if len(judges) < 2:
-        found = f" ('{judges[0].name}')" if judges else ""
+        only_judge = f" ('{judges[0].name}')" if judges else ""
         raise ConfigurationError(
             "Agreement needs at least two judges, and there"
-            f" {'is one' if judges else 'are none'}{found}: name a run whose scorer"
+            f" {'is one' if judges else 'are none'}{only_judge}: name a run whose scorer"
             " asks several (`judges: [a, b]`), or several runs with the same answers."
         )
     roles = tuple({"score", *(judge.part for judge in judges)} - {""})
     first, *others = (Records(run, parts=roles) for run in runs)
     shape = (len(first.lengths), len(judges))
     votes = np.full(shape, np.nan)
-    shown = np.full(shape, np.nan)
+    numbers = np.full(shape, np.nan)
     n_other = 0
     for run, records in zip(runs, (first, *others), strict=True):
-        own, places = _same_answers(first, records)
-        n_other += len(records.lengths) - len(own)
+        matching, places = _match_answers(first, records)
+        n_other += len(records.lengths) - len(matching)
         for column, judge in enumerate(judges):
             if judge.run is run:
-                votes[places, column], shown[places, column] = (
-                    one[own] for one in judge.votes(records)
+                votes[places, column], numbers[places, column] = (
+                    column_values[matching] for column_values in judge.votes(records)
                 )
-    return _agreement(
-        runs[0], judges, votes, shown, first.ints("clusters"), level, n_other
+    return _make_agreement(
+        runs[0], judges, votes, numbers, first.ints("clusters"), level, n_other
     )
 
 
-def _same_answers(
-    first: Records, other: Records
+def _match_answers(
+    first: Records, further: Records
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which records are of an answer that the first has too, and its place there."""
     keys = first.ints("keys")
     if not len(keys):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order = np.argsort(keys, kind="stable")
-    found = order[
+    positions = order[
         np.minimum(
-            np.searchsorted(keys, other.ints("keys"), sorter=order), len(keys) - 1
+            np.searchsorted(keys, further.ints("keys"), sorter=order), len(keys) - 1
         )
     ]
-    same = (keys[found] == other.ints("keys")) & (
-        first.ints("answers")[found] == other.ints("answers")
+    same = (keys[positions] == further.ints("keys")) & (
+        first.ints("answers")[positions] == further.ints("answers")
     )
-    return np.flatnonzero(same), found[same]
+    return np.flatnonzero(same), positions[same]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedJudge:
-    """Where one judge's verdicts stand. part: of the score, "" for its value. threshold: from which
-    a part is a yes; of a scorer whose values are grades (graded) the value too.
+    """Where one judge's verdicts are recorded.
+
+    Args:
+        part: the part of the score, "" for its value.
+        threshold: from which a part (or a graded value) counts as a yes.
+        graded: whether the scorer's values are grades.
     """
 
     run: Run
@@ -174,29 +185,31 @@ class RecordedJudge:
     def votes(
         self, records: Records
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Its verdicts, and its own numbers where it has some, (records,)."""
+        """Its verdicts, and its numbers if it has some, (records,)."""
         values = records.column(self.scorer, self.part)
         if self.part or self.graded:
             return np.where(np.isnan(values), np.nan, values >= self.threshold), values
-        own = records.column(self.scorer, "score")
-        return values, np.where(np.isnan(own) | np.isnan(values), values, own)
+        judge_scores = records.column(self.scorer, "score")
+        return values, np.where(
+            np.isnan(judge_scores) | np.isnan(values), values, judge_scores
+        )
 
 
-def judges_of(run: Run, wanted: str) -> Iterator[RecordedJudge]:
-    """The judges of a run, each scorer once however many tasks have it."""
+def list_judges(run: Run, scorer_name: str) -> Iterator[RecordedJudge]:
+    """The judges of a run, each scorer once however many tasks use it."""
     scorers: dict[str, Any] = {}
     for task in run.data["tasks"]:
         for scorer in task["scorers"]:
             scorers.setdefault(scorer["name"], scorer)
-    if wanted and wanted not in scorers:
-        raise UnknownName(f"scorer of the run '{run.id}'", wanted, scorers)
+    if scorer_name and scorer_name not in scorers:
+        raise UnknownName(f"scorer of the run '{run.id}'", scorer_name, scorers)
     for name, scorer in scorers.items():
-        if wanted and name != wanted:
+        if scorer_name and name != scorer_name:
             continue
         try:
             roles = bind(scorer["kind"], scorer["options"], name).roles
         except UnknownName:  # of an imported run: its verdicts are all that is known
-            if name == wanted or name == "consistency":
+            if name == scorer_name or name == "consistency":
                 yield RecordedJudge(
                     run,
                     name,
@@ -212,26 +225,34 @@ def judges_of(run: Run, wanted: str) -> Iterator[RecordedJudge]:
         graded = scorer["kind"] in GRADED
         for role in roles:
             model = run.data.get("roles", {}).get(role, {}).get("name", role)
-            part = role if len(roles) > 1 else ""
-            yield RecordedJudge(run, name, role, part, threshold, str(model), graded)
+            score_part = role if len(roles) > 1 else ""
+            yield RecordedJudge(
+                run, name, role, score_part, threshold, str(model), graded
+            )
 
 
-def _names(judges: Sequence[RecordedJudge]) -> list[str]:
+def _distinct_names(judges: Sequence[RecordedJudge]) -> list[str]:
     """A name for each judge that no other has."""
     plain = [judge.name for judge in judges]
-    own = [(judge.name, judge.run.id) for judge in judges]
-    out = []
-    for judge, name, pair in zip(judges, plain, own, strict=True):
-        more = f", {judge.scorer} {judge.role}".rstrip() if own.count(pair) > 1 else ""
-        out.append(f"{name} ({judge.run.id}{more})" if plain.count(name) > 1 else name)
-    return out
+    names_with_runs = [(judge.name, judge.run.id) for judge in judges]
+    names = []
+    for judge, name, pair in zip(judges, plain, names_with_runs, strict=True):
+        further = (
+            f", {judge.scorer} {judge.role}".rstrip()
+            if names_with_runs.count(pair) > 1
+            else ""
+        )
+        names.append(
+            f"{name} ({judge.run.id}{further})" if plain.count(name) > 1 else name
+        )
+    return names
 
 
-def _agreement(
+def _make_agreement(
     run: Run,
     judges: Sequence[RecordedJudge],
     votes: Columns,
-    shown: Columns,
+    numbers: Columns,
     clusters: NDArray[np.int64],
     level: float,
     n_other: int,
@@ -249,29 +270,31 @@ def _agreement(
             f"The scores of {scorers} are not 0 and 1 throughout, so they are not"
             " verdicts."
         )
-    names = _names(judges)
+    names = _distinct_names(judges)
 
     def share(column: int) -> Estimate:
-        own = there[:, column]
-        return mean_interval(votes[own, column], clusters=clusters[own], level=level)
+        is_judged = there[:, column]
+        return mean_interval(
+            votes[is_judged, column], clusters=clusters[is_judged], level=level
+        )
 
     def pair(a: int, b: int) -> RaterPair:
-        one = votes[:, a]
-        other = votes[:, b]
+        votes_a = votes[:, a]
+        votes_b = votes[:, b]
         return RaterPair(
             names[a],
             names[b],
             raw_agreement(votes[:, [a, b]], clusters=clusters, level=level),
-            cohen_kappa(one, other, clusters=clusters, level=level),
+            cohen_kappa(votes_a, votes_b, clusters=clusters, level=level),
             gwet_ac1(votes[:, [a, b]], labels=2, clusters=clusters, level=level),
-            int((one > other).sum()),
-            int((one < other).sum()),
+            int((votes_a > votes_b).sum()),
+            int((votes_a < votes_b).sum()),
         )
 
     return PanelAgreement(
         tuple(
-            Rater(names[place], judge.run.id, judge.scorer, judge.role, share(place))
-            for place, judge in enumerate(judges)
+            Rater(names[column], judge.run.id, judge.scorer, judge.role, share(column))
+            for column, judge in enumerate(judges)
         ),
         tuple(pair(a, b) for a, b in combinations(range(len(judges)), 2)),
         raw_agreement(votes, clusters=clusters, level=level),
@@ -279,27 +302,29 @@ def _agreement(
         int(judged.sum()),
         int((~judged).sum()),
         n_other,
-        _disputed(run, votes, shown),
+        _find_disputed(run, votes, numbers),
     )
 
 
-def _disputed(run: Run, votes: Columns, shown: Columns) -> tuple[Disputed, ...]:
+def _find_disputed(
+    run: Run, votes: Columns, numbers: Columns
+) -> tuple[DisputedAnswer, ...]:
     """The answers with both verdicts whose values lie furthest apart."""
     differ = np.flatnonzero((votes == 0).any(axis=1) & (votes == 1).any(axis=1))
     if not len(differ):
         return ()
-    spread = np.nanmax(shown[differ], axis=1) - np.nanmin(shown[differ], axis=1)
+    spread = np.nanmax(numbers[differ], axis=1) - np.nanmin(numbers[differ], axis=1)
     chosen = differ[np.argsort(-spread, kind="stable")[:MOST_DISPUTED]].tolist()
     rows = {
-        place: row
-        for place, row in enumerate(islice(run.rows(), max(chosen) + 1))
-        if place in chosen
+        row_index: row
+        for row_index, row in enumerate(islice(run.rows(), max(chosen) + 1))
+        if row_index in chosen
     }
     return tuple(
-        Disputed(
-            str(rows[place]["task"]),
-            str(rows[place]["id"]),
-            tuple(map(float, shown[place])),
+        DisputedAnswer(
+            str(rows[row_index]["task"]),
+            str(rows[row_index]["id"]),
+            tuple(map(float, numbers[row_index])),
         )
-        for place in chosen
+        for row_index in chosen
     )

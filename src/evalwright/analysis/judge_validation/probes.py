@@ -1,10 +1,10 @@
-"""A judge's faults, each looked for where the data allow it; where they do not, the reason is told.
+"""Probes for a judge's faults; where the data do not allow one, the reason is given.
 
-With labels of people a probe takes the evidence. Without them, from recorded scores alone, a bias
-for long answers may be right (longer answers may be better), so the number says what the judge
-does, not that it is wrong; self-preference is told from quality by other judges of the same
-answers. A probe returns a result with `as_dict`, or raises ValueError with the reason why nothing
-can be said.
+With labels of people a probe takes the evidence. From recorded scores alone, a bias for long
+answers may be justified (longer answers may be better), so the number describes the judge without
+calling it wrong; self-preference is separated from quality by other judges of the same answers. A
+probe returns a finding with `as_dict`, or raises ValueError with the reason why nothing can be
+said.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.judge_validation.labels import Evidence
-from evalwright.analysis.judge_validation.panels import RecordedJudge, judges_of
+from evalwright.analysis.judge_validation.panels import RecordedJudge, list_judges
 from evalwright.analysis.judge_validation.verdicts import (
     ANSWER_FIRST,
     ANSWER_SECOND,
@@ -59,34 +59,38 @@ distance.
 
 @dataclass(frozen=True, slots=True)
 class GradedAgreement(Plain):
-    """Krippendorff's alpha for numbers: judge with people, and people among themselves (None where
-    no answer has two labels).
+    """Krippendorff's alpha for numeric grades: judge with people, and people among themselves.
+
+    Args:
+        ceiling_alpha: None if no answer has two labels.
     """
 
     judge_alpha: Estimate
     ceiling_alpha: Estimate | None
 
 
-def look_for_faults(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
-    """Results of the probes by name, and for the others the reason why there is none."""
-    return look_for({name: partial(probe, evidence) for name, probe in PROBES.items()})
+def probe_judge(evidence: Evidence) -> tuple[dict[str, Any], dict[str, str]]:
+    """The findings of all probes by name, and for the others why there is none."""
+    return run_probes(
+        {name: partial(probe, evidence) for name, probe in PROBES.items()}
+    )
 
 
-def look_for(
+def run_probes(
     probes: Mapping[str, Callable[[], Any]],
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The same of any probes."""
-    found: dict[str, Any] = {}
+    """The findings of some probes by name, and for the others why there is none."""
+    findings: dict[str, Any] = {}
     unknown: dict[str, str] = {}
     for name, probe in probes.items():
         try:
-            found[name] = probe()
+            findings[name] = probe()
         except ValueError as error:
             unknown[name] = str(error)
-    return found, unknown
+    return findings, unknown
 
 
-def _rogan_gladen(evidence: Evidence) -> RoganGladen:
+def _probe_rogan_gladen(evidence: Evidence) -> RoganGladen:
     _need_equal_chances(evidence)
     _need_binary(evidence)
     clusters = evidence.verdicts.clusters[~np.isnan(evidence.judge)]
@@ -101,27 +105,27 @@ def _rogan_gladen(evidence: Evidence) -> RoganGladen:
     judge = evidence.judge
     human = evidence.human
     labelled = ~np.isnan(human) & ~np.isnan(judge)
-    rest = judge[~labelled & ~np.isnan(judge)]
+    unlabelled = judge[~labelled & ~np.isnan(judge)]
     right = labelled & (human == 1)
     wrong = labelled & (human == 0)
     counts = [
         int(np.count_nonzero(rows))
         for rows in (
-            rest == 1,
-            rest == rest,
+            unlabelled == 1,
+            unlabelled == unlabelled,
             right & (judge == 1),
             right,
             wrong & (judge == 0),
             wrong,
         )
     ]
-    found = rogan_gladen(*counts)
-    if not found.useful:
-        raise ValueError(found.reason)
-    return found
+    estimate = rogan_gladen(*counts)
+    if not estimate.useful:
+        raise ValueError(estimate.reason)
+    return estimate
 
 
-def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
+def _probe_agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
     _need_equal_chances(evidence)
     rows = evidence.labelled
     judge = evidence.judge[rows]
@@ -130,41 +134,41 @@ def _agreement(evidence: Evidence) -> JudgeAgreement | GradedAgreement:
     values = np.unique(np.concatenate([judge, people.ravel()]))
     if np.count_nonzero(~np.isnan(values)) <= _MOST_GRADES:
         return judge_agreement(judge, people, clusters=clusters)
-    both = np.column_stack([judge, evidence.human[rows]])
+    judge_and_human = np.column_stack([judge, evidence.human[rows]])
     alone = (~np.isnan(people)).sum(axis=1) < 2
     return GradedAgreement(
-        krippendorff_alpha(both, clusters=clusters),
+        krippendorff_alpha(judge_and_human, clusters=clusters),
         None if alone.all() else krippendorff_alpha(people, clusters=clusters),
     )
 
 
-def _acquiescence(evidence: Evidence) -> AcquiescenceProbe:
+def _probe_acquiescence(evidence: Evidence) -> AcquiescenceProbe:
     _need_equal_chances(evidence)
     _need_binary(evidence)
     judge, human, clusters = _single_labels(evidence)
     return acquiescence_bias(judge, human, clusters=clusters)
 
 
-def _length(evidence: Evidence) -> LengthProbe:
+def _probe_length(evidence: Evidence) -> LengthProbe:
     _need_binary(evidence)
-    _need_both(evidence.judge)
+    _need_two_verdicts(evidence.judge)
     return length_bias(
         evidence.judge, _log_lengths(evidence), clusters=evidence.verdicts.clusters
     )
 
 
-def _length_of_people(evidence: Evidence) -> LengthProbe:
+def _probe_length_of_people(evidence: Evidence) -> LengthProbe:
     _need_binary(evidence)
     _need_equal_chances(evidence)
-    rows = _rows_of_labels(evidence)
+    rows = _records_of_labels(evidence)
     _, human, clusters = _single_labels(evidence)
-    _need_both(human)
+    _need_two_verdicts(human)
     return length_bias(human, _log_lengths(evidence)[rows], clusters=clusters)
 
 
-def _position(evidence: Evidence) -> SwapProbe:
+def _probe_position(evidence: Evidence) -> SwapProbe:
     forth, back = (
-        evidence.verdicts.parts[part] for part in (ANSWER_FIRST, ANSWER_SECOND)
+        evidence.verdicts.parts[order] for order in (ANSWER_FIRST, ANSWER_SECOND)
     )
     if not (~np.isnan(forth) & ~np.isnan(back)).any():
         raise ValueError(
@@ -174,8 +178,8 @@ def _position(evidence: Evidence) -> SwapProbe:
     return swap_consistency(forth, back, clusters=evidence.verdicts.clusters)
 
 
-def _repeats(evidence: Evidence) -> RepeatProbe:
-    """Draws of one item that gave the same answer word for word were judged again."""
+def _probe_repeats(evidence: Evidence) -> RepeatProbe:
+    """Draws of one item with word for word the same answer, judged several times."""
     verdicts = evidence.verdicts
     judged = np.flatnonzero(~np.isnan(verdicts.values))
     order = judged[np.lexsort((verdicts.answers[judged], verdicts.items[judged]))]
@@ -191,38 +195,38 @@ def _repeats(evidence: Evidence) -> RepeatProbe:
     starts = np.cumsum(sizes) - sizes
     table = np.full((len(sizes), int(sizes.max())), np.nan)
     table[group, np.arange(len(order)) - starts[group]] = verdicts.values[order]
-    several = sizes >= 2
+    is_repeated = sizes >= 2
     return repeat_flips(
-        table[several], clusters=verdicts.clusters[order[starts[several]]]
+        table[is_repeated], clusters=verdicts.clusters[order[starts[is_repeated]]]
     )
 
 
-def _stated(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
-    """A probe that measures what the judge takes for the chance that an answer is right."""
+def _probe_of_confidence(measure: Callable[..., Any]) -> Callable[[Evidence], Any]:
+    """A probe of the judge's stated probability that an answer is right."""
 
     def probe(evidence: Evidence) -> Any:
-        sure, human, clusters = _probabilities(evidence)
-        found = measure(sure, human, clusters=clusters)
-        if isinstance(found, Estimate) and found.value != found.value:
+        sure, human, clusters = _stated_probabilities(evidence)
+        measured = measure(sure, human, clusters=clusters)
+        if isinstance(measured, Estimate) and measured.value != measured.value:
             raise ValueError(
                 "people called all of the labelled answers right, or all wrong"
             )
-        return found
+        return measured
 
     return probe
 
 
 PROBES: Mapping[str, Callable[[Evidence], Any]] = {
-    "rogan_gladen": _rogan_gladen,
-    "agreement": _agreement,
-    "acquiescence": _acquiescence,
-    "length": _length,
-    "length_of_people": _length_of_people,
-    "position": _position,
-    "repeats": _repeats,
-    "brier": _stated(brier_score),
-    "calibration_error": _stated(calibration_error),
-    "auroc": _stated(auroc),
+    "rogan_gladen": _probe_rogan_gladen,
+    "agreement": _probe_agreement,
+    "acquiescence": _probe_acquiescence,
+    "length": _probe_length,
+    "length_of_people": _probe_length_of_people,
+    "position": _probe_position,
+    "repeats": _probe_repeats,
+    "brier": _probe_of_confidence(brier_score),
+    "calibration_error": _probe_of_confidence(calibration_error),
+    "auroc": _probe_of_confidence(auroc),
 }
 """What is looked for, by the names of the results."""
 
@@ -235,19 +239,23 @@ def _need_equal_chances(evidence: Evidence) -> None:
 
 
 def _need_binary(evidence: Evidence) -> None:
-    said = np.concatenate([evidence.judge, evidence.people.ravel()])
-    if not ((said == 0) | (said == 1) | np.isnan(said)).all():
+    verdicts_and_labels = np.concatenate([evidence.judge, evidence.people.ravel()])
+    if not (
+        (verdicts_and_labels == 0)
+        | (verdicts_and_labels == 1)
+        | np.isnan(verdicts_and_labels)
+    ).all():
         raise ValueError(
             "it needs verdicts and labels that say right or wrong, and these are graded"
         )
 
 
-def _need_both(verdicts: NDArray[np.float64]) -> None:
+def _need_two_verdicts(verdicts: NDArray[np.float64]) -> None:
     if len(np.unique(verdicts[~np.isnan(verdicts)])) < 2:
         raise ValueError("all verdicts are the same")
 
 
-def _rows_of_labels(evidence: Evidence) -> NDArray[np.int64]:
+def _records_of_labels(evidence: Evidence) -> NDArray[np.int64]:
     """For each label (not each item) the record it is about."""
     rows: NDArray[np.int64] = np.nonzero(~np.isnan(evidence.people))[0]
     return rows
@@ -256,10 +264,8 @@ def _rows_of_labels(evidence: Evidence) -> NDArray[np.int64]:
 def _single_labels(
     evidence: Evidence,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Verdict, label and cluster for each label: an item that two people saw stands there twice, in
-    one cluster.
-    """
-    rows = _rows_of_labels(evidence)
+    """Verdict, label and cluster for each label; an item that two people saw is in it twice."""
+    rows = _records_of_labels(evidence)
     labels = evidence.people[~np.isnan(evidence.people)]
     return evidence.judge[rows], labels, evidence.verdicts.clusters[rows]
 
@@ -272,14 +278,12 @@ def _log_lengths(evidence: Evidence) -> NDArray[np.float64]:
     return log_lengths(lengths)
 
 
-def _probabilities(
+def _stated_probabilities(
     evidence: Evidence,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """What the judge takes for the chance that an answer is right, and whether a person called it
-    right, by label.
-    """
+    """The judge's probability that an answer is right, and whether a person agreed, by label."""
     judge, human, clusters = _single_labels(evidence)
-    stated = evidence.verdicts.parts[CONFIDENCE][_rows_of_labels(evidence)]
+    stated = evidence.verdicts.parts[CONFIDENCE][_records_of_labels(evidence)]
     if evidence.verdicts.graded:
         sure = judge
     elif (~np.isnan(stated)).any():
@@ -304,9 +308,12 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class SelfPreference(Plain):
-    """A judge on the answers of its own model, less the other judges on the same answers: `own`;
-    the same on other models' answers: `others`; `excess`: own less others, by item, from -2 to 2
-    (own alone, where the score compares two answers).
+    """A judge compared with other judges of the same answers.
+
+    Args:
+        own: its excess over them on the answers of its own model.
+        others: the same on other models' answers.
+        excess: own minus others by item, from -2 to 2 (own alone for scores of two answers).
     """
 
     own: Estimate
@@ -316,8 +323,11 @@ class SelfPreference(Plain):
 
 @dataclass(frozen=True, slots=True)
 class JudgeBias(Plain):
-    """What one judge does in one scorer. unknown: by bias the reason why nothing can be said. n:
-    its verdicts.
+    """The biases of one judge in one scorer.
+
+    Args:
+        n: its verdicts.
+        unknown: for biases that cannot be measured, the reason.
     """
 
     judge: str
@@ -331,10 +341,14 @@ class JudgeBias(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """One judge's verdicts in one run: (records,) each. pairs: the score compares two answers."""
+class _JudgeTable:
+    """One judge's verdicts in one run, (records,) each.
 
-    own: bool
+    Args:
+        pairs: whether the score compares two answers.
+    """
+
+    is_own_model: bool
     pairs: bool
     keys: NDArray[np.int64]
     clusters: NDArray[np.int64]
@@ -348,120 +362,145 @@ class _Table:
 def judge_biases(
     runs: Sequence[Run], *, scorer: str = "", level: float = 0.95
 ) -> list[JudgeBias]:
-    """The biases of every judge of some runs. scorer: whose judges; "" takes every scorer that asks
-    a model.
+    """The biases of every judge of some runs.
 
-    Raises ConfigurationError where no score is a judge's, UnknownName for a scorer that no run has,
-    RunError for records that cannot be read.
+    Args:
+        scorer: whose judges; "" for every scorer that asks a model.
+
+    Raises:
+        ConfigurationError: no score is a judge's.
+        UnknownName: no run has the scorer.
+        RunError: records cannot be read.
     """
     if not 0 < level < 1:
         raise ConfigurationError(
             f"The confidence level must be between 0 and 1, not {level:g}."
         )
-    found: dict[tuple[str, str], list[tuple[Run, _Table]]] = {}
+    tables_by_judge: dict[tuple[str, str], list[tuple[Run, _JudgeTable]]] = {}
     for run in runs:
         # What rules decided for the most part is not a judge's.
-        scorers = [one for task in run.data["tasks"] for one in task["scorers"]]
+        scorers = [
+            recorded_scorer
+            for task in run.data["tasks"]
+            for recorded_scorer in task["scorers"]
+        ]
         mixed = {
-            one["name"]
-            for one in scorers
-            if not {"unsure", "undecided"}.isdisjoint(one["options"])
+            recorded_scorer["name"]
+            for recorded_scorer in scorers
+            if not {"unsure", "undecided"}.isdisjoint(recorded_scorer["options"])
         }
-        judges = [one for one in judges_of(run, scorer) if one.scorer not in mixed]
-        roles = [one.part for one in judges if one.part]
+        judges = [
+            judge for judge in list_judges(run, scorer) if judge.scorer not in mixed
+        ]
+        roles = [judge.part for judge in judges if judge.part]
         names = (ANSWER_FIRST, ANSWER_SECOND, LENGTH_RATIO)
         of_roles = (f"{role} {name}" for role in roles for name in names)
         records = Records(run, parts=tuple({*names, "score", *roles, *of_roles}))
-        for one in judges:
-            table = _table(one, records)
+        for recorded_judge in judges:
+            table = _make_table(recorded_judge, records)
             if not np.isnan(table.values).all():
-                found.setdefault((one.name, one.scorer), []).append((run, table))
-    if not found:
+                tables_by_judge.setdefault(
+                    (recorded_judge.name, recorded_judge.scorer), []
+                ).append((run, table))
+    if not tables_by_judge:
         raise ConfigurationError(
             "No score of these runs is a judge's, so there is no bias to look for."
         )
-    out = []
-    for (judge, name), own in found.items():
+    biases = []
+    for (judge, name), judge_tables in tables_by_judge.items():
         others = [
-            each
-            for (_, other), each in found.items()
-            if other == name and each is not own
+            further_tables
+            for (_, further_name), further_tables in tables_by_judge.items()
+            if further_name == name and further_tables is not judge_tables
         ]
-        out.append(_bias(judge, name, own, others, level))
-    return out
+        biases.append(_measure_bias(judge, name, judge_tables, others, level))
+    return biases
 
 
-def _table(judge: RecordedJudge, records: Records) -> _Table:
-    def part(name: str) -> F64:
+def _make_table(judge: RecordedJudge, records: Records) -> _JudgeTable:
+    def column_of(name: str) -> F64:
         return records.column(
             judge.scorer, f"{judge.part} {name}" if judge.part else name
         )
 
     values = records.column(judge.scorer, judge.part)
-    ratio = part(LENGTH_RATIO)
+    ratio = column_of(LENGTH_RATIO)
     lengths = records.lengths
-    pairs = not np.isnan(ratio).all() or not np.isnan(part(ANSWER_FIRST)).all()
+    pairs = not np.isnan(ratio).all() or not np.isnan(column_of(ANSWER_FIRST)).all()
     verdicts = (
         values
         if pairs
         else np.where(np.isnan(values), np.nan, values >= judge.threshold)
     )
-    shown = (
+    details = (
         ratio if pairs else log_lengths(lengths),
-        part(ANSWER_FIRST),
-        part(ANSWER_SECOND),
+        column_of(ANSWER_FIRST),
+        column_of(ANSWER_SECOND),
     )
     keys = records.ints("keys")
     clusters = records.ints("clusters")
-    return _Table(
-        judge.run.model == judge.name, pairs, keys, clusters, values, verdicts, *shown
+    return _JudgeTable(
+        judge.run.model == judge.name, pairs, keys, clusters, values, verdicts, *details
     )
 
 
-def _bias(
+def _measure_bias(
     judge: str,
     scorer: str,
-    own: list[tuple[Run, _Table]],
-    others: list[list[tuple[Run, _Table]]],
+    judge_tables: list[tuple[Run, _JudgeTable]],
+    others: list[list[tuple[Run, _JudgeTable]]],
     level: float,
 ) -> JudgeBias:
-    tables = [table for _, table in own]
+    tables = [table for _, table in judge_tables]
 
-    def joined(name: str) -> NDArray[Any]:
+    def concatenate(name: str) -> NDArray[Any]:
         return np.concatenate([getattr(table, name) for table in tables])
 
-    clusters = joined("clusters")
+    clusters = concatenate("clusters")
 
     def length() -> LengthProbe:
-        verdicts = joined("verdicts")
+        verdicts = concatenate("verdicts")
         if len(np.unique(verdicts[~np.isnan(verdicts)])) < 2:
             raise ValueError("the judge gave one and the same verdict to all answers")
-        return length_bias(verdicts, joined("lengths"), clusters=clusters, level=level)
+        return length_bias(
+            verdicts, concatenate("lengths"), clusters=clusters, level=level
+        )
 
     def position() -> SwapProbe:
-        first = joined("first")
-        second = joined("second")
+        first = concatenate("first")
+        second = concatenate("second")
         if not (~np.isnan(first) & ~np.isnan(second)).any():
             raise ValueError(
                 "no score has verdicts in both orders, as those of judge-pair do"
             )
         return swap_consistency(first, second, clusters=clusters, level=level)
 
-    preference = partial(_self_preference, own, others, level)
-    found, unknown = look_for(
+    preference = partial(_measure_self_preference, judge_tables, others, level)
+    findings, unknown = run_probes(
         {"length": length, "position": position, "self_preference": preference}
     )
-    results = found.get("length"), found.get("position"), found.get("self_preference")
-    n = int((~np.isnan(joined("values"))).sum())
+    probe_findings = (
+        findings.get("length"),
+        findings.get("position"),
+        findings.get("self_preference"),
+    )
+    n = int((~np.isnan(concatenate("values"))).sum())
     return JudgeBias(
-        judge, scorer, tuple(run.id for run, _ in own), n, *results, unknown
+        judge,
+        scorer,
+        tuple(run.id for run, _ in judge_tables),
+        n,
+        *probe_findings,
+        unknown,
     )
 
 
-def _self_preference(
-    own: list[tuple[Run, _Table]], others: list[list[tuple[Run, _Table]]], level: float
+def _measure_self_preference(
+    judge_tables: list[tuple[Run, _JudgeTable]],
+    others: list[list[tuple[Run, _JudgeTable]]],
+    level: float,
 ) -> SelfPreference:
-    if not any(table.own for _, table in own):
+    if not any(table.is_own_model for _, table in judge_tables):
         raise ValueError("no run is of the judge's own model")
     if not others:
         raise ValueError(
@@ -470,22 +509,29 @@ def _self_preference(
         )
     excess = {True: dict[int, list[float]](), False: dict[int, list[float]]()}
     clusters: dict[int, int] = {}
-    for run, table in own:
-        beside = [other for judge in others for theirs, other in judge if theirs is run]
+    for run, table in judge_tables:
+        beside = [
+            further_table
+            for judge in others
+            for theirs, further_table in judge
+            if theirs is run
+        ]
         if not beside:
             continue
-        for place, key in enumerate(table.keys.tolist()):
-            said = [
-                one.values[place] for one in beside if not math.isnan(one.values[place])
+        for position, key in enumerate(table.keys.tolist()):
+            further_scores = [
+                further_table.values[position]
+                for further_table in beside
+                if not math.isnan(further_table.values[position])
             ]
-            if said and not math.isnan(table.values[place]):
-                excess[table.own].setdefault(key, []).append(
-                    float(table.values[place] - np.mean(said))
+            if further_scores and not math.isnan(table.values[position]):
+                excess[table.is_own_model].setdefault(key, []).append(
+                    float(table.values[position] - np.mean(further_scores))
                 )
-                clusters[key] = int(table.clusters[place])
+                clusters[key] = int(table.clusters[position])
     means = {
-        side: {key: float(np.mean(values)) for key, values in found.items()}
-        for side, found in excess.items()
+        side: {key: float(np.mean(values)) for key, values in scores_by_item.items()}
+        for side, scores_by_item in excess.items()
     }
     if not means[True]:
         raise ValueError(
@@ -499,16 +545,16 @@ def _self_preference(
             scores, clusters=codes, value_range=(-most, most), level=level
         )
 
-    if own[0][1].pairs:
+    if judge_tables[0][1].pairs:
         return SelfPreference(mean(means[True]), None, mean(means[True]))
-    both = {
-        key: value - means[False][key]
-        for key, value in means[True].items()
+    differences = {
+        key: score - means[False][key]
+        for key, score in means[True].items()
         if key in means[False]
     }
-    if not both:
+    if not differences:
         raise ValueError(
             "no answer of another model to the same items was judged, so leniency"
             " cannot be told from preference"
         )
-    return SelfPreference(mean(means[True]), mean(means[False]), mean(both, 2.0))
+    return SelfPreference(mean(means[True]), mean(means[False]), mean(differences, 2.0))

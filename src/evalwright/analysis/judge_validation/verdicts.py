@@ -1,6 +1,4 @@
-"""A run's verdicts as arrays: one scorer's values for every record, with what the judge's faults
-may depend on.
-"""
+"""A run's verdicts as arrays, with what the judge's faults may depend on."""
 
 from __future__ import annotations
 
@@ -35,14 +33,18 @@ shown first and second.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """One scorer's verdicts on the records of some tasks, in the run's order; every array has the
-    shape (records,).
+    """One scorer's verdicts on the records of some tasks, in the run's order, (records,) each.
 
-    values: 0 to 1, nan where there is none. keys: hashed task, id and draw. items: hashed task and
-    id. clusters: draws of one item share one, and items of one cluster. answers: hashed answer
-    texts. lengths: characters of answers, nan where there is none. parts: of the score, by the
-    names in PARTS, nan where it has none. unsure: which verdicts a careful reader might argue with.
-    digest: of which answers were given, whatever was thought of them.
+    Args:
+        values: 0 to 1, nan without a verdict.
+        keys: hashed task, id and draw.
+        items: hashed task and id.
+        clusters: shared by the draws of an item, and by the items of a cluster.
+        answers: hashed answer texts.
+        lengths: characters of answers, nan without one.
+        parts: of the score, by the names in PARTS, nan without one.
+        unsure: which verdicts a careful reader might dispute.
+        digest: of the answers, independent of their scores.
     """
 
     run: Run
@@ -66,49 +68,51 @@ class Verdicts:
 
 
 def read_verdicts(run: Run, scorer: str = "", tasks: Sequence[str] = ()) -> Verdicts:
-    """The verdicts of a scorer ("": the only one, or the only one that asks a model) on some tasks
-    (none: all that it scored).
+    """The verdicts of a scorer on some tasks (by default all that it scored).
 
-    Raises UnknownName for names that the run lacks, ConfigurationError where several scorers could
-    be meant or the values are not between 0 and 1, and RunError where the records cannot be read.
+    Args:
+        scorer: "" for the only one, or the only one that asks a model.
+
+    Raises:
+        UnknownName: the run lacks a name.
+        ConfigurationError: several scorers fit, or values are not between 0 and 1.
+        RunError: the records cannot be read.
     """
-    known = [task["name"] for task in run.data["tasks"]]
-    check_known("task", tasks, known, f"The run '{run.id}' has ")
-    records = Records(run, tasks or known)
-    chosen = _chosen(run, records.scorers, scorer)
+    task_names = [task["name"] for task in run.data["tasks"]]
+    check_known("task", tasks, task_names, f"The run '{run.id}' has ")
+    records = Records(run, tasks or task_names)
+    chosen = _choose_scorer(run, records.scorers, scorer)
     scored = [name for name in records.digests if (name, chosen) in records.scored]
-    kept = np.isin(
+    is_scored = np.isin(
         records.ints("tasks"), [list(records.digests).index(name) for name in scored]
     )
-    whole = blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     for name in scored:
-        whole.update(
+        digest.update(
             f"{name}\0{records.digests[name].hexdigest()}\n".encode(
                 errors="surrogatepass"
             )
         )
-    found = Verdicts(
+    verdicts = Verdicts(
         run=run,
         scorer=chosen,
         tasks=tuple(scored),
-        values=records.column(chosen)[kept],
-        lengths=records.lengths[kept],
-        unsure=records.unsure(chosen)[kept],
-        parts={part: records.column(chosen, part)[kept] for part in PARTS},
-        digest=whole.hexdigest(),
+        values=records.column(chosen)[is_scored],
+        lengths=records.lengths[is_scored],
+        unsure=records.unsure(chosen)[is_scored],
+        parts={part: records.column(chosen, part)[is_scored] for part in PARTS},
+        digest=digest.hexdigest(),
         **{
-            name: records.ints(name)[kept]
+            name: records.ints(name)[is_scored]
             for name in ("keys", "items", "clusters", "answers")
         },
     )
-    _check_values(found)
-    return found
+    _check_values(verdicts)
+    return verdicts
 
 
 def shown_answer(row: Mapping[str, Any]) -> str | None:
-    """A record's answer as people see it: the text, or the option that was chosen; None where there
-    is none, or none that counts.
-    """
+    """A record's answer as people see it: the text, or the option chosen; None without one."""
     if "answer" not in row or "failure" in row:
         return None
     text = str(row["answer"])
@@ -123,19 +127,23 @@ def shown_answer(row: Mapping[str, Any]) -> str | None:
 
 def log_lengths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
     """The logarithms of answers' lengths over the middle one's, nan for an empty answer or none."""
-    known = lengths[lengths > 0]
-    out = np.full(len(lengths), np.nan)
+    positive = lengths[lengths > 0]
+    logarithms = np.full(len(lengths), np.nan)
     return np.log(
-        lengths / (np.median(known) if len(known) else 1.0), out=out, where=lengths > 0
+        lengths / (np.median(positive) if len(positive) else 1.0),
+        out=logarithms,
+        where=lengths > 0,
     )
 
 
 class Records:
-    """The records of some tasks of a run (none: of all) as columns, read once. parts: of scores,
-    those to keep.
+    """The records of some tasks of a run as columns, read once.
 
-    digests: by task in the order met, of the answers. scored: the pairs of task and scorer that
-    have a score.
+    Args:
+        tasks: by default all.
+        parts: the parts of scores to keep.
+
+    digests: of the answers, by task. scored: pairs of task and scorer that have a score.
     """
 
     def __init__(
@@ -152,9 +160,9 @@ class Records:
         self._columns: dict[tuple[str, str], array[float]] = {}
         self._unsure: dict[str, list[int]] = {}
         self._places: dict[str, int] = {}
-        wanted = frozenset(tasks)
+        task_names = frozenset(tasks)
         for row in run.rows():
-            if not wanted or row["task"] in wanted:
+            if not task_names or row["task"] in task_names:
                 self._add(row, parts)
 
     def _add(self, row: Mapping[str, Any], parts: Sequence[str]) -> None:
@@ -162,17 +170,17 @@ class Records:
         draw = row["draw"]
         answer = shown_answer(row)
         name = f"{task}\0{row['id']}"
-        item = hashed(name)
-        own = {
+        item_key = hashed(name)
+        codes = {
             "tasks": self._places.setdefault(task, len(self._places)),
             "keys": hashed(f"{name}\0{draw}"),
-            "items": item,
-            "clusters": cluster_code(row.get("cluster"), item),
+            "items": item_key,
+            "clusters": cluster_code(row.get("cluster"), item_key),
             "answers": hashed(answer or ""),
         }
-        for key, value in own.items():
-            self._ints[key].append(value)
-        place = len(self._lengths)
+        for key, code in codes.items():
+            self._ints[key].append(code)
+        position = len(self._lengths)
         self._lengths.append(NAN if answer is None else len(answer))
         digest = self.digests.setdefault(task, blake2b(digest_size=16))
         digest.update(f"{name}\0{draw}\0{answer}\n".encode(errors="surrogatepass"))
@@ -180,13 +188,13 @@ class Records:
             self.scored.add((task, scorer))
             self.scorers[scorer] = None
             if score.get("unsure"):
-                self._unsure.setdefault(scorer, []).append(place)
-            found = score.get("parts", {})
-            for part in ("", *(part for part in parts if part in found)):
-                value = found[part] if part else score["value"]
+                self._unsure.setdefault(scorer, []).append(position)
+            score_parts = score.get("parts", {})
+            for part in ("", *(part for part in parts if part in score_parts)):
+                code = score_parts[part] if part else score["value"]
                 column = self._columns.setdefault((scorer, part), array("d"))
-                column.extend([NAN] * (place - len(column)))
-                column.append(NAN if value is None else value)
+                column.extend([NAN] * (position - len(column)))
+                column.append(NAN if code is None else code)
 
     def ints(self, name: str) -> NDArray[np.int64]:
         """A column of hashes or codes, (records,)."""
@@ -198,69 +206,70 @@ class Records:
         return np.frombuffer(self._lengths, np.float64)
 
     def unsure(self, scorer: str) -> NDArray[np.bool_]:
-        """Which records have a score of this scorer that a careful reader might argue with,
-        (records,).
-        """
-        found = np.zeros(len(self._lengths), np.bool_)
-        found[self._unsure.get(scorer, [])] = True
-        return found
+        """Which records have an unsure score by this scorer, (records,)."""
+        is_unsure = np.zeros(len(self._lengths), np.bool_)
+        is_unsure[self._unsure.get(scorer, [])] = True
+        return is_unsure
 
     def column(self, scorer: str, part: str = "") -> NDArray[np.float64]:
         """A scorer's values, or a part of its scores, (records,)."""
         full = np.full(len(self._lengths), np.nan)
-        found = self._columns.get((scorer, part))
-        if found:
-            full[: len(found)] = np.frombuffer(found, np.float64)
+        recorded = self._columns.get((scorer, part))
+        if recorded:
+            full[: len(recorded)] = np.frombuffer(recorded, np.float64)
         return full
 
 
-def _chosen(run: Run, scorers: Mapping[str, None], wanted: str) -> str:
+def _choose_scorer(run: Run, scorers: Mapping[str, None], scorer_name: str) -> str:
     """The scorer's name."""
     names = list(scorers)
-    if wanted:
-        if wanted not in names:
+    if scorer_name:
+        if scorer_name not in names:
             there = f"Its scorers: {', '.join(names) or 'none'}."
-            raise UnknownName(f"scorer in the run '{run.id}'", wanted, names, there)
-        return wanted
+            raise UnknownName(
+                f"scorer in the run '{run.id}'", scorer_name, names, there
+            )
+        return scorer_name
     if not names:
         raise ConfigurationError(
             f"The run '{run.id}' has no scored answer, so there is nothing to label."
         )
-    asking = [name for name in names if _asks(run, name)]
-    for several in (names, asking):
-        if len(several) == 1:
-            return several[0]
+    asking = [name for name in names if _asks_model(run, name)]
+    for candidates in (names, asking):
+        if len(candidates) == 1:
+            return candidates[0]
     listed = ", ".join(names)
     raise ConfigurationError(
         f"The run '{run.id}' has several scorers: {listed}. Name one with --scorer."
     )
 
 
-def _asks(run: Run, name: str) -> bool:
-    """Whether a scorer of the run asks a model; not known of a plug-in that is not loaded, or of
-    another framework.
-    """
-    own = (
-        one
+def _asks_model(run: Run, name: str) -> bool:
+    """Whether a scorer asks a model; False if its plug-in or framework is not loaded."""
+    recorded_scorers = (
+        recorded_scorer
         for task in run.data["tasks"]
-        for one in task.get("scorers", ())
-        if one["name"] == name
+        for recorded_scorer in task.get("scorers", ())
+        if recorded_scorer["name"] == name
     )
     try:
-        return any(bind(one["kind"], one["options"], name).roles for one in own)
+        return any(
+            bind(recorded_scorer["kind"], recorded_scorer["options"], name).roles
+            for recorded_scorer in recorded_scorers
+        )
     except EvalwrightError:
         return False
 
 
-def _check_values(found: Verdicts) -> None:
-    values = found.values[~np.isnan(found.values)]
+def _check_values(verdicts: Verdicts) -> None:
+    values = verdicts.values[~np.isnan(verdicts.values)]
     if not len(values):
         raise ConfigurationError(
-            f"The scorer '{found.scorer}' gave no verdict in the run '{found.run.id}'."
+            f"The scorer '{verdicts.scorer}' gave no verdict in the run '{verdicts.run.id}'."
         )
     if not (values.min() >= 0 and values.max() <= 1):
         raise ConfigurationError(
-            f"The values of the scorer '{found.scorer}' run from {values.min():g} to"
+            f"The values of the scorer '{verdicts.scorer}' run from {values.min():g} to"
             f" {values.max():g}; people can check verdicts between 0 and 1. Name"
             " another scorer with --scorer."
         )

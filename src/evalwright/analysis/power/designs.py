@@ -1,9 +1,8 @@
-"""What other designs of a task's comparison would show: more items, more repeats of each, more
-prompts; and what repeats are worth.
+"""What other designs of a comparison would show: more items, more repeats, more prompts.
 
-Runs of a task with the same items and another prompt (the same data by their hash; `-T prompt...`,
-or a task of another name) are prompts of the same questions. The comparison is made exactly as
-`evalwright compare` makes it, so the row of the design that was run has its numbers.
+Runs of a task with the same items and another prompt (the same data by hash; `-T prompt...`, or a
+task of another name) are prompts of the same questions. The comparison is computed as in
+`evalwright compare`, so the row of the design that was run has its numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.comparison import read_matrices
-from evalwright.analysis.next_step import design_of
+from evalwright.analysis.next_step import make_design
 from evalwright.analysis.power.forecasts import (
     Amount,
     DesignForecast,
@@ -29,7 +28,7 @@ from evalwright.analysis.power.forecasts import (
 from evalwright.analysis.power.opening import MeasuredRun
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import ModelBasis
-from evalwright.analysis.power.variances import ASSUMED, Variances, more_clustered
+from evalwright.analysis.power.variances import ASSUMED, Variances, clustering_ratio
 from evalwright.analysis.words import counted
 from evalwright.core.errors import RunError
 from evalwright.core.tasks import Task
@@ -49,52 +48,46 @@ F64 = NDArray[np.float64]
 
 
 class MeasuredPair(NamedTuple):
-    """Two models on a task as `compare` sees them: the matrix, the comparison, and the design with
-    what is known of its parts.
-    """
+    """Two models on a task: the matrix, the comparison, and the design with its variances."""
 
     names: str
-    found: Matrix
-    made: PairedComparison
+    matrix: Matrix
+    comparison: PairedComparison
     design: Design
 
     @property
     def n(self) -> int:
-        """The items that both were asked."""
+        """How many items both models were asked."""
         return self.design.asked
 
 
-def measured_pair(
+def measure_pair(
     task: str,
     sources: Sequence[MeasuredRun],
     clusters: NDArray[np.int64] | None,
     aim: Aim,
 ) -> MeasuredPair | None:
-    """The two models of these runs that show least, or None where the runs are not of two models on
-    common items.
-    """
+    """The two models whose comparison shows least; None without two models on common items."""
     if {"variance", "discordant", "design_effect"} & set(aim.assumed):
         return None
-    runs = of_one_prompt(task, sources)
+    runs = select_one_prompt(task, sources)
     pairs = [(a, b) for a, b in combinations(runs, 2) if a.run.label != b.run.label]
-    found = [
-        _pair(task, a, b, sources, clusters, aim)
+    candidates = [
+        _measure_pair(task, a, b, sources, clusters, aim)
         for a, b in pairs or list(combinations(runs, 2))
     ]
-    known = [one for one in found if one is not None]
-    return max(known, key=lambda one: one.design.visible(one.n), default=None)
+    measured = [pair for pair in candidates if pair is not None]
+    return max(measured, key=lambda pair: pair.design.visible(pair.n), default=None)
 
 
-def of_one_prompt(task: str, sources: Sequence[MeasuredRun]) -> list[MeasuredRun]:
-    """Those runs of a task that have the prompt of the first, where they are of several models;
-    else all.
-    """
+def select_one_prompt(task: str, sources: Sequence[MeasuredRun]) -> list[MeasuredRun]:
+    """The runs with the prompt of the first, if they are of several models; else all runs."""
     runs = [source for source in sources if task in source.tasks]
-    same = [one for one in runs if _prompt(one, task) == _prompt(runs[0], task)]
-    return same if len({one.run.label for one in same}) > 1 else runs
+    same = [run for run in runs if _prompt_key(run, task) == _prompt_key(runs[0], task)]
+    return same if len({run.run.label for run in same}) > 1 else runs
 
 
-def _pair(
+def _measure_pair(
     task: str,
     a: MeasuredRun,
     b: MeasuredRun,
@@ -102,31 +95,38 @@ def _pair(
     clusters: NDArray[np.int64] | None,
     aim: Aim,
 ) -> MeasuredPair | None:
-    matrix = next((one for one in _matrices(a, b) if one.measure.task == task), None)
+    matrix = next(
+        (
+            candidate
+            for candidate in _read_matrices(a, b)
+            if candidate.measure.task == task
+        ),
+        None,
+    )
     if matrix is None or not matrix.common().any():
         return None
-    made = paired_of(matrix, level=aim.level, power=aim.power)
-    part = matrix.part(matrix.common())
-    values = part.values
-    ids = part.clusters
-    plain = design_of(matrix, made)
+    comparison = paired_of(matrix, level=aim.level, power=aim.power)
+    common_items = matrix.part(matrix.common())
+    values = common_items.values
+    ids = common_items.clusters
+    plain = make_design(matrix, comparison)
     if plain is None:
         return None
-    one, other, codes = _scores(task, a, b, sources)
+    scores_a, scores_b, codes = _stack_scores(task, a, b, sources)
     design = replace(
         plain,
-        parts=variance_parts(one, other, clusters=codes, level=aim.level),
-        clusters=more_clustered(values[0] - values[1], ids, clusters),
+        parts=variance_parts(scores_a, scores_b, clusters=codes, level=aim.level),
+        clusters=clustering_ratio(values[0] - values[1], ids, clusters),
     )
     names = (
         (a.run.label, b.run.label)
         if a.run.label != b.run.label
         else (a.run.id, b.run.id)
     )
-    return MeasuredPair(f"{names[0]} and {names[1]}", matrix, made, design)
+    return MeasuredPair(f"{names[0]} and {names[1]}", matrix, comparison, design)
 
 
-def _matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
+def _read_matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
     try:
         return read_matrices([a.run, b.run])
     except (
@@ -135,42 +135,40 @@ def _matrices(a: MeasuredRun, b: MeasuredRun) -> list[Matrix]:
         return []
 
 
-def _prompt(source: MeasuredRun, task: str) -> str:
+def _prompt_key(source: MeasuredRun, task: str) -> str:
     prompt = source.run.record(task)["definition"].get("prompt")
     return json.dumps([task, prompt], sort_keys=True, default=str)
 
 
-def _variants(
+def _measured_by_prompt(
     task: str, model: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> dict[str, Measured]:
-    """What a model's runs measured on the items of a task, by prompt; the run's own prompt first."""
-    data = model.run.record(task)["content_hash"]
+    """What a model's runs measured on a task's items, by prompt; the run's own prompt first."""
+    content_hash = model.run.record(task)["content_hash"]
     scorer = model.tasks[task].metric
-    out = {_prompt(model, task): model.tasks[task]}
+    measured_by_prompt = {_prompt_key(model, task): model.tasks[task]}
     for source in sources:
         if source.run.label == model.run.label:
             for name, measured in source.tasks.items():
                 if (
                     measured.metric == scorer
-                    and source.run.record(name)["content_hash"] == data
+                    and source.run.record(name)["content_hash"] == content_hash
                 ):
-                    out.setdefault(_prompt(source, name), measured)
-    return out
+                    measured_by_prompt.setdefault(_prompt_key(source, name), measured)
+    return measured_by_prompt
 
 
-def _scores(
+def _stack_scores(
     task: str, a: MeasuredRun, b: MeasuredRun, sources: Sequence[MeasuredRun]
 ) -> tuple[F64, F64, NDArray[np.int64] | None]:
-    """Scores (items, prompts, draws) of both models on the prompts and items that both have, and
-    clusters of the items.
-    """
+    """Scores of both models on shared prompts and items (items, prompts, draws), with clusters."""
     if (
         a.run.label == b.run.label
     ):  # the prompt, or a setting, is what is compared, and no noise
         ours, theirs = ({"": run.tasks[task]} for run in (a, b))
     else:
-        ours = _variants(task, a, sources)
-        theirs = _variants(task, b, sources)
+        ours = _measured_by_prompt(task, a, sources)
+        theirs = _measured_by_prompt(task, b, sources)
     keys = [key for key in ours if key in theirs] or [next(iter(ours))]
     mine = [ours[key] for key in keys]
     others = (
@@ -178,101 +176,116 @@ def _scores(
         if keys[0] in theirs
         else [next(iter(theirs.values()))]
     )
-    common = set(mine[0].ids).intersection(*(one.ids for one in (*mine[1:], *others)))
+    common = set(mine[0].ids).intersection(
+        *(measured.ids for measured in (*mine[1:], *others))
+    )
     first = mine[0]
     there = np.array([name in common for name in first.ids])
     ids = [name for name in first.ids if name in common]
     codes = None if first.clusters is None else first.clusters[there]
-    return _stacked(mine, ids), _stacked(others, ids), codes
+    return _stack(mine, ids), _stack(others, ids), codes
 
 
-def _stacked(measured: Sequence[Measured], ids: Sequence[str]) -> F64:
-    draws = max(one.scores.shape[1] for one in measured)
-    out = np.full((len(ids), len(measured), draws), np.nan)
-    for number, one in enumerate(measured):
-        places = {name: place for place, name in enumerate(one.ids)}
-        out[:, number, : one.scores.shape[1]] = one.scores[
+def _stack(measured: Sequence[Measured], ids: Sequence[str]) -> F64:
+    draws = max(prompt_scores.scores.shape[1] for prompt_scores in measured)
+    stacked = np.full((len(ids), len(measured), draws), np.nan)
+    for number, prompt_scores in enumerate(measured):
+        places = {name: index for index, name in enumerate(prompt_scores.ids)}
+        stacked[:, number, : prompt_scores.scores.shape[1]] = prompt_scores.scores[
             [places[name] for name in ids]
         ]
-    return out
+    return stacked
 
 
 # -- what is said of them --------------------------------------------------------------
 
 
-def parts_forecast(pair: MeasuredPair) -> PartsForecast:
-    """The parts of the variance, or why one is not known."""
-    parts = pair.design.parts
-    assert parts is not None
-    on = f"measured on {counted(parts.items, 'item')} of {pair.names}"
+def forecast_parts(pair: MeasuredPair) -> PartsForecast:
+    """The parts of the variance, or why one is unknown."""
+    variances = pair.design.parts
+    assert variances is not None
+    on = f"measured on {counted(variances.items, 'item')} of {pair.names}"
     single = "one draw of each item"
-    one = "one prompt"
-    part = "the runs have {}, so this is part of the items' share"
+    single_prompt = "one prompt"
+    unknown_share = "the runs have {}, so this is part of the items' share"
     return PartsForecast(
-        item=_amount(parts.item, on, ""),
-        draw=_amount(
-            parts.draw, f"{on}, {parts.repeats:g} repeats", part.format(single)
+        item=_amount_of(variances.item, on, ""),
+        draw=_amount_of(
+            variances.draw,
+            f"{on}, {variances.repeats:g} repeats",
+            unknown_share.format(single),
         ),
-        prompt=_amount(
-            parts.prompt, f"{on}, {parts.prompts} prompts", part.format(one)
+        prompt=_amount_of(
+            variances.prompt,
+            f"{on}, {variances.prompts} prompts",
+            unknown_share.format(single_prompt),
         ),
-        shift=_amount(
-            parts.shift, f"{on}, {parts.prompts} prompts", f"the runs have {one}"
+        shift=_amount_of(
+            variances.shift,
+            f"{on}, {variances.prompts} prompts",
+            f"the runs have {single_prompt}",
         ),
     )
 
 
-def _amount(limits: Limits, on: str, unknown: str) -> Amount:
+def _amount_of(limits: Limits, on: str, unknown: str) -> Amount:
     if math.isnan(limits.value):
         return Amount(None, basis=unknown)
     return Amount(limits.value, limits.low, limits.high, on)
 
 
-def designs_of(
+def forecast_designs(
     pair: MeasuredPair, n_total: int, repeats: bool, aim: Aim
 ) -> Iterator[DesignForecast]:
-    """The design that was run, all items, and what more items, more repeats or more prompts would
-    buy; then the cheapest.
+    """The design that was run, all items, and more items, repeats or prompts; then the cheapest.
 
-    repeats: whether answers are drawn at random, so that another draw is another answer.
+    Args:
+        repeats: whether answers are sampled, so that another draw is another answer.
     """
     design = pair.design
-    parts = pair.design.parts
-    assert parts is not None
-    made = parts.repeats
-    known = repeats and not math.isnan(parts.draw.value)
-    several = not math.isnan(parts.shift.value)
-    more = [made * 2, made * 4] if known else []
+    variances = pair.design.parts
+    assert variances is not None
+    repeats_run = variances.repeats
+    repeats_help = repeats and not math.isnan(variances.draw.value)
+    has_prompts = not math.isnan(variances.shift.value)
+    more_repeats = [repeats_run * 2, repeats_run * 4] if repeats_help else []
     rows = [
-        (pair.n, made, 1),
-        (n_total, made, 1),
-        (2 * n_total, made, 1),
-        (4 * n_total, made, 1),
+        (pair.n, repeats_run, 1),
+        (n_total, repeats_run, 1),
+        (2 * n_total, repeats_run, 1),
+        (4 * n_total, repeats_run, 1),
     ]
-    rows += [(n_total, count, 1) for count in more]
-    rows += [(n_total, made, count) for count in PROMPTS] if several else []
-    grid = [2**k for k in range(MOST_REPEATS.bit_length())] if known else [made]
+    rows += [(n_total, count, 1) for count in more_repeats]
+    rows += [(n_total, repeats_run, count) for count in PROMPTS] if has_prompts else []
+    grid = (
+        [2**k for k in range(MOST_REPEATS.bit_length())]
+        if repeats_help
+        else [repeats_run]
+    )
     options = [
-        (design.items_for(aim.difference, k), k, 1) for k in sorted({made, *grid})
+        (design.items_for(aim.difference, k), k, 1)
+        for k in sorted({repeats_run, *grid})
     ]
     reached = [(n, k, p) for n, k, p in options if n is not None]
-    here = [one for one in reached if one[0] <= n_total]
+    here = [option for option in reached if option[0] <= n_total]
     cheapest = min(
-        here or reached, key=lambda one: one[0] * one[1] * one[2], default=None
+        here or reached,
+        key=lambda option: option[0] * option[1] * option[2],
+        default=None,
     )
     if cheapest is not None:
         rows.append(cheapest)
-    for items, count, prompts in dict.fromkeys(rows):
-        seen = design.visible(items, count, prompts)
+    for n_items, count, prompts in dict.fromkeys(rows):
+        seen = design.visible(n_items, count, prompts)
         yield DesignForecast(
-            items=items,
+            items=n_items,
             repeats=count,
             prompts=prompts,
-            half_width=design.half_width(items, count, prompts),
+            half_width=design.half_width(n_items, count, prompts),
             visible=seen,
-            answers=math.ceil(items * count * prompts),
-            made=(items, count, prompts) == (pair.n, made, 1),
-            cheapest=(items, count, prompts) == cheapest,
+            answers=math.ceil(n_items * count * prompts),
+            made=(n_items, count, prompts) == (pair.n, repeats_run, 1),
+            cheapest=(n_items, count, prompts) == cheapest,
             enough=seen <= aim.difference,
         )
 
@@ -287,7 +300,7 @@ MOST_DRAWS = 64
 GREEDY = "answers are not drawn at random, so another draw is the same answer"
 
 
-def draws_of(
+def forecast_draws(
     task: Task,
     spread: Variances,
     sources: Sequence[Measured],
@@ -295,14 +308,18 @@ def draws_of(
     aim: Aim,
     pair: MeasuredPair | None = None,
 ) -> DrawsForecast:
-    """What draws are worth on this task. sources: runs of it; models: those under test; pair: two
-    of the runs compared.
+    """What repeated draws are worth on this task.
+
+    Args:
+        sources: measurements of the task.
+        models: the models under test.
+        pair: the comparison of two runs, if there is one.
     """
-    if not drawn_at_random(task):
+    if not draws_at_random(task):
         return DrawsForecast(
             task.draws, Amount(1, basis=GREEDY), Amount(None, basis=GREEDY)
         )
-    within, draws, basis = _within(sources, aim.assumed)
+    within, draws, basis = _variance_of_draws(sources, aim.assumed)
     if not within:
         unknown = Amount(
             None,
@@ -314,7 +331,7 @@ def draws_of(
         return DrawsForecast(task.draws, unknown, unknown)
     n_total = len(task.samples)
     if pair is not None and "within" not in aim.assumed:
-        needed = _needed_of(pair, n_total, aim, basis)
+        needed = _draws_needed_by_pair(pair, n_total, aim, basis)
     else:
         noise = [
             variance / count for variance, count in zip(within, draws, strict=True)
@@ -322,30 +339,34 @@ def draws_of(
         between = (spread.paired.value or 0.0) - (
             sum(noise) if len(noise) > 1 else 2 * noise[0]
         )
-        needed = _needed(n_total, max(0.0, between), within, spread, aim, basis)
+        needed = _draws_needed(n_total, max(0.0, between), within, spread, aim, basis)
     return DrawsForecast(
-        task.draws, _best(spread, sources, models, aim.assumed), needed
+        task.draws, _best_draws(spread, sources, models, aim.assumed), needed
     )
 
 
-def drawn_at_random(task: Task) -> bool:
-    """Whether another draw is another answer."""
+def draws_at_random(task: Task) -> bool:
+    """Whether answers are sampled, so that another draw is another answer."""
     # None where the strategy does not show it.
     temperature = getattr(getattr(task.strategy, "sampling", None), "temperature", None)
     return "generate" in task.strategy.needs and temperature != 0
 
 
-def _needed_of(pair: MeasuredPair, n_total: int, aim: Aim, basis: str) -> Amount:
-    """The draws with which all items show the difference, by the comparison that was made."""
+def _draws_needed_by_pair(
+    pair: MeasuredPair, n_total: int, aim: Aim, basis: str
+) -> Amount:
+    """The draws with which all items show the difference, from the measured comparison."""
     for count in range(1, MOST_DRAWS + 1):
         if pair.design.visible(n_total, count) <= aim.difference:
             return Amount(count, basis=basis)
-    return _too_few(pair.design.visible(n_total, math.inf), aim)
+    return _explain_too_few(pair.design.visible(n_total, math.inf), aim)
 
 
-def _too_few(limit: float, aim: Aim) -> Amount:
-    """Why no number of draws that is proposed shows the difference. limit: what draws without end
-    would show.
+def _explain_too_few(limit: float, aim: Aim) -> Amount:
+    """Why no proposed number of draws shows the difference.
+
+    Args:
+        limit: the difference that infinitely many draws would show.
     """
     if limit > aim.difference:
         return Amount(
@@ -358,27 +379,31 @@ def _too_few(limit: float, aim: Aim) -> Amount:
     return Amount(None, basis=f"more than {MOST_DRAWS} draws")
 
 
-def _within(
+def _variance_of_draws(
     sources: Sequence[Measured], assumed: Mapping[str, float]
 ) -> tuple[list[float], list[float], str]:
-    """The variance of one draw of each model, and the draws that the spread was measured with."""
+    """The variance of one draw for each model, how many draws measured it, and the basis."""
     if "within" in assumed:
         return [assumed["within"]], [1.0], ASSUMED
-    found = [(source, variance_components(source.scores).within) for source in sources]
-    kept = [(source, within) for source, within in found if not math.isnan(within)]
-    draws = [float(source.scores.shape[1]) for source, _ in kept]
-    names = " and ".join(source.run.label for source, _ in kept)
-    return [within for _, within in kept], draws, f"measured on draws of {names}"
+    components = [
+        (source, variance_components(source.scores).within) for source in sources
+    ]
+    measured = [
+        (source, within) for source, within in components if not math.isnan(within)
+    ]
+    draws = [float(source.scores.shape[1]) for source, _ in measured]
+    names = " and ".join(source.run.label for source, _ in measured)
+    return [within for _, within in measured], draws, f"measured on draws of {names}"
 
 
-def _best(
+def _best_draws(
     spread: Variances,
     sources: Sequence[Measured],
     models: Sequence[ModelBasis],
     assumed: Mapping[str, float],
 ) -> Amount:
-    """The draws that make one model's mean the most precise for the money."""
-    per_item, per_draw, said = _costs(models)
+    """The number of draws that makes one model's mean most precise for the money."""
+    per_item, per_draw, price_text = _draw_costs(models)
     if "within" in assumed:
         single = spread.single.value or 0.0
         between = single - assumed["within"]
@@ -393,7 +418,7 @@ def _best(
             per_draw=per_draw,
             most=MOST_DRAWS,
         )
-        return Amount(best, basis=f"{ASSUMED}; {said}")
+        return Amount(best, basis=f"{ASSUMED}; {price_text}")
     for source in sources:
         between, within = variance_components(source.scores)
         if not math.isnan(within):
@@ -401,27 +426,32 @@ def _best(
                 within, between, per_item=per_item, per_draw=per_draw, most=MOST_DRAWS
             )
             share = between / (between + within) if between + within > 0 else math.nan
-            said = f"measured on {source.run.label}; {said}"
+            price_text = f"measured on {source.run.label}; {price_text}"
             return Amount(
                 best,
-                basis=f"{100 * share:.0f}% of the variance is between items, {said}",
+                basis=f"{100 * share:.0f}% of the variance is between items, {price_text}",
             )
     return Amount(None, basis="no run has two draws of an item")
 
 
-def _costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
-    """What is paid once an item and for every draw, in tokens: a local model reads the prompt of
-    several draws once.
+def _draw_costs(models: Sequence[ModelBasis]) -> tuple[float, float, str]:
+    """The cost of an item and of each draw, in tokens.
+
+    A local model reads the prompt once for several draws.
     """
-    own = [one.own for one in models if one.own is not None and one.own.counts_tokens]
-    if own and all(isinstance(one.model, LocalModel) for one in models):
-        into = sum(float(source.input_tokens.mean()) for source in own)
-        out = sum(float(source.output_tokens.mean()) for source in own)
-        return into, max(1.0, out), "a prompt is read once for all its draws"
+    measured = [
+        model.own_run
+        for model in models
+        if model.own_run is not None and model.own_run.counts_tokens
+    ]
+    if measured and all(isinstance(model.model, LocalModel) for model in models):
+        into = sum(float(source.input_tokens.mean()) for source in measured)
+        output_tokens = sum(float(source.output_tokens.mean()) for source in measured)
+        return into, max(1.0, output_tokens), "a prompt is read once for all its draws"
     return 0.0, 1.0, "every draw pays for its prompt again"
 
 
-def _needed(
+def _draws_needed(
     n_total: int,
     between: float,
     within: list[float],
@@ -434,12 +464,12 @@ def _needed(
     variance = between + within[0] / draws + within[:2][-1] / draws
     design = spread.design.value or 1.0
 
-    def seen(variance: Any) -> Any:
+    def visible_difference(variance: Any) -> Any:
         return smallest_visible_difference(
             n_total, variance * design, level=aim.level, power=aim.power
         )
 
-    enough = np.flatnonzero(seen(variance) <= aim.difference)
+    enough = np.flatnonzero(visible_difference(variance) <= aim.difference)
     if len(enough):
         return Amount(int(draws[enough[0]]), basis=basis)
-    return _too_few(float(seen(between)), aim)
+    return _explain_too_few(float(visible_difference(between)), aim)

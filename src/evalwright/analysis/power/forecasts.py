@@ -1,6 +1,4 @@
-"""What is expected of runs that were not made yet, as typed records: what a task can show, and what
-a run would take.
-"""
+"""Forecasts as typed records: what a task can show, and what a run would take."""
 
 from __future__ import annotations
 
@@ -13,11 +11,13 @@ from evalwright.core.plain import Plain
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number, the bounds between which it may lie, and what it rests on.
+    """A number with the bounds in which it may lie, and its basis.
 
-    value None: not known; `basis` says why, and `low` and `high` what is known of it all the same.
-    low is the optimistic bound of what is paid or needed. Without bounds (None) the number is as
-    exact as its basis.
+    Without bounds the number is as exact as its basis.
+
+    Args:
+        value: None if unknown; `basis` then says why, and `low` and `high` what is known anyway.
+        low: the optimistic bound of what is paid or needed.
     """
 
     value: float | None
@@ -26,7 +26,7 @@ class Amount:
     basis: str = ""
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether there is a number at all."""
         return self.value is not None or self.high is not None
 
@@ -41,29 +41,28 @@ class Amount:
         return self.value if self.high is None else self.high
 
     def through(self, function: Callable[[float], float]) -> Amount:
-        """The amount with an increasing function applied to its number and both bounds."""
-        value, low, high = (
-            None if x is None else function(x)
-            for x in (self.value, self.low, self.high)
+        """The amount with an increasing function applied to its value and bounds."""
+        changed, low, high = (
+            None if amount is None else function(amount)
+            for amount in (self.value, self.low, self.high)
         )
-        return Amount(value, low, high, self.basis)
+        return Amount(changed, low, high, self.basis)
 
     def times(self, factor: float) -> Amount:
-        """The amount as many times."""
-        return self.through(lambda x: x * factor)
+        """The amount multiplied by a factor."""
+        return self.through(lambda amount: amount * factor)
 
     def because(self, basis: str) -> Amount:
-        """The same number, resting on `basis`."""
+        """The same amount with another basis."""
         return replace(self, basis=basis)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelForecast:
-    """What a run takes of one model: requests and tokens of the model under test, US dollars,
-    seconds.
+    """What a run takes of one model: requests, tokens, US dollars and seconds.
 
-    stored: requests for all items of the task that the store answers already, which take nothing of
-    this; None where not all were looked up.
+    Args:
+        stored: requests that the store answers already, at no cost; None if not all were looked up.
     """
 
     requests: Amount
@@ -76,8 +75,10 @@ class ModelForecast:
 
 @dataclass(frozen=True, slots=True)
 class JudgeForecast:
-    """What a judge takes that reads only what rules are unsure of. model: "" where none is named
-    for the role.
+    """What a judge of unsure answers takes.
+
+    Args:
+        model: "" if none is named for the role.
     """
 
     role: str
@@ -88,9 +89,7 @@ class JudgeForecast:
 
 @dataclass(frozen=True, slots=True)
 class DrawsForecast:
-    """Draws an item: `planned` by the task, `best` for the money, and `needed` where all items are
-    too few.
-    """
+    """Draws per item: planned by the task, best for the money, and needed to make up for items."""
 
     planned: int
     best: Amount
@@ -99,8 +98,11 @@ class DrawsForecast:
 
 @dataclass(frozen=True, slots=True)
 class PartsForecast:
-    """Parts of the variance of one item's difference of two models: of items, of one draw of both,
-    of the prompt on single items; and `shift`, the variance of the mean difference between prompts.
+    """The parts of the variance of one item's difference between two models.
+
+    Args:
+        item, draw, prompt: of items, of one draw of both models, and of the prompt on single items.
+        shift: the variance of the mean difference between prompts.
     """
 
     item: Amount
@@ -111,12 +113,17 @@ class PartsForecast:
 
 @dataclass(frozen=True, slots=True)
 class DesignForecast:
-    """What a comparison of so many items, repeats and prompts shows: half of its interval, and the
-    smallest difference it detects.
+    """What a comparison with so many items, repeats and prompts shows.
 
-    With one prompt both are about that prompt, with several about prompts like these. answers: of
-    each model. made: it was run; cheapest: the fewest answers that detect the wished difference;
-    enough: whether it does.
+    With one prompt the numbers are about that prompt, with several about prompts like these.
+
+    Args:
+        half_width: half of its interval.
+        visible: the smallest difference that it detects.
+        answers: needed of each model.
+        made: whether this design was run.
+        cheapest: whether it detects the difference with the fewest answers.
+        enough: whether it detects the difference.
     """
 
     items: int
@@ -134,14 +141,18 @@ class DesignForecast:
 class TaskForecast(Plain):
     """What one task can show.
 
-    n_total: its items, in `n_clusters` clusters (None: every item is alone). paired_variance,
-    single_variance: of one item's difference of two models, and of one item's score. design_effect:
-    what clusters multiply variances by. items_for_difference, items_for_half_width: items that are
-    needed. visible_paired, visible_unpaired: the smallest difference that all items show, of two
-    models on the same items and on different ones; half_width: of one model's interval on all
-    items. n_used: items that the plan takes. models: what that takes, by model. parts, designs: of
-    runs of two models, what their difference varies by, and what other designs would show; None and
-    () without such runs.
+    Args:
+        n_total: its items, in `n_clusters` clusters (None if every item stands alone).
+        paired_variance: of one item's difference between two models.
+        single_variance: of one item's score.
+        design_effect: the factor by which clusters increase variances.
+        items_for_difference, items_for_half_width: how many items are needed.
+        visible_paired, visible_unpaired: the smallest difference that all items show, for two
+            models on the same items and on different ones.
+        half_width: of one model's interval on all items.
+        n_used: items that the plan uses; `models` says what they take, by model.
+        parts, designs: the variance of two models' difference and what other designs would show, if
+            there are runs of two models.
     """
 
     task: str
@@ -166,9 +177,7 @@ class TaskForecast(Plain):
 
     @property
     def enough(self) -> bool | None:
-        """Whether the task has the items that the difference needs; None where it is not known how
-        many.
-        """
+        """Whether the task has the items that the difference needs; None if unknown."""
         needed = self.items_for_difference.value
         return None if needed is None else needed <= self.n_total
 
@@ -181,12 +190,14 @@ class TaskForecast(Plain):
 class Forecast(Plain):
     """A plan for some tasks and models.
 
-    difference, half_width, level, power: what is to be seen. pilot: items of each task that were
-    run for the plan, None for no pilot; pilot_runs: their records; pilot_failed: samples of them
-    without a score. visible_overall: the smallest difference that the average over several tasks
-    shows. models: what a run takes, by model, over all tasks. judges: of unsure answers, with what
-    they take beside that. command: what runs it. conclusion: the plan in words, filled in by
-    `reports.documents.plan`.
+    Args:
+        pilot: items of each task that were run for the plan, None without a pilot.
+        pilot_failed: samples of the pilot without a score.
+        visible_overall: the smallest difference that the average over several tasks shows.
+        models: what a run takes over all tasks, by model.
+        judges: what judges of unsure answers take in addition.
+        command: the command of the planned run.
+        conclusion: the plan in words, filled in by `reports.documents.plan`.
     """
 
     difference: float

@@ -1,6 +1,4 @@
-"""What a judge of unsure answers takes: between no request and one for every answer, or what a
-pilot's share of unsure readings says.
-"""
+"""What a judge of unsure answers takes, from a pilot's share of them or between none and all."""
 
 from __future__ import annotations
 
@@ -8,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from evalwright.analysis.power.forecasts import Amount, JudgeForecast, TaskForecast
 from evalwright.analysis.power.opening import MeasuredRun, PlannedModel
-from evalwright.analysis.power.spending import known_price, total
+from evalwright.analysis.power.spending import find_price, sum_amounts
 from evalwright.analysis.words import count, counted
 from evalwright.core.tasks import Scorer, Task
-from evalwright.evaluation.configuration import Configuration
-from evalwright.evaluation.objects import Objects
+from evalwright.evaluation.opening import open_roles
+from evalwright.evaluation.settings import Settings
 from evalwright.models.base import LocalModel
 from evalwright.models.remote.prices import Price
 from evalwright.statistics import mean_interval
@@ -24,67 +22,72 @@ VERDICT_TOKENS = 150
 """Tokens of a judge's verdict with its reason: a guess."""
 
 
-def judge_forecasts(
-    configuration: Configuration,
-    objects: Objects,
+def forecast_judges(
+    settings: Settings,
     planned: Sequence[PlannedModel],
     tasks: Sequence[TaskForecast],
     sources: Sequence[MeasuredRun],
     prices: Mapping[str, Price],
     level: float,
 ) -> Iterator[JudgeForecast]:
-    """A forecast for each role that reads what rules are unsure of.
+    """A forecast for each role that rereads what rules are unsure of.
 
     Args:
-        configuration, objects: as of the plan; they name the models of the roles.
+        settings: of the plan; they name the models of the roles.
         planned: the models under test with their tasks.
         tasks: the forecasts of these tasks, in the same order.
-        sources: runs that the plan goes by; their share of unsure readings is used.
+        sources: earlier runs, whose share of unsure readings is used.
         prices: by model name, "" for all others.
         level: of the interval of that share.
     """
     requests: dict[str, list[Amount]] = {}
     tokens: dict[str, list[Amount]] = {}
     for number, forecast in enumerate(tasks):
-        for role in _roles_of_second_readers(planned[0].tasks[number]):
+        for role in _second_reader_roles(planned[0].tasks[number]):
             for model in planned:
                 usage = forecast.models[model.model.name]
                 n_answers = forecast.n_used * model.tasks[number].draws
-                own = _requests(forecast.task, model, n_answers, sources, level)
-                requests.setdefault(role, []).append(own)
-                per_answer = _tokens_of_an_answer(
+                judge_requests = _forecast_requests(
+                    forecast.task, model, n_answers, sources, level
+                )
+                requests.setdefault(role, []).append(judge_requests)
+                per_answer = _tokens_per_answer(
                     usage.input_tokens, usage.output_tokens, n_answers
                 )
                 tokens.setdefault(role, []).append(
-                    own.times(per_answer + RUBRIC_TOKENS)
+                    judge_requests.times(per_answer + RUBRIC_TOKENS)
                 )
-    for role, parts in requests.items():
-        spec = configuration.roles.get(role)
-        whole = total(parts)
+    for role, role_requests in requests.items():
+        spec = settings.configuration.roles.get(role)
+        all_requests = sum_amounts(role_requests)
         if spec is None:
             yield JudgeForecast(
                 role,
                 "",
-                whole,
+                all_requests,
                 Amount(None, basis=f"no model is named for the role '{role}'"),
             )
             continue
-        judge = objects.open(spec, home=configuration.home)
+        home = settings.configuration.home
+        judge = open_roles({role: spec}, settings.models, home=home)[role]
         if isinstance(judge, LocalModel):
             yield JudgeForecast(
-                role, judge.name, whole, Amount(0.0, basis="runs on this machine")
+                role,
+                judge.name,
+                all_requests,
+                Amount(0.0, basis="runs on this machine"),
             )
             continue
-        price = prices.get(judge.name, prices.get("")) or known_price(judge)
+        price = prices.get(judge.name, prices.get("")) or find_price(judge)
         yield JudgeForecast(
             role,
             judge.name,
-            whole,
-            _money(judge.name, price, whole, total(tokens[role])),
+            all_requests,
+            _forecast_money(judge.name, price, all_requests, sum_amounts(tokens[role])),
         )
 
 
-def _roles_of_second_readers(task: Task) -> tuple[str, ...]:
+def _second_reader_roles(task: Task) -> tuple[str, ...]:
     """The roles of scorers that read again what rules are unsure of."""
     second: list[Scorer] = [
         scorer for scorer in task.scorers if "unsure" in scorer.options
@@ -92,7 +95,7 @@ def _roles_of_second_readers(task: Task) -> tuple[str, ...]:
     return tuple(dict.fromkeys(role for scorer in second for role in scorer.roles))
 
 
-def _requests(
+def _forecast_requests(
     task: str,
     model: PlannedModel,
     n_answers: int,
@@ -100,11 +103,13 @@ def _requests(
     level: float,
 ) -> Amount:
     """Requests to the judge for one model's answers to one task."""
-    known = [source for source in sources if task in source.tasks]
-    own = [source for source in known if source.run.model == model.model.name]
-    for source in own or known:
-        result = source.run.task(task)
-        if not result.n_samples:
+    task_sources = [source for source in sources if task in source.tasks]
+    model_sources = [
+        source for source in task_sources if source.run.model == model.model.name
+    ]
+    for source in model_sources or task_sources:
+        task_result = source.run.task(task)
+        if not task_result.n_samples:
             continue
         if source.run.data.get("roles"):
             share = Amount(
@@ -112,12 +117,12 @@ def _requests(
                 basis=f"as in {source.run.id}, which had a judge",
             )
         else:
-            unsure = [1.0] * result.n_unsure + [0.0] * (
-                result.n_samples - result.n_unsure
+            unsure = [1.0] * task_result.n_unsure + [0.0] * (
+                task_result.n_samples - task_result.n_unsure
             )
             interval = mean_interval(unsure, level=level)
             basis = (
-                f"{count(result.n_unsure)} of {counted(result.n_samples, 'reading')} of"
+                f"{count(task_result.n_unsure)} of {counted(task_result.n_samples, 'reading')} of"
                 f" {source.run.id} are unsure"
             )
             share = Amount(interval.value, interval.low, interval.high, basis)
@@ -130,15 +135,21 @@ def _requests(
     )
 
 
-def _tokens_of_an_answer(into: Amount, out: Amount, n_answers: int) -> float:
+def _tokens_per_answer(
+    input_tokens: Amount, output_tokens: Amount, n_answers: int
+) -> float:
     """Tokens of a question with its answer, the most that they may be."""
-    return ((into.most or 0.0) + (out.most or 0.0)) / max(1, n_answers)
+    return ((input_tokens.most or 0.0) + (output_tokens.most or 0.0)) / max(
+        1, n_answers
+    )
 
 
-def _money(name: str, price: Price | None, requests: Amount, tokens: Amount) -> Amount:
+def _forecast_money(
+    name: str, price: Price | None, requests: Amount, tokens: Amount
+) -> Amount:
     if price is None:
         return Amount(None, basis=f"no price is known for {name}: give --price IN/OUT")
-    parts = [
+    costs = [
         tokens.times(price.input / 1e6),
         requests.times(VERDICT_TOKENS * price.output / 1e6),
         requests.times(price.request),
@@ -148,5 +159,5 @@ def _money(name: str, price: Price | None, requests: Amount, tokens: Amount) -> 
         f" about {VERDICT_TOKENS} out"
     )
     if requests.value is None:
-        return Amount(None, 0.0, sum(part.most or 0.0 for part in parts), basis)
-    return total(parts).because(basis)
+        return Amount(None, 0.0, sum(cost.most or 0.0 for cost in costs), basis)
+    return sum_amounts(costs).because(basis)

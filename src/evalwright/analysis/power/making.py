@@ -1,6 +1,4 @@
-"""A plan is made: sources are opened or run, every task is measured against the aim, and what it
-takes is added up.
-"""
+"""Make a plan: open or run its sources, measure every task against the aim, add up the cost."""
 
 from __future__ import annotations
 
@@ -15,12 +13,12 @@ from typing import Any
 
 from evalwright.analysis.power.designs import (
     MeasuredPair,
-    designs_of,
-    drawn_at_random,
-    draws_of,
-    measured_pair,
-    of_one_prompt,
-    parts_forecast,
+    draws_at_random,
+    forecast_designs,
+    forecast_draws,
+    forecast_parts,
+    measure_pair,
+    select_one_prompt,
 )
 from evalwright.analysis.power.forecasts import (
     Amount,
@@ -28,34 +26,35 @@ from evalwright.analysis.power.forecasts import (
     ModelForecast,
     TaskForecast,
 )
-from evalwright.analysis.power.judges import judge_forecasts
+from evalwright.analysis.power.judges import forecast_judges
 from evalwright.analysis.power.opening import (
     MeasuredRun,
     PlannedModel,
-    configuration_of,
-    measured_run,
-    models_of,
-    opened,
-    pilot_runs,
-    planned_models,
+    list_models,
+    make_settings,
+    measure_run,
+    plan_models,
+    resolve_run,
+    run_pilot,
 )
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import (
     ModelBasis,
-    add_up,
-    known_price,
+    find_price,
+    forecast_usage,
     read_prompts,
-    total,
-    usage_of,
+    sum_amounts,
+    sum_forecasts,
 )
-from evalwright.analysis.power.variances import Variances, variances_of
+from evalwright.analysis.power.variances import Variances, measure_variances
 from evalwright.analysis.trees import Average
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Task
 from evalwright.engine.opening import existing_store
-from evalwright.evaluation.configuration import Configuration, ModelSpec, as_list
-from evalwright.evaluation.objects import ModelLike, Objects, TaskLike
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.objects import ModelLike, TaskLike
+from evalwright.evaluation.settings import as_list
 from evalwright.metrics.registry import BOUNDED
 from evalwright.models.remote.prices import Price
 from evalwright.runs.measurements import Measured
@@ -85,17 +84,21 @@ def plan(
     progress: ProgressReporter | None = None,
     **settings: Any,
 ) -> Forecast:
-    """What it takes to see a difference, what the tasks can show at most, and what a run costs,
-    before it is made.
+    """What it takes to see a difference, what the tasks can show at most, and what a run costs.
 
-    difference, half_width: in the unit of scores (0.02 is 2 points). pilot: run that many items of
-    each task first, by `evaluate`: the answers are in the store, so the run that follows does not
-    pay for them again. runs: stored runs of the tasks to go by, two of them for how two models
-    differ. assume: see `settings.ASSUMPTIONS`; wins over what was measured. prices: by model name,
-    "" for all others; else those of the table of prices. settings: as of `evaluate`; models may be
-    left out where `runs` name them.
+    No request is sent without a pilot, and no weights are loaded.
 
-    No request is sent without a pilot, and no weights are loaded. Raises UsageError.
+    Args:
+        difference, half_width: to be seen, in the unit of scores (0.02 is 2 points).
+        pilot: run that many items of each task first; their answers are stored, so the run that
+            follows does not pay for them again.
+        runs: stored runs of the tasks to go by; two of them show how two models differ.
+        assume: assumptions that override measurements, see `settings.ASSUMPTIONS`.
+        prices: by model name, "" for all others; by default those of the price table.
+        settings: as in `evaluate`; models may be left out if `runs` name them.
+
+    Raises:
+        UsageError: the plan cannot be made.
     """
     aim = Aim(difference, half_width, level, power, dict(assume or {}))
     if pilot is not None and runs:
@@ -106,13 +109,14 @@ def plan(
         raise ConfigurationError(
             f"A pilot needs at least 2 items to show how much they vary, not {pilot}."
         )
-    objects = Objects()
-    configuration = configuration_of(tasks, models, objects, settings)
-    sources = [measured_run(opened(run, configuration.out)) for run in as_list(runs)]
-    if not configuration.models:
-        configuration = replace(configuration, models=models_of(sources))
-    planned = planned_models(configuration, objects)
-    names = [one.model.name for one in planned]
+    evaluation = make_settings(tasks, models, settings)
+    out = evaluation.configuration.out
+    sources = [measure_run(resolve_run(run, out)) for run in as_list(runs)]
+    if not evaluation.configuration.models:
+        evaluation = evaluation.having(models=list_models(sources))
+    configuration = evaluation.configuration
+    planned = plan_models(evaluation)
+    names = [planned_model.model.name for planned_model in planned]
     for name in prices or {}:
         if name and name not in names:
             raise UnknownName(
@@ -122,27 +126,30 @@ def plan(
         measured = [
             source.tasks[task.name] for source in sources if task.name in source.tasks
         ]
-        if _metric(task, measured) in BOUNDED:
+        if _main_metric(task, measured) in BOUNDED:
             aim.check_bounded(task.name)
     if pilot is not None:
-        sources = [
-            measured_run(run)
-            for run in pilot_runs(configuration, pilot, objects, progress)
-        ]
-    with _known(home_folder(configuration.home)) as known:
-        found = [
-            _task(
-                number, planned, sources, aim, prices or {}, configuration.seed, known
+        sources = [measure_run(run) for run in run_pilot(evaluation, pilot, progress)]
+    with _stored_lookup(home_folder(configuration.home)) as is_stored:
+        forecasts_with_pairs = [
+            _forecast_task(
+                number,
+                planned,
+                sources,
+                aim,
+                prices or {},
+                configuration.seed,
+                is_stored,
             )
             for number in range(len(planned[0].tasks))
         ]
-    made = [one for one, _ in found]
-    pairs = [pair for _, pair in found]
-    totals = {name: add_up([task.models[name] for task in made]) for name in names}
+    forecasts = [forecast for forecast, _ in forecasts_with_pairs]
+    pairs = [pair for _, pair in forecasts_with_pairs]
+    totals = {
+        name: sum_forecasts([task.models[name] for task in forecasts]) for name in names
+    }
     judges = tuple(
-        judge_forecasts(
-            configuration, objects, planned, made, sources, prices or {}, level
-        )
+        forecast_judges(evaluation, planned, forecasts, sources, prices or {}, level)
     )
     return Forecast(
         difference=difference,
@@ -158,28 +165,35 @@ def plan(
         pilot_failed=(
             sum(source.run.n_missing for source in sources) if pilot is not None else 0
         ),
-        tasks=tuple(made),
-        visible_overall=_overall(made, pairs, aim),
+        tasks=tuple(forecasts),
+        visible_overall=_visible_overall(forecasts, pairs, aim),
         models=totals,
         notes=tuple(
-            _notes(
-                planned, made, totals, sources, pilot, [judge.role for judge in judges]
+            _list_notes(
+                planned,
+                forecasts,
+                totals,
+                sources,
+                pilot,
+                [judge.role for judge in judges],
             )
         ),
-        command=_command(_with_roles(configuration, planned[0].tasks, sources), made),
+        command=_command_line(
+            _fill_roles(configuration, planned[0].tasks, sources), forecasts
+        ),
         judges=judges,
     )
 
 
-def _metric(task: Task, measured: Sequence[Measured]) -> str:
-    return (
-        task.metrics[0].kind if task.metrics else measured[0].metric if measured else ""
-    )
+def _main_metric(task: Task, measured: Sequence[Measured]) -> str:
+    if task.metrics:
+        return task.metrics[0].kind
+    return measured[0].metric if measured else ""
 
 
 @contextmanager
-def _known(home: Path) -> Iterator[Callable[[bytes], bool]]:
-    """Looks requests up in the store by their keys; a store that is not there yet is not made."""
+def _stored_lookup(home: Path) -> Iterator[Callable[[bytes], bool]]:
+    """A function that looks up requests in the store by key; a missing store is not created."""
     store = existing_store(home)
     if store is None:
         yield lambda key: False
@@ -188,30 +202,32 @@ def _known(home: Path) -> Iterator[Callable[[bytes], bool]]:
         yield store.holds
 
 
-def _task(
+def _forecast_task(
     number: int,
     planned: Sequence[PlannedModel],
     sources: Sequence[MeasuredRun],
     aim: Aim,
     prices: Mapping[str, Price],
     seed: int,
-    known: Callable[[bytes], bool],
+    is_stored: Callable[[bytes], bool],
 ) -> tuple[TaskForecast, MeasuredPair | None]:
     task = planned[0].tasks[number]
-    measured = [_of_task(source, task.name) for source in sources]
-    metric = _metric(task, measured)
+    measured = [_measured_task(source, task.name) for source in sources]
+    metric = _main_metric(task, measured)
     bounded = metric in BOUNDED
     clusters = named_clusters(sample.cluster for sample in task.samples)
-    alike = [source.tasks[task.name] for source in of_one_prompt(task.name, sources)]
-    spread = variances_of(bounded, clusters, alike, aim)
-    pair = measured_pair(task.name, sources, clusters, aim)
-    single = _product(spread.single, spread.design)
-    paired = _product(spread.paired, spread.design)
+    alike = [
+        source.tasks[task.name] for source in select_one_prompt(task.name, sources)
+    ]
+    spread = measure_variances(bounded, clusters, alike, aim)
+    pair = measure_pair(task.name, sources, clusters, aim)
+    single = _multiply(spread.single, spread.design)
+    paired = _multiply(spread.paired, spread.design)
     n_total = len(task.samples)
     if pair is None:
-        need, visible = _assumed(n_total, paired, spread, bounded, aim)
+        need, visible = _need_from_variance(n_total, paired, spread, bounded, aim)
     else:
-        need, visible = _measured(n_total, pair, spread.paired, aim)
+        need, visible = _need_from_pair(n_total, pair, spread.paired, aim)
     if spread.half is None:
         narrow = single.through(
             lambda v: max(
@@ -226,7 +242,10 @@ def _task(
         half = spread.half.times(1 / math.sqrt(n_total))
     needed = [amount.value for amount in (need, narrow) if amount.value is not None]
     n_used = min(n_total, int(max(needed))) if needed else n_total
-    bases = [_basis(one, number, sources, prices, seed, known) for one in planned]
+    bases = [
+        _model_basis(planned_model, number, sources, prices, seed, is_stored)
+        for planned_model in planned
+    ]
     forecast = TaskForecast(
         task=task.name,
         metric=metric,
@@ -247,29 +266,27 @@ def _task(
         ),
         half_width=half,
         n_used=n_used,
-        draws=draws_of(task, spread, alike, bases, aim, pair),
+        draws=forecast_draws(task, spread, alike, bases, aim, pair),
         models={
-            one.model.name: usage_of(
+            planned_model.model.name: forecast_usage(
                 basis, n_used * task.draws, n_total * task.draws, aim
             )
-            for one, basis in zip(planned, bases, strict=True)
+            for planned_model, basis in zip(planned, bases, strict=True)
         },
-        parts=None if pair is None else parts_forecast(pair),
+        parts=None if pair is None else forecast_parts(pair),
         designs=(
             ()
             if pair is None
-            else tuple(designs_of(pair, n_total, drawn_at_random(task), aim))
+            else tuple(forecast_designs(pair, n_total, draws_at_random(task), aim))
         ),
     )
     return forecast, pair
 
 
-def _assumed(
+def _need_from_variance(
     n_total: int, paired: Amount, spread: Variances, bounded: bool, aim: Aim
 ) -> tuple[Amount, Amount]:
-    """Items that the difference needs, and the difference that all items show, by the normal
-    approximation of a variance.
-    """
+    """Items needed, and the difference that all items show, by normal approximation."""
     need = paired.through(
         lambda v: max(
             1,
@@ -286,37 +303,37 @@ def _assumed(
         least = least_visible_difference(
             n_total, design=design, level=aim.level, power=aim.power
         )
-        visible = visible.through(lambda x: max(x, least))
+        visible = visible.through(lambda detectable: max(detectable, least))
     return need, visible
 
 
-def _measured(
+def _need_from_pair(
     n_total: int, pair: MeasuredPair, variance: Amount, aim: Aim
 ) -> tuple[Amount, Amount]:
-    """The same from a comparison that was made, with the limits of its variance."""
+    """Items needed, and the difference that all items show, from a measured comparison."""
     design = pair.design
     basis = variance.basis
-    whole = variance.value
-    if pair.made.n < pair.n:
+    mean_variance = variance.value
+    if pair.comparison.n < pair.n:
         basis += (
-            f"; {pair.made.n:,} of {pair.n:,} items have a score from both, and the"
+            f"; {pair.comparison.n:,} of {pair.n:,} items have a score from both, and the"
             " same share is expected"
         )
 
-    def ends(of: Callable[[float], float | None]) -> Amount:
+    def with_limits(of: Callable[[float], float | None]) -> Amount:
         low, high = (
-            of(end / whole) if end and whole else None
+            of(end / mean_variance) if end and mean_variance else None
             for end in (variance.low, variance.high)
         )
         return Amount(of(1.0), low, high, basis)
 
     return (
-        ends(lambda ratio: design.items_for(aim.difference, ratio=ratio)),
-        ends(lambda ratio: design.visible(n_total, ratio=ratio)),
+        with_limits(lambda ratio: design.items_for(aim.difference, ratio=ratio)),
+        with_limits(lambda ratio: design.visible(n_total, ratio=ratio)),
     )
 
 
-def _of_task(source: MeasuredRun, task: str) -> Measured:
+def _measured_task(source: MeasuredRun, task: str) -> Measured:
     """What a run measured on a task.
 
     Raises UnknownName with the closest tasks of the run, RunError without scores.
@@ -330,34 +347,36 @@ def _of_task(source: MeasuredRun, task: str) -> Measured:
     return source.tasks[task]
 
 
-def _basis(
-    one: PlannedModel,
+def _model_basis(
+    planned: PlannedModel,
     number: int,
     sources: Sequence[MeasuredRun],
     prices: Mapping[str, Price],
     seed: int,
-    known: Callable[[bytes], bool],
+    is_stored: Callable[[bytes], bool],
 ) -> ModelBasis:
-    """What is known of one model on one task: what it would be sent, and what runs of it or of
-    others measured.
-    """
-    task = one.tasks[number]
-    model = one.model
-    own = next((source for source in sources if source.run.model == model.name), None)
-    other = next((source for source in sources if source is not own), None)
+    """What is known of one model on one task: its prompts, and measurements of earlier runs."""
+    task = planned.tasks[number]
+    model = planned.model
+    own_source = next(
+        (source for source in sources if source.run.model == model.name), None
+    )
+    other_source = next(
+        (source for source in sources if source is not own_source), None
+    )
     return ModelBasis(
         model,
-        read_prompts(task, model, seed, known),
-        own.tasks[task.name] if own else None,
-        other.tasks[task.name] if other else None,
-        own.pace if own else None,
-        own.judges if own else 0.0,
-        prices.get(model.name, prices.get("")) or known_price(model),
+        read_prompts(task, model, seed, is_stored),
+        own_source.tasks[task.name] if own_source else None,
+        other_source.tasks[task.name] if other_source else None,
+        own_source.pace if own_source else None,
+        own_source.judges if own_source else 0.0,
+        prices.get(model.name, prices.get("")) or find_price(model),
     )
 
 
-def _product(a: Amount, b: Amount) -> Amount:
-    """Two amounts multiplied, bounds with bounds."""
+def _multiply(a: Amount, b: Amount) -> Amount:
+    """The product of two amounts, bounds with bounds."""
     if a.value is None or b.value is None:
         return Amount(None, basis=a.basis if a.value is None else b.basis)
     low = (
@@ -371,41 +390,42 @@ def _product(a: Amount, b: Amount) -> Amount:
     return Amount(a.value * b.value, low, high, basis)
 
 
-def _overall(
+def _visible_overall(
     tasks: Sequence[TaskForecast], pairs: Sequence[MeasuredPair | None], aim: Aim
 ) -> Amount | None:
-    """The smallest difference that the average over tasks shows, every task counting the same, with
-    all items.
+    """The smallest difference that an equally weighted average over tasks shows, with all items.
 
-    Of runs of the same two models that of their comparison, scaled by what the single tasks show
-    with all items. Else the variance of that difference is sum_t (variance_t / n_t) / T^2. None for
-    one task and for tasks in different units.
+    For runs of the same two models it is that of their comparison, scaled by what the single tasks
+    show with all items; otherwise it comes from the variance sum_t (variance_t / n_t) / T^2. None
+    for a single task, and for tasks in different units.
     """
     if len(tasks) < 2 or not all(task.bounded for task in tasks):
         return None
-    known = [pair for pair in pairs if pair is not None]
-    if len(known) == len(tasks) and len({pair.names for pair in known}) == 1:
-        made = Average(tuple(pair.found for pair in known)).difference()
-        now = math.hypot(*(pair.made.smallest_visible_difference for pair in known))
-        basis = f"the comparison of {known[0].names}"
+    measured = [pair for pair in pairs if pair is not None]
+    if len(measured) == len(tasks) and len({pair.names for pair in measured}) == 1:
+        overall = Average(tuple(pair.matrix for pair in measured)).difference()
+        now = math.hypot(
+            *(pair.comparison.smallest_visible_difference for pair in measured)
+        )
+        basis = f"the comparison of {measured[0].names}"
 
         def seen(end: str) -> float:
-            own = math.hypot(
+            all_items = math.hypot(
                 *(getattr(task.visible_paired, end) or 0.0 for task in tasks)
             )
-            return made.smallest_visible_difference * own / now
+            return overall.smallest_visible_difference * all_items / now
 
         return Amount(seen("value"), seen("least"), seen("most"), basis)
-    parts = [
-        _product(task.paired_variance, task.design_effect).times(
+    mean_variances = [
+        _multiply(task.paired_variance, task.design_effect).times(
             1 / (task.n_total * len(tasks) ** 2)
         )
         for task in tasks
     ]
-    return aim.visible(1, total(parts), True)
+    return aim.visible(1, sum_amounts(mean_variances), True)
 
 
-def _notes(
+def _list_notes(
     planned: Sequence[PlannedModel],
     tasks: Sequence[TaskForecast],
     models: Mapping[str, ModelForecast],
@@ -415,9 +435,9 @@ def _notes(
 ) -> Iterator[str]:
     if pilot is not None:
         answers = sum(
-            int(found.requests.sum())
+            int(measured.requests.sum())
             for source in sources
-            for found in source.tasks.values()
+            for measured in source.tasks.values()
         )
         yield (
             f"The pilot's {answers:,} answers are in the store: the run that follows"
@@ -435,10 +455,10 @@ def _notes(
     )
     if roles:
         share = max((source.judges for source in sources), default=0.0)
-        known = f", about {share:.2g} for each of the model's own" if share else ""
+        share_text = f", about {share:.2g} for each of the model's own" if share else ""
         yield (
             "Requests, tokens and cost are those of the models under test, without the"
-            f" other roles: {', '.join(roles)}{known}."
+            f" other roles: {', '.join(roles)}{share_text}."
         )
     for task in tasks:
         if task.metric not in ("accuracy", "exact-match", "mean", ""):
@@ -453,50 +473,51 @@ def _notes(
             )
 
 
-def _with_roles(
+def _fill_roles(
     configuration: Configuration, tasks: Sequence[Task], sources: Sequence[MeasuredRun]
 ) -> Configuration:
-    """With a model in every role that a scorer needs: as given, else that of a run gone by, else
-    "..." to be filled in.
+    """The configuration with a model in every role that a scorer needs.
+
+    A missing one is that of an earlier run, else "..." to be filled in.
     """
     roles = dict(configuration.roles)
     needed = {role for task in tasks for role in task.roles} - {TARGET}
     for role in sorted(needed - roles.keys()):
         named = [
-            (one.run.data["configuration"].get("roles") or {}).get(role) or {}
-            for one in sources
+            (source.run.data["configuration"].get("roles") or {}).get(role) or {}
+            for source in sources
         ]
-        found: Mapping[str, Any] = next(
+        named_spec: Mapping[str, Any] = next(
             (spec for spec in named if "model" in spec), {"model": "..."}
         )
-        roles[role] = ModelSpec(found["model"], found.get("arguments", {}))
+        roles[role] = ModelSpec(named_spec["model"], named_spec.get("arguments", {}))
     return replace(configuration, roles=roles)
 
 
-def _command(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:
-    """What asks for what was planned, as a person would type it."""
+def _command_line(configuration: Configuration, tasks: Sequence[TaskForecast]) -> str:
+    """The command that makes the planned run."""
     words = ["evalwright", "run", *configuration.tasks]
     for spec in configuration.models:
         words += ["--model", spec.model]
-    for key, value in configuration.models[0].arguments.items():
-        words += ["-M", f"{key}={_typed(value)}"]
+    for key, setting in configuration.models[0].arguments.items():
+        words += ["-M", f"{key}={_as_typed(setting)}"]
     for role, spec in configuration.roles.items():
         words += ["--role", f"{role}={spec.model}"]
-        for key, value in spec.arguments.items():
-            words += ["-R", f"{role}.{key}={_typed(value)}"]
-    for key, value in configuration.dialect.items():
-        for one in value if isinstance(value, (list, tuple)) else [value]:
-            words += [f"--{key.replace('_', '-')}", _typed(one)]
-    for key, value in configuration.overrides.items():
-        words += ["-T", f"{key}={_typed(value)}"]
+        for key, setting in spec.arguments.items():
+            words += ["-R", f"{role}.{key}={_as_typed(setting)}"]
+    for key, setting in configuration.dialect.items():
+        for flag_value in setting if isinstance(setting, (list, tuple)) else [setting]:
+            words += [f"--{key.replace('_', '-')}", _as_typed(flag_value)]
+    for key, setting in configuration.overrides.items():
+        words += ["-T", f"{key}={_as_typed(setting)}"]
     if any(task.n_used < task.n_total for task in tasks):
         words += ["--limit", str(max(task.n_used for task in tasks))]
     for key in ("seed", "format", "out", "home", "num_fewshot"):
-        value = getattr(configuration, key)
-        if value != Configuration.__dataclass_fields__[key].default:
-            words += [f"--{key.replace('_', '-')}", str(value)]
+        setting = getattr(configuration, key)
+        if setting != Configuration.__dataclass_fields__[key].default:
+            words += [f"--{key.replace('_', '-')}", str(setting)]
     return shlex.join(words)
 
 
-def _typed(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _as_typed(setting: Any) -> str:
+    return setting if isinstance(setting, str) else json.dumps(setting)

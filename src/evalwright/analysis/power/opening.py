@@ -1,21 +1,24 @@
-"""What a plan goes by and for: runs with what they measured, a pilot that is really run, and models
-with their tasks.
-"""
+"""What a plan is based on: earlier runs, a pilot that is really run, models and their tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import AbilityError, ConfigurationError
 from evalwright.core.tasks import Task
-from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.effects import check_effects
-from evalwright.evaluation.objects import Objects
-from evalwright.evaluation.planning import load_all, make_plans
-from evalwright.evaluation.running import evaluate_configuration, run_blocking
+from evalwright.evaluation.evaluating import evaluate_settings
+from evalwright.evaluation.objects import settings_from_python
+from evalwright.evaluation.opening import open_roles, open_under_test
+from evalwright.evaluation.planning import make_plan
+from evalwright.evaluation.resolving import resolve
+from evalwright.evaluation.running import run_blocking
+from evalwright.evaluation.settings import Settings
+from evalwright.evaluation.task_choice import task_choice
 from evalwright.models.base import Model
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.measurements import Measured, Pace, judges_share, measure
@@ -27,7 +30,7 @@ from evalwright.tasks.filtering import filtered, read_conditions
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """A run with what it measured."""
+    """A run with what it measured by task."""
 
     run: Run
     tasks: Mapping[str, Measured]
@@ -44,65 +47,58 @@ class PlannedModel:
     tasks: Sequence[Task]
 
 
-def configuration_of(
-    tasks: Any, models: Any, objects: Objects, settings: dict[str, Any]
-) -> Configuration:
-    """The evaluation that is planned, as `evaluate` would have it."""
-    if settings.get("limit") is not None:
+def make_settings(tasks: Any, models: Any, fields: dict[str, Any]) -> Settings:
+    """The planned evaluation, as `evaluate` would run it. fields: its other settings."""
+    if fields.get("limit") is not None:
         raise ConfigurationError(
             "A plan covers whole tasks: leave out limit. To measure on some items, use"
             " pilot."
         )
-    configuration = objects.configuration(tasks, models, settings)
-    if not configuration.tasks:
+    settings = settings_from_python(tasks, models, fields)
+    if not settings.configuration.tasks:
         raise ConfigurationError(
             "Nothing to plan: name at least one task. `evalwright tasks list` shows"
             " them."
         )
-    return configuration
+    return settings
 
 
-def pilot_runs(
-    configuration: Configuration,
+def run_pilot(
+    settings: Settings,
     pilot: int,
-    objects: Objects,
     progress: ProgressReporter | None,
 ) -> list[Run]:
-    """The first items of the run that follows, really run.
-
-    A pilot that was made before, without failures, is read.
-    """
-    wanted = replace(configuration, limit=pilot, name="")
-    made: dict[int, Run] = {}
-    for place, planned in enumerate(make_plans(wanted, objects)):
+    """Run the first items of the planned run; an earlier pilot without failures is reused."""
+    settings = settings.having(limit=pilot, name="")
+    models = settings.configuration.models
+    finished: dict[int, Run] = {}
+    for index, planned in enumerate(make_plan(resolve(settings)).runs):
         if (planned.folder / RUN_FILE).exists() and not (
             run := open_run(planned.folder)
         ).n_missing:
-            made[place] = run
-    rest = [place for place in range(len(wanted.models)) if place not in made]
-    if rest:
-        left = replace(wanted, models=tuple(wanted.models[place] for place in rest))
-        new = run_blocking(
-            lambda: evaluate_configuration(left, progress=progress, objects=objects)
-        )
-        made |= dict(zip(rest, new, strict=True))
-    return [made[place] for place in sorted(made)]
+            finished[index] = run
+    remaining = [index for index in range(len(models)) if index not in finished]
+    if remaining:
+        left = settings.having(models=tuple(models[index] for index in remaining))
+        new = run_blocking(lambda: evaluate_settings(left, progress=progress))
+        finished |= dict(zip(remaining, new, strict=True))
+    return [finished[index] for index in sorted(finished)]
 
 
-def opened(run: Run | str | Path, folder: str) -> Run:
-    """The run at a folder, or of that name in `folder`. Raises UnknownName with the closest names."""
+def resolve_run(run: Run | str | Path, folder: str) -> Run:
+    """The run itself, or the one in a folder or of that name. Raises UnknownName."""
     return run if isinstance(run, Run) else open_run(run, Path(folder))
 
 
-def measured_run(run: Run) -> MeasuredRun:
-    """A run with what it measured. Raises RunError where its records cannot be read."""
+def measure_run(run: Run) -> MeasuredRun:
+    """A run with what it measured. Raises RunError for unreadable records."""
     run = confirm(run)
     tasks, pace = measure(run)
-    answered = sum(float(found.requests.sum()) for found in tasks.values())
+    answered = sum(float(measured.requests.sum()) for measured in tasks.values())
     return MeasuredRun(run, tasks, pace, judges_share(run, answered))
 
 
-def models_of(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
+def list_models(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     """The models of the runs, as their configurations name them."""
     if not sources:
         raise ConfigurationError(
@@ -111,35 +107,30 @@ def models_of(sources: Sequence[MeasuredRun]) -> tuple[ModelSpec, ...]:
     specs = {}
     for source in sources:
         for named in source.run.data["configuration"].get("models", ()):
-            given: Mapping[str, Any] = (
+            fields: Mapping[str, Any] = (
                 {"model": named} if isinstance(named, str) else named
             )
-            name = str(given.get("model", source.run.model))
+            name = str(fields.get("model", source.run.model))
             specs[source.run.model] = ModelSpec(
-                name, given.get("arguments", {}), given.get("label", "")
+                name, fields.get("arguments", {}), fields.get("label", "")
             )
     return tuple(specs.values())
 
 
-def planned_models(
-    configuration: Configuration, objects: Objects
-) -> list[PlannedModel]:
-    """The models under test, each with the tasks as it would get them.
-
-    Raises UsageError; opens no weights.
-    """
+def plan_models(settings: Settings) -> list[PlannedModel]:
+    """The models under test, each with its tasks, without opening weights. Raises UsageError."""
+    configuration = settings.configuration
     if not configuration.models:
         raise ConfigurationError(
             "The runs name no model: name one with --model, for example demo/small."
         )
-    objects.providers(configuration)
     loaded: dict[bool, list[Task]] = {}
-    out = []
+    planned_models = []
     for spec in configuration.models:
-        model = objects.open(spec)
+        model = open_under_test(spec, settings.models)
         chat = "chat" in model.abilities
         if chat not in loaded:
-            loaded[chat] = _tasks_of(configuration, chat, objects)
+            loaded[chat] = _load_tasks(settings, chat)
         for task in loaded[chat]:
             missing = task.strategy.needs - model.abilities
             if missing:
@@ -148,29 +139,30 @@ def planned_models(
                     f" {', '.join(sorted(missing))}; '{model.name}' can do:"
                     f" {', '.join(sorted(model.abilities))}."
                 )
-        out.append(PlannedModel(spec, model, loaded[chat]))
-    roles = {
-        role: objects.open(spec, home=configuration.home)
-        for role, spec in configuration.roles.items()
-    }
-    every = [task for one in out for task in one.tasks]
+        planned_models.append(PlannedModel(spec, model, loaded[chat]))
     check_effects(
-        configuration, [one.model for one in out], roles, every, objects.tasks
+        [planned_model.model for planned_model in planned_models],
+        open_roles(configuration.roles, settings.models, home=configuration.home),
+        [task for planned_model in planned_models for task in planned_model.tasks],
+        max_resident=configuration.max_resident,
+        prompt_format=configuration.format,
+        objects=settings.tasks,
     )
-    names = [one.model.name for one in out]
+    names = [planned_model.model.name for planned_model in planned_models]
     if len(set(names)) != len(names):
         raise ConfigurationError(
             f"The model '{max(names, key=names.count)}' is named twice."
         )
-    return out
+    return planned_models
 
 
-def _tasks_of(configuration: Configuration, chat: bool, objects: Objects) -> list[Task]:
-    out = load_all(configuration, chat, objects)
-    out = list(filtered(out, read_conditions(configuration.where)).tasks)
-    for task in out:
+def _load_tasks(settings: Settings, chat: bool) -> list[Task]:
+    loaded = task_choice(settings).load(chat)
+    conditions = read_conditions(settings.configuration.where)
+    tasks = list(filtered(loaded, conditions).tasks)
+    for task in tasks:
         if not len(task.samples):
             raise ConfigurationError(
                 f"The task '{task.name}' has no samples, so there is nothing to plan."
             )
-    return out
+    return tasks

@@ -1,6 +1,4 @@
-"""What a plan is asked for: the difference to be seen, what is assumed, and prices; checked before
-anything is loaded.
-"""
+"""What a plan is asked for: the difference to see, assumptions and prices, all checked first."""
 
 from __future__ import annotations
 
@@ -30,11 +28,15 @@ ASSUMPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The smallest difference of two models that is to be seen with probability `power` at `level`,
-    and the half width of one model's interval; both in the unit of scores (0.02 is 2 points of
-    accuracy). assumed: by the names of ASSUMPTIONS.
+    """What the plan should show, in the unit of scores (0.02 is 2 points of accuracy).
 
-    Raises ConfigurationError, or UnknownName with the closest names of assumptions.
+    Args:
+        difference: between two models, to be seen with probability `power` at `level`.
+        half_width: of one model's interval.
+        assumed: by the names of ASSUMPTIONS.
+
+    Raises:
+        ConfigurationError, or UnknownName with the closest assumptions.
     """
 
     difference: float
@@ -45,17 +47,17 @@ class Aim:
 
     def __post_init__(self) -> None:
         for name in ("difference", "half_width"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
+            setting = getattr(self, name)
+            if not (math.isfinite(setting) and setting > 0):
                 raise ConfigurationError(
                     f"The {name.replace('_', ' ')} must be above 0, for example 0.02"
-                    f" for 2 points, not {value:g}."
+                    f" for 2 points, not {setting:g}."
                 )
         for name, usual in (("level", 0.95), ("power", 0.8)):
-            value = getattr(self, name)
-            if not 0 < value < 1:
+            setting = getattr(self, name)
+            if not 0 < setting < 1:
                 raise ConfigurationError(
-                    f"The {name} must be between 0 and 1, as {usual}, not {value:g}."
+                    f"The {name} must be between 0 and 1, as {usual}, not {setting:g}."
                 )
         if self.power < 0.5:
             raise ConfigurationError(
@@ -66,13 +68,13 @@ class Aim:
 
     def _check_assumed(self) -> None:
         assumed = self.assumed
-        for name, value in assumed.items():
+        for name, assumption in assumed.items():
             check_known("assumption", [name], ASSUMPTIONS)
             least = 1.0 if name == "design_effect" else 0.0
             most = 1.0 if name in ("accuracy", "discordant") else math.inf
-            if not (math.isfinite(value) and least <= value <= most):
+            if not (math.isfinite(assumption) and least <= assumption <= most):
                 raise ConfigurationError(
-                    f"'{name}' is {ASSUMPTIONS[name]}; {value:g} cannot be."
+                    f"'{name}' is {ASSUMPTIONS[name]}; {assumption:g} cannot be."
                 )
         if "variance" in assumed and "discordant" in assumed:
             raise ConfigurationError(
@@ -91,77 +93,78 @@ class Aim:
             )
 
     def check_bounded(self, task: str) -> None:
-        """Raise ConfigurationError where scores from 0 to 1 cannot differ by that much."""
+        """Raise ConfigurationError if scores from 0 to 1 cannot differ by that much."""
         for name in ("difference", "half_width"):
-            value = getattr(self, name)
-            if value >= 1:
+            setting = getattr(self, name)
+            if setting >= 1:
                 raise ConfigurationError(
                     f"The {name.replace('_', ' ')} is given in the unit of scores,"
                     f" which are between 0 and 1 on '{task}': 2 points are 0.02, and"
-                    f" {value:g} cannot be."
+                    f" {setting:g} cannot be."
                 )
 
     def visible(
         self, n: int, variance: Amount, bounded: bool, power: float | None = None
     ) -> Amount:
-        """The smallest difference that n items show; scores between 0 and 1 show none above 1."""
+        """The smallest difference that n items show; at most 1 for bounded scores."""
 
         def seen(v: float) -> float:
-            found = float(
+            difference = float(
                 smallest_visible_difference(
                     n, v, level=self.level, power=power or self.power
                 )
             )
-            return min(1.0, found) if bounded else found
+            return min(1.0, difference) if bounded else difference
 
         return variance.through(seen)
 
     def unpaired(self, half: float, bounded: bool) -> float:
         """The smallest difference of two models on different items, each known to +- half."""
         z = normal_quantile(0.5 + self.level / 2)
-        found = math.sqrt(2) * half * (z + normal_quantile(self.power)) / z
-        return min(1.0, found) if bounded else found
+        difference = math.sqrt(2) * half * (z + normal_quantile(self.power)) / z
+        return min(1.0, difference) if bounded else difference
 
 
 def read_assumptions(texts: Sequence[str]) -> dict[str, float]:
-    """`["accuracy=0.7,discordant=0.2"]` as a mapping. Raises ConfigurationError."""
-    out: dict[str, float] = {}
-    for pair in (part.strip() for text in texts for part in text.split(",")):
-        name, equals, value = (part.strip() for part in pair.partition("="))
+    """Parse `["accuracy=0.7,discordant=0.2"]`. Raises ConfigurationError."""
+    assumed: dict[str, float] = {}
+    for pair in (piece.strip() for text in texts for piece in text.split(",")):
+        name, equals, number = (field.strip() for field in pair.partition("="))
         if not equals or not name:
             raise ConfigurationError(
                 f"--assume takes name=number, for example accuracy=0.7, not '{pair}'."
             )
-        out[name] = _number(value, f"--assume {name}")
-    return out
+        assumed[name] = _parse_number(number, f"--assume {name}")
+    return assumed
 
 
 def read_prices(texts: Sequence[str]) -> dict[str, Price]:
-    """`["0.15/0.60", "openai/m=2/8"]` as prices by model; "" is that of all others.
+    """Parse prices such as `["0.15/0.60", "openai/m=2/8"]`, by model; "" is for all others.
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: a price cannot be parsed.
     """
-    out: dict[str, Price] = {}
+    prices: dict[str, Price] = {}
     for text in texts:
-        model, equals, rest = text.rpartition("=")
-        into, slash, outof = rest.partition("/")
+        model, equals, in_and_out = text.rpartition("=")
+        into, slash, outof = in_and_out.partition("/")
         if not slash or (equals and not model.strip()):
             raise ConfigurationError(
                 "--price takes dollars for a million tokens in and out, IN/OUT or"
                 f" MODEL=IN/OUT, for example 0.15/0.60, not '{text}'."
             )
-        price = Price(_number(into, "--price"), _number(outof, "--price"))
+        price = Price(_parse_number(into, "--price"), _parse_number(outof, "--price"))
         if min(price.input, price.output) < 0:
             raise ConfigurationError(f"--price cannot be negative, as in '{text}'.")
-        out[model.strip()] = price
-    return out
+        prices[model.strip()] = price
+    return prices
 
 
-def _number(text: str, where: str) -> float:
+def _parse_number(text: str, where: str) -> float:
     try:
-        value = float(text)
+        number = float(text)
     except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+        number = math.nan
+    if not math.isfinite(number):
         raise ConfigurationError(f"{where} needs a number, not '{text.strip()}'.")
-    return value
+    return number

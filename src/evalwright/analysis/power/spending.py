@@ -1,5 +1,6 @@
-"""What asking takes: what a task would send, read without asking; and requests, tokens, money and
-time, each with bounds and what it rests on.
+"""What a run takes: requests, tokens, money and time, each with bounds and its basis.
+
+Prompts are read without sending a request.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from evalwright.analysis.power.forecasts import Amount, ModelForecast
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.variances import ASSUMED
-from evalwright.analysis.task_checks.material import all_requests
+from evalwright.analysis.task_checks.material import collect_all_requests
 from evalwright.analysis.words import count, counted, duration
 from evalwright.core.errors import EvalwrightError, MissingExtra, TaskError
 from evalwright.core.requests import (
@@ -42,120 +43,145 @@ from evalwright.statistics import mean_interval
 class ModelBasis:
     """What is known of one model on one task before any request.
 
-    own: a run of this very model; other: a run of another one, whose answers are of a like length.
-    pace: of the own run. judges: requests to other roles for each of the model's own. price: None
-    where none is known.
+    Args:
+        own_run: measurements of this very model.
+        other_run: measurements of another model, whose answers have a similar length.
+        pace: of the own run.
+        judges: requests to other roles for each of the model's own.
+        price: None if unknown.
     """
 
     model: Model
-    prompts: Prompts
-    own: Measured | None
-    other: Measured | None
+    prompts: TaskPrompts
+    own_run: Measured | None
+    other_run: Measured | None
     pace: Pace | None
     judges: float
     price: Price | None
 
 
-def known_price(model: Model) -> Price | None:
-    """What the table of prices or a person's own file says of a model, None where neither does."""
+def find_price(model: Model) -> Price | None:
+    """The model's price from the price table or the user's own file; None if neither has it."""
     price = model.price if isinstance(model, RemoteModel) else None
     if price is not None:
         warn_if_old(price)
     return price
 
 
-def usage_of(known: ModelBasis, n_answers: int, n_all: int, aim: Aim) -> ModelForecast:
-    """What `n_answers` answers of one model to one task take, out of the `n_all` that the whole
-    task would.
-    """
-    into = _input_tokens(known, n_all, aim.level)
-    out = _output_tokens(known, n_all, aim)
+def forecast_usage(
+    basis: ModelBasis, n_answers: int, n_all: int, aim: Aim
+) -> ModelForecast:
+    """What `n_answers` of one model to one task take, of the `n_all` that the whole task has."""
+    into = _forecast_input_tokens(basis, n_all, aim.level)
+    output_tokens = _forecast_output_tokens(basis, n_all, aim)
     of_one = (
-        _requests(known, n_all, aim.level),
+        _forecast_requests(basis, n_all, aim.level),
         into,
-        out,
-        _money(known, into, out, n_all, aim.level),
+        output_tokens,
+        _forecast_money(basis, into, output_tokens, n_all, aim.level),
     )
-    requests, into, out, money = (amount.times(n_answers) for amount in of_one)
+    requests, into, output_tokens, money = (
+        amount.times(n_answers) for amount in of_one
+    )
     return ModelForecast(
-        requests, into, out, money, _seconds(known, requests), known.prompts.stored
+        requests,
+        into,
+        output_tokens,
+        money,
+        _forecast_seconds(basis, requests),
+        basis.prompts.stored,
     )
 
 
-def add_up(usages: Sequence[ModelForecast]) -> ModelForecast:
+def sum_forecasts(usages: Sequence[ModelForecast]) -> ModelForecast:
     """What several tasks of one model take together."""
     names = ("requests", "input_tokens", "output_tokens", "money", "seconds")
-    sums = {name: total([getattr(usage, name) for usage in usages]) for name in names}
+    sums = {
+        name: sum_amounts([getattr(usage, name) for usage in usages]) for name in names
+    }
     looked_up = [usage.stored for usage in usages if usage.stored is not None]
     return ModelForecast(
         **sums, stored=sum(looked_up) if len(looked_up) == len(usages) else None
     )
 
 
-def total(amounts: Sequence[Amount]) -> Amount:
-    """The sum. Bounds add up, which is wider than it must be; unknown where a part is unknown."""
-    unknown = [amount for amount in amounts if not amount.known]
+def sum_amounts(amounts: Sequence[Amount]) -> Amount:
+    """The sum of amounts, unknown if one is. Bounds add up, which is wider than necessary."""
+    unknown = [amount for amount in amounts if not amount.is_known]
     basis = "; ".join(dict.fromkeys(amount.basis for amount in unknown or amounts))
     if unknown:
         return Amount(None, basis=basis)
     return Amount(
-        _sum([amount.value for amount in amounts]),
+        _sum_or_none([amount.value for amount in amounts]),
         (
             None
             if all(amount.low is None for amount in amounts)
-            else _sum([one.least for one in amounts])
+            else _sum_or_none([amount.least for amount in amounts])
         ),
         (
             None
             if all(amount.high is None for amount in amounts)
-            else _sum([one.most for one in amounts])
+            else _sum_or_none([amount.most for amount in amounts])
         ),
         basis,
     )
 
 
-def _sum(parts: Sequence[float | None]) -> float | None:
-    """None where a part is not known."""
-    known = [part for part in parts if part is not None]
-    return sum(known) if len(known) == len(parts) else None
+def _sum_or_none(numbers: Sequence[float | None]) -> float | None:
+    """The sum of numbers; None if one is unknown."""
+    present = [number for number in numbers if number is not None]
+    return sum(present) if len(present) == len(numbers) else None
 
 
-def _mean(values: Any, basis: str, level: float, n_all: int | None = None) -> Amount:
-    """The mean of one number per answer with its t limits; without limits where all are alike.
+def _mean_amount(
+    values: Any, basis: str, level: float, n_all: int | None = None
+) -> Amount:
+    """The mean of one number per answer with t limits; without limits if all are equal.
 
-    n_all: the answers there are, of which these were drawn; the more of them are known, the closer
-    the limits.
+    Args:
+        n_all: the population that the answers were drawn from, which narrows the limits.
     """
-    found = mean_interval(values, value_range=None, level=level)
+    estimate = mean_interval(values, value_range=None, level=level)
     # Of N, n of which were drawn without replacement, only the others are unknown: the variance
     # gets 1 - n / N (Cochran 1977, chapter 2).
     factor = (
         1.0
         if n_all is None
-        else math.sqrt(max(0.0, 1.0 - found.n / max(n_all, len(values), 1)))
+        else math.sqrt(max(0.0, 1.0 - estimate.n / max(n_all, len(values), 1)))
     )
-    low = found.value - factor * (found.value - found.low)
-    high = found.value + factor * (found.high - found.value)
+    low = estimate.value - factor * (estimate.value - estimate.low)
+    high = estimate.value + factor * (estimate.high - estimate.value)
     if math.isnan(low) or low == high:
-        return Amount(found.value, basis=basis)
-    return Amount(found.value, max(0.0, low), high, basis)
+        return Amount(estimate.value, basis=basis)
+    return Amount(estimate.value, max(0.0, low), high, basis)
 
 
-def _requests(known: ModelBasis, n_all: int, level: float) -> Amount:
-    for source, population in ((known.own, n_all), (known.other, None)):
+def _forecast_requests(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
+    for source, population in (
+        (model_basis.own_run, n_all),
+        (model_basis.other_run, None),
+    ):
         if source is not None and len(source.requests):
-            return _mean(source.requests, _measured(source), level, population)
-    return _of_prompts(
-        known.prompts, known.prompts.requests, "as the task asks", n_all, level
+            return _mean_amount(
+                source.requests, _measured_basis(source), level, population
+            )
+    return _amount_from_prompts(
+        model_basis.prompts,
+        model_basis.prompts.requests,
+        "as the task asks",
+        n_all,
+        level,
     )
 
 
-def _input_tokens(known: ModelBasis, n_all: int, level: float) -> Amount:
-    prompts = known.prompts
-    own = known.own
-    if own is not None and own.counts_tokens:
-        return _mean(own.input_tokens, _measured(own), level, n_all)
-    amount = _of_prompts(
+def _forecast_input_tokens(model_basis: ModelBasis, n_all: int, level: float) -> Amount:
+    prompts = model_basis.prompts
+    own_run = model_basis.own_run
+    if own_run is not None and own_run.counts_tokens:
+        return _mean_amount(
+            own_run.input_tokens, _measured_basis(own_run), level, n_all
+        )
+    amount = _amount_from_prompts(
         prompts, prompts.input_tokens, prompts.counted_by, n_all, level
     )
     if prompts.exact or amount.value is None:
@@ -166,22 +192,27 @@ def _input_tokens(known: ModelBasis, n_all: int, level: float) -> Amount:
     return Amount(amount.value, low, high, amount.basis)
 
 
-def _output_tokens(known: ModelBasis, n_all: int, aim: Aim) -> Amount:
+def _forecast_output_tokens(model_basis: ModelBasis, n_all: int, aim: Aim) -> Amount:
     level = aim.level
     if "output_tokens" in aim.assumed:
         return Amount(aim.assumed["output_tokens"], basis=ASSUMED)
-    for source, population in ((known.own, n_all), (known.other, None)):
+    for source, population in (
+        (model_basis.own_run, n_all),
+        (model_basis.other_run, None),
+    ):
         if source is not None and source.counts_tokens:
-            whose = "" if source is known.own else ", another model"
-            return _mean(
-                source.output_tokens, _measured(source) + whose, level, population
+            whose = "" if source is model_basis.own_run else ", another model"
+            return _mean_amount(
+                source.output_tokens, _measured_basis(source) + whose, level, population
             )
-    most = known.prompts.most_out
+    most = model_basis.prompts.most_out
     if most is None:
         return Amount(
             None, basis="the task leaves the length of an answer to the model"
         )
-    amount = _of_prompts(known.prompts, most, "the task's limit", n_all, level)
+    amount = _amount_from_prompts(
+        model_basis.prompts, most, "the task's limit", n_all, level
+    )
     if not amount.value:
         return amount.because("no text is generated, only likelihoods are computed")
     return Amount(
@@ -192,54 +223,72 @@ def _output_tokens(known: ModelBasis, n_all: int, aim: Aim) -> Amount:
     )
 
 
-def _of_prompts(
-    prompts: Prompts, values: Sequence[float], basis: str, n_all: int, level: float
+def _amount_from_prompts(
+    prompts: TaskPrompts, values: Sequence[float], basis: str, n_all: int, level: float
 ) -> Amount:
     if not values:
         return Amount(None, basis="no prompt of the task could be read")
     if prompts.every:
         return Amount(sum(values) / len(values), basis=basis)
-    return _mean(values, f"{basis}, on {count(len(values))} items", level, n_all)
+    return _mean_amount(values, f"{basis}, on {count(len(values))} items", level, n_all)
 
 
-def _money(
-    known: ModelBasis, into: Amount, out: Amount, n_all: int, level: float
+def _forecast_money(
+    model_basis: ModelBasis,
+    input_tokens: Amount,
+    output_tokens: Amount,
+    n_all: int,
+    level: float,
 ) -> Amount:
-    """US dollars for one answer: by the price given or known, else as the replies of a run named
-    it.
+    """US dollars for one answer, by its price or as the replies of an earlier run report it.
 
-    What a provider takes less for tokens in its cache, or more for long prompts, is not forecast.
+    Discounts for cached tokens and surcharges for long prompts are not forecast.
     """
-    price = known.price
-    own = known.own
+    price = model_basis.price
+    own_run = model_basis.own_run
     if price is not None:
-        parts = [into.times(price.input / 1e6), out.times(price.output / 1e6)]
-        parts.append(Amount(price.request))
-        amount = total(parts if price.output else [parts[0], parts[2]])
-        said = f"${price.input:g} in and ${price.output:g} out for a million tokens"
+        costs = [
+            input_tokens.times(price.input / 1e6),
+            output_tokens.times(price.output / 1e6),
+        ]
+        costs.append(Amount(price.request))
+        amount = sum_amounts(costs if price.output else [costs[0], costs[2]])
+        price_text = (
+            f"${price.input:g} in and ${price.output:g} out for a million tokens"
+        )
         if price.as_of:
-            said += f", prices of {price.as_of}"
-        return amount.because(said if amount.known else f"{said}; {amount.basis}")
-    if isinstance(known.model, LocalModel):
+            price_text += f", prices of {price.as_of}"
+        return amount.because(
+            price_text if amount.is_known else f"{price_text}; {amount.basis}"
+        )
+    if isinstance(model_basis.model, LocalModel):
         return Amount(0.0, basis="runs on this machine")
-    if own is not None and len(own.cost) and not bool((own.cost != own.cost).any()):
-        return _mean(
-            own.cost, f"as reported by its replies, {_measured(own)}", level, n_all
+    if (
+        own_run is not None
+        and len(own_run.cost)
+        and not bool((own_run.cost != own_run.cost).any())
+    ):
+        return _mean_amount(
+            own_run.cost,
+            f"as reported by its replies, {_measured_basis(own_run)}",
+            level,
+            n_all,
         )
     return Amount(
-        None, basis=f"no price is known for {known.model.name}: give --price IN/OUT"
+        None,
+        basis=f"no price is known for {model_basis.model.name}: give --price IN/OUT",
     )
 
 
-def _seconds(known: ModelBasis, requests: Amount) -> Amount:
-    """How long that many requests take, from the pace of a run of this very model."""
-    pace = known.pace
-    own = known.own
-    if pace is None or own is None:
+def _forecast_seconds(model_basis: ModelBasis, requests: Amount) -> Amount:
+    """How long the requests take, from the pace of an earlier run of this very model."""
+    pace = model_basis.pace
+    own_run = model_basis.own_run
+    if pace is None or own_run is None:
         return Amount(
             None,
             basis=(
-                f"{known.model.name} has not been timed yet: use --pilot, or --from RUN"
+                f"{model_basis.model.name} has not been timed yet: use --pilot, or --from RUN"
             ),
         )
     if not pace.requests or pace.seconds <= 0:
@@ -249,26 +298,28 @@ def _seconds(known: ModelBasis, requests: Amount) -> Amount:
         )
     if requests.value is None:
         return Amount(None, basis=requests.basis)
-    n = requests.value * (1 + known.judges)
+    n = requests.value * (1 + model_basis.judges)
     alike = pace.seconds * n / pace.requests
-    others = ", those to other roles included," if known.judges else ""
+    others = ", those to other roles included," if model_basis.judges else ""
     basis = f"{counted(pace.requests, 'request')}{others} took {duration(pace.seconds)}"
-    if isinstance(known.model, RemoteModel):
-        pacing = known.model.pacing
+    if isinstance(model_basis.model, RemoteModel):
+        pacing = model_basis.model.pacing
         latency = 0.0 if math.isnan(pace.latency) else pace.latency
         low = min(alike, max(latency, n * latency / pacing.max_concurrency))
         filled = pace.requests >= 4 * pacing.start_concurrency
-        value = (
+        expected = (
             alike
             if filled
             else min(alike, max(latency, n * latency / pacing.start_concurrency))
         )
-        said = f"{basis}, one {duration(latency)}; between full concurrency and none"
-        return Amount(value, low, alike, said)
+        timing_basis = (
+            f"{basis}, one {duration(latency)}; between full concurrency and none"
+        )
+        return Amount(expected, low, alike, timing_basis)
     return Amount(alike, min(alike, pace.seconds), alike, f"{basis}, loading included")
 
 
-def _measured(source: Measured) -> str:
+def _measured_basis(source: Measured) -> str:
     return (
         f"measured on {counted(len(source.requests), 'answer')} of {source.run.label}"
     )
@@ -289,14 +340,17 @@ UTF-8 a token.
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
-    """The requests of some items of a task, an entry per item: how many, tokens in, and the most
-    tokens out.
+class TaskPrompts:
+    """The requests of some items of a task, with one number per item.
 
-    most_out: None where a request leaves the limit to the model. exact: counted by the model's own
-    tokenizer. every: all items were read. counted_by: the tokenizer, in words. stored: how many of
-    the requests the store answers, None where not all were made (a part of the items, the first of
-    several draws).
+    Args:
+        requests: how many are sent.
+        input_tokens: how many tokens they have.
+        most_out: the most tokens an answer may have; None if a request leaves it to the model.
+        exact: counted by the model's own tokenizer.
+        every: all items were read.
+        counted_by: the tokenizer, in words.
+        stored: how many requests the store can answer; None unless all requests were made.
     """
 
     requests: tuple[int, ...]
@@ -309,45 +363,46 @@ class Prompts:
 
 
 def read_prompts(
-    task: Task, model: Model, seed: int, known: Callable[[bytes], bool]
-) -> Prompts:
-    """Read up to MOST_READ items of a task as `model` would get them.
+    task: Task, model: Model, seed: int, is_stored: Callable[[bytes], bool]
+) -> TaskPrompts:
+    """Read up to MOST_READ items of a task as a model would get them.
 
-    Nothing is asked, and no weights are loaded.
+    No request is sent, and no weights are loaded.
 
-    known: whether the store has the answer to the request of that key.
+    Args:
+        is_stored: whether the store has the answer to the request of a key.
     """
     total = len(task.samples)
     every = total <= MOST_READ
     places = (
         range(total) if every else random.Random(seed).sample(range(total), MOST_READ)
     )
-    reader, counted_by = _reader(model)
+    reader, counted_by = _find_reader(model)
     requests = []
     tokens = []
     most = []
     limited = True
     stored = 0
     # What cannot be asked will fail in the run too, and `tasks check` says why.
-    for asked, _ in run_blocking(
-        lambda: all_requests(task, [task.samples[place] for place in places])
+    for sent, _ in run_blocking(
+        lambda: collect_all_requests(task, [task.samples[index] for index in places])
     ):
         try:
-            if not asked:
+            if not sent:
                 raise TaskError("no request is sent")
-            into = sum(_tokens(request, reader) for request in asked)
+            into = sum(_count_tokens(request, reader) for request in sent)
         except EvalwrightError:
             continue
-        room = [_room(request, model) for request in asked]
+        room = [_most_output_tokens(request, model) for request in sent]
         limited = limited and None not in room
         stored += sum(
-            known(request_key(model.fingerprint, request.payload()))
-            for request in asked
+            is_stored(request_key(model.fingerprint, request.payload()))
+            for request in sent
         )
-        requests.append(len(asked))
+        requests.append(len(sent))
         tokens.append(into)
-        most.append(sum(one or 0 for one in room))
-    return Prompts(
+        most.append(sum(limit or 0 for limit in room))
+    return TaskPrompts(
         tuple(requests),
         tuple(tokens),
         tuple(most) if limited else None,
@@ -358,7 +413,7 @@ def read_prompts(
     )
 
 
-def _reader(model: Model) -> tuple[Reader | None, str]:
+def _find_reader(model: Model) -> tuple[Reader | None, str]:
     reader = None
     why = ""
     try:
@@ -369,9 +424,12 @@ def _reader(model: Model) -> tuple[Reader | None, str]:
     return reader, guessed if reader is None else "counted by its tokenizer"
 
 
-def _tokens(request: Request, reader: Reader | None) -> float:
+def _count_tokens(request: Request, reader: Reader | None) -> float:
     if reader is None:
-        return len(_text(request).encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN[0]
+        return (
+            len(_request_text(request).encode("utf-8", "surrogatepass"))
+            / BYTES_PER_TOKEN[0]
+        )
     if isinstance(request, Generate):
         text, rules = reader.render(request.prompt)
         return len(encode_text(reader.encoder, rules, text))
@@ -381,14 +439,14 @@ def _tokens(request: Request, reader: Reader | None) -> float:
             reader.encoder, rules, text, request.continuation
         )
         return len(context) + len(continuation)
-    return len(encode_text(reader.encoder, reader.rules, _text(request)))
+    return len(encode_text(reader.encoder, reader.rules, _request_text(request)))
 
 
-def _text(request: Request) -> str:
+def _request_text(request: Request) -> str:
     if isinstance(request, Generate):
-        return _prompt(request.prompt)
+        return _prompt_text(request.prompt)
     if isinstance(request, LogLikelihood):
-        return _prompt(request.context) + request.continuation
+        return _prompt_text(request.context) + request.continuation
     return (
         request.text
         if isinstance(request, RollingLogLikelihood)
@@ -396,7 +454,7 @@ def _text(request: Request) -> str:
     )
 
 
-def _prompt(prompt: Prompt) -> str:
+def _prompt_text(prompt: Prompt) -> str:
     return (
         prompt
         if isinstance(prompt, str)
@@ -404,8 +462,8 @@ def _prompt(prompt: Prompt) -> str:
     )
 
 
-def _room(request: Request, model: Model) -> int | None:
-    """The most tokens that the answer may have; None where only the model knows."""
+def _most_output_tokens(request: Request, model: Model) -> int | None:
+    """The most tokens that the answer may have; None if only the model knows."""
     if not isinstance(request, Generate):
         return 0
     if request.max_tokens is None and isinstance(model, LocalModel):

@@ -1,6 +1,4 @@
-"""How much the scores of a task vary, and what that rests on: an assumption, runs, or the worst
-case.
-"""
+"""How much the scores of a task vary: by assumption, measured on runs, or in the worst case."""
 
 from __future__ import annotations
 
@@ -33,12 +31,16 @@ WORST = "worst case: nothing has been measured"
 
 @dataclass(frozen=True, slots=True)
 class Variances:
-    """Mean score, variance of one item's score and of one item's difference of two models, and the
-    design effect.
+    """The spread of one task's scores.
 
-    binary: whether the paired variance is that of right-or-wrong scores, so that a difference needs
-    discordant items. half: of runs, half of the interval of one model's mean if it rested on one
-    item; that of n is it over the root of n.
+    Args:
+        score: the mean score.
+        single: the variance of one item's score.
+        paired: the variance of one item's difference between two models.
+        design: the design effect of clusters.
+        binary: whether scores are right or wrong, so that a difference needs discordant items.
+        half: half of one model's interval if it rested on one item; that of n items is this over
+            sqrt(n).
     """
 
     score: Amount
@@ -50,9 +52,7 @@ class Variances:
 
 
 class CommonItems(NamedTuple):
-    """Items that two runs both have, in the order of the first: scores (n,) of each, and cluster
-    codes or None.
-    """
+    """Items that two runs share, in the order of the first: scores (n,) and cluster codes."""
 
     a: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -60,10 +60,12 @@ class CommonItems(NamedTuple):
     names: str
 
 
-def _common_items(a: Measured, b: Measured) -> CommonItems:
-    places = {name: place for place, name in enumerate(b.ids)}
-    both = [(place, places[name]) for place, name in enumerate(a.ids) if name in places]
-    left, right = np.array(both, dtype=np.int64).reshape(-1, 2).T
+def _find_common_items(a: Measured, b: Measured) -> CommonItems:
+    places = {name: index for index, name in enumerate(b.ids)}
+    index_pairs = [
+        (index, places[name]) for index, name in enumerate(a.ids) if name in places
+    ]
+    left, right = np.array(index_pairs, dtype=np.int64).reshape(-1, 2).T
     codes = None if a.clusters is None else a.clusters[left]
     names = (
         (a.run.label, b.run.label)
@@ -75,41 +77,47 @@ def _common_items(a: Measured, b: Measured) -> CommonItems:
     )
 
 
-def variances_of(
+def measure_variances(
     bounded: bool,
     clusters: NDArray[np.int64] | None,
     sources: Sequence[Measured],
     aim: Aim,
 ) -> Variances:
-    """The variances of a task. clusters: a code per item of the whole task, None where no clusters."""
-    commons = [_common_items(a, b) for a, b in combinations(sources, 2)]
-    score, single, half = _single(bounded, clusters, sources, aim)
+    """The variances of a task.
+
+    Args:
+        clusters: a code for each item of the whole task; None without clusters.
+    """
+    commons = [_find_common_items(a, b) for a, b in combinations(sources, 2)]
+    score, single, half = _single_variance(bounded, clusters, sources, aim)
     right_or_wrong = all(
-        np.isin(one.means[~np.isnan(one.means)], (0.0, 1.0)).all() for one in sources
+        np.isin(source.means[~np.isnan(source.means)], (0.0, 1.0)).all()
+        for source in sources
     )
-    paired = _paired(bounded, commons, single, aim)
-    design = _design(clusters, sources, commons, aim)
+    paired = _paired_variance(bounded, commons, single, aim)
+    design = _design_effect(clusters, sources, commons, aim)
     binary = bounded and "variance" not in aim.assumed and right_or_wrong
     return Variances(score, single, paired, design, binary, half)
 
 
-def _on_items(n: int, names: str, aim: Aim) -> str:
+def _measured_basis(n: int, names: str, aim: Aim) -> str:
     """What a measured number rests on."""
     return f"measured on {counted(n, 'item')} of {names}, {100 * aim.level:g}% limits"
 
 
-def _largest(found: Sequence[Amount]) -> Amount | None:
-    return max(found, key=lambda amount: amount.value or 0.0) if found else None
+def _largest(amounts: Sequence[Amount]) -> Amount | None:
+    return max(amounts, key=lambda amount: amount.value or 0.0) if amounts else None
 
 
-def _single(
+def _single_variance(
     bounded: bool,
     clusters: NDArray[np.int64] | None,
     sources: Sequence[Measured],
     aim: Aim,
 ) -> tuple[Amount, Amount, Amount | None]:
-    """Mean score, variance of one item's score, and `Variances.half`; of several runs those of the
-    one that varies most.
+    """Mean score, variance of one item's score, and `Variances.half`.
+
+    With several runs, that of the run that varies most.
     """
     if "accuracy" in aim.assumed and bounded:
         p = aim.assumed["accuracy"]
@@ -119,7 +127,7 @@ def _single(
             None,
         )
     value_range = (0.0, 1.0) if bounded else None
-    found = []
+    candidates = []
     for source in sources:
         means = source.means
         ids = source.clusters
@@ -129,31 +137,35 @@ def _single(
         estimate = mean_interval(
             means, clusters=ids, value_range=value_range, level=aim.level
         )
-        basis = _on_items(estimate.n, source.run.label, aim)
-        variance = _amount(limits, basis)
+        basis = _measured_basis(estimate.n, source.run.label, aim)
+        variance = _amount_of(limits, basis)
         if variance is not None:
-            low = _finite(estimate.low)
-            high = _finite(estimate.high)
+            low = _finite_or_none(estimate.low)
+            high = _finite_or_none(estimate.high)
             half = None
             if (
                 low is not None
                 and high is not None
                 and "design_effect" not in aim.assumed
             ):
-                whole = (
+                of_one_item = (
                     (high - low)
                     / 2
-                    * math.sqrt(len(means) * more_clustered(means, ids, clusters))
+                    * math.sqrt(len(means) * clustering_ratio(means, ids, clusters))
                 )
-                value = variance.value or 1.0
+                scale = variance.value or 1.0
                 least, most = (
-                    whole * math.sqrt(end / value) if end else None
+                    of_one_item * math.sqrt(end / scale) if end else None
                     for end in (variance.low, variance.high)
                 )
-                half = Amount(whole, least, most, basis)
-            found.append((variance, Amount(estimate.value, low, high, basis), half))
-    if found:
-        variance, score, half = max(found, key=lambda one: one[0].value or 0.0)
+                half = Amount(of_one_item, least, most, basis)
+            candidates.append(
+                (variance, Amount(estimate.value, low, high, basis), half)
+            )
+    if candidates:
+        variance, score, half = max(
+            candidates, key=lambda candidate: candidate[0].value or 0.0
+        )
         return score, variance, half
     if bounded:
         return (
@@ -171,16 +183,18 @@ def _single(
     return unknown, unknown, None
 
 
-def more_clustered(
+def clustering_ratio(
     values: NDArray[np.float64],
     ids: NDArray[np.int64] | None,
     clusters: NDArray[np.int64] | None,
 ) -> float:
-    """What the clusters of the whole task multiply variances by, over what those of the items asked
-    (ids) do.
+    """The design effect of the whole task's clusters over that of the measured items.
 
-    Some of a task's items have thinner clusters than all of them have; the correlation within
-    clusters is the same.
+    A sample of a task has thinner clusters than the whole; the correlation within them is the same.
+
+    Args:
+        ids: clusters of the measured items.
+        clusters: clusters of the whole task.
     """
     if ids is None or clusters is None:
         return 1.0
@@ -192,7 +206,7 @@ def more_clustered(
     )
 
 
-def _paired(
+def _paired_variance(
     bounded: bool, commons: Sequence[CommonItems], single: Amount, aim: Aim
 ) -> Amount:
     if "variance" in aim.assumed:
@@ -202,7 +216,7 @@ def _paired(
         return Amount(
             share, basis=f"{100 * share:g}% of the items discordant, {ASSUMED}"
         )
-    found = []
+    amounts = []
     span = (0.0, 1.0) if bounded else None
     for common in commons:
         limits = difference_variance(
@@ -213,18 +227,18 @@ def _paired(
             value_range=span,
             level=aim.level,
         )
-        both = int(np.count_nonzero(~np.isnan(common.a - common.b)))
-        amount = _amount(limits, _on_items(both, common.names, aim))
-        found += [amount] if amount else []
+        n_common = int(np.count_nonzero(~np.isnan(common.a - common.b)))
+        amount = _amount_of(limits, _measured_basis(n_common, common.names, aim))
+        amounts += [amount] if amount else []
     basis = (
         f"two models that err independently; {single.basis}"
-        if single.known
+        if single.is_known
         else single.basis
     )
-    return _largest(found) or single.times(2.0).because(basis)
+    return _largest(amounts) or single.times(2.0).because(basis)
 
 
-def _design(
+def _design_effect(
     clusters: NDArray[np.int64] | None,
     sources: Sequence[Measured],
     commons: Sequence[CommonItems],
@@ -239,38 +253,40 @@ def _design(
     seen = seen or [
         (source.means, source.clusters, source.run.label) for source in sources
     ]
-    found = []
+    amounts = []
     for values, ids, names in seen:
         limits = (
             None if ids is None else cluster_correlation(values, ids, level=aim.level)
         )
         if limits is not None and not math.isnan(limits.value):
-            value, low, high = (
-                design_effect(x, weight)
-                for x in (limits.value, limits.low, limits.high)
+            effect, low, high = (
+                design_effect(correlation, weight)
+                for correlation in (limits.value, limits.low, limits.high)
             )
             basis = (
                 f"correlation within clusters {limits.value:.2f},"
-                f" {_on_items(len(values), names, aim)}"
+                f" {_measured_basis(len(values), names, aim)}"
             )
-            found.append(Amount(value, low, high, basis))
-    return _largest(found) or Amount(
+            amounts.append(Amount(effect, low, high, basis))
+    return _largest(amounts) or Amount(
         weight, 1.0, weight, "worst case: items of one cluster are identical"
     )
 
 
-def _amount(limits: Limits, basis: str) -> Amount | None:
-    """Limits as an amount.
+def _amount_of(limits: Limits, basis: str) -> Amount | None:
+    """Limits as an amount; None if they are unknown.
 
-    Where no spread was seen, the upper limit is what counts; None where there is nothing.
+    If no variance was seen, the upper limit is used.
     """
     if math.isnan(limits.value) or (limits.value == 0.0 and math.isnan(limits.high)):
         return None
     if limits.value == 0.0:
         basis = f"{basis}; no variance was seen, so the upper limit is used"
         return Amount(limits.high, limits.low, limits.high, basis)
-    return Amount(limits.value, _finite(limits.low), _finite(limits.high), basis)
+    return Amount(
+        limits.value, _finite_or_none(limits.low), _finite_or_none(limits.high), basis
+    )
 
 
-def _finite(x: float) -> float | None:
-    return x if math.isfinite(x) else None
+def _finite_or_none(number: float) -> float | None:
+    return number if math.isfinite(number) else None

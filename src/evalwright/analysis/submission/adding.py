@@ -1,6 +1,4 @@
-"""Puts a submission that was verified into a folder of runs: with the scores made here, not those
-that it brought.
-"""
+"""Add a verified submission to a folder of runs, with the scores computed here."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.analysis.submission.files import mapping
+from evalwright.analysis.submission.files import as_mapping
 from evalwright.analysis.submission.verifying import Verification
 from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage
@@ -23,42 +21,47 @@ from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, slug
 _NAME_BYTES = 100
 
 
-def add_submission(found: Verification, folder: Path) -> Run:
-    """Write the run into `folder`, under its own name. One that is there already stays as it is.
+def add_submission(verification: Verification, folder: Path) -> Run:
+    """Write the run into `folder` under its own name; an existing copy stays as it is.
 
-    Raises RunError where something is wrong with the submission, or another run has its name.
+    Raises:
+        RunError: the submission failed verification, or another run has its name.
     """
-    if not found.ok:
-        problems = f"{len(found.problems)} problems"
+    if not verification.ok:
+        problems = f"{len(verification.problems)} problems"
         raise RunError(
-            f"'{found.submission.path}' could not be verified ({problems}): it is not"
+            f"'{verification.submission.path}' could not be verified ({problems}): it is not"
             " added."
         )
-    identity = fingerprint_of({"submission": found.submission.hash})
+    identity = fingerprint_of({"submission": verification.submission.hash})
     # A folder's name and nothing else, whatever the file says.
-    wanted = slug(str(found.submission.run.get("id") or "submission"))
-    place = folder / slug(wanted.encode()[:_NAME_BYTES].decode(errors="ignore"))
-    if (place / RUN_FILE).exists():
-        there = open_run(place)
+    run_name = slug(str(verification.submission.run.get("id") or "submission"))
+    run_folder = folder / slug(run_name.encode()[:_NAME_BYTES].decode(errors="ignore"))
+    if (run_folder / RUN_FILE).exists():
+        there = open_run(run_folder)
         if there.data.get("identity") == identity:
             return there
         raise RunError(
-            f"'{place}' already has another run; a submission never replaces one."
+            f"'{run_folder}' already has another run; a submission never replaces one."
         )
-    with RunWriter(place) as writer:
-        for position, record in enumerate(found.records):
+    with RunWriter(run_folder) as writer:
+        for position, record in enumerate(verification.records):
             writer.add(position, record)
-        writer.finish(_record(found, place.name, identity))
-    return open_run(place)
+        writer.finish(_make_record(verification, run_folder.name, identity))
+    return open_run(run_folder)
 
 
-def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
-    run = found.submission.run
-    settings = mapping(run.get("configuration"))
-    answers = [record.answer for record in found.records if record.answer is not None]
+def _make_record(
+    verification: Verification, run_id: str, identity: str
+) -> dict[str, Any]:
+    run = verification.submission.run
+    settings = as_mapping(run.get("configuration"))
+    answers = [
+        record.answer for record in verification.records if record.answer is not None
+    ]
     usage = sum((answer.usage for answer in answers), Usage())
     seconds: Any = run.get("seconds")
-    kept = {
+    known_settings = {
         key: settings[key]
         for key in ("limit", "seed", "where", "format")
         if key in settings
@@ -68,27 +71,27 @@ def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
         "evalwright": __version__,
         "id": run_id,
         "identity": identity,
-        "started": _started(run.get("started")),
+        "started": _clean_start(run.get("started")),
         "seconds": (
             float(seconds)
             if type(seconds) in (int, float) and 0 <= seconds < 1e12
             else 0.0
         ),
-        "model": _model(mapping(run.get("model"))),
+        "model": _clean_model(as_mapping(run.get("model"))),
         "roles": {},
         "configuration": {
-            "tasks": [task.name for task in found.tasks],
+            "tasks": [task.name for task in verification.tasks],
             "limit": None,
             "seed": None,
             "name": run_id,
-            **kept,
+            **known_settings,
             "submission": {
-                "file": printable(found.submission.path.name),
-                "sha256": found.submission.hash,
-                "hardware": _text(mapping(run.get("hardware")).get("label")),
+                "file": printable(verification.submission.path.name),
+                "sha256": verification.submission.hash,
+                "hardware": _clean_text(as_mapping(run.get("hardware")).get("label")),
             },
         },
-        "environment": _environment(mapping(run.get("environment"))),
+        "environment": _clean_environment(as_mapping(run.get("environment"))),
         "usage": {
             "requested": 0,
             "asked": 0,
@@ -102,50 +105,53 @@ def _record(found: Verification, run_id: str, identity: str) -> dict[str, Any]:
             "answers": usage.as_dict(),
         },
         "tasks": [
-            {**result.as_dict(), **task_record(task)}
-            for task, result in zip(found.tasks, found.results, strict=True)
+            {**task_result.as_dict(), **task_record(task)}
+            for task, task_result in zip(
+                verification.tasks, verification.results, strict=True
+            )
         ],
     }
 
 
-def _model(model: Mapping[str, Any]) -> dict[str, Any]:
+def _clean_model(model: Mapping[str, Any]) -> dict[str, Any]:
     abilities = model.get("abilities")
     listed = abilities if isinstance(abilities, list) else []
-    out: dict[str, Any] = {
-        "name": _text(model.get("name")) or "unknown model",
-        "abilities": [_text(one) for one in listed[:20]],
-        "fingerprint": _text(model.get("fingerprint")),
+    cleaned: dict[str, Any] = {
+        "name": _clean_text(model.get("name")) or "unknown model",
+        "abilities": [_clean_text(ability) for ability in listed[:20]],
+        "fingerprint": _clean_text(model.get("fingerprint")),
     }
-    if label := _text(model.get("label")):
-        out["label"] = label
+    if label := _clean_text(model.get("label")):
+        cleaned["label"] = label
     # A claim that only ever counts against it is believed.
-    return out | ({"simulation": True} if model.get("simulation") else {})
+    return cleaned | ({"simulation": True} if model.get("simulation") else {})
 
 
-def _environment(given: Mapping[str, Any]) -> dict[str, Any]:
-    libraries = mapping(given.get("libraries"))
-    processors = given.get("processors")
+def _clean_environment(claimed: Mapping[str, Any]) -> dict[str, Any]:
+    libraries = as_mapping(claimed.get("libraries"))
+    processors = claimed.get("processors")
     return {
-        "python": _text(given.get("python")) or "unknown",
-        "platform": _text(given.get("platform")) or "unknown",
+        "python": _clean_text(claimed.get("python")) or "unknown",
+        "platform": _clean_text(claimed.get("platform")) or "unknown",
         "processors": processors if type(processors) is int else None,
         "libraries": {
-            _text(key): _text(value) for key, value in list(libraries.items())[:50]
+            _clean_text(key): _clean_text(version)
+            for key, version in list(libraries.items())[:50]
         },
-        "git_commit": _text(given.get("git_commit")) or None,
+        "git_commit": _clean_text(claimed.get("git_commit")) or None,
     }
 
 
-def _text(value: Any) -> str:
-    return printable(value) if isinstance(value, str) else ""
+def _clean_text(text: Any) -> str:
+    return printable(text) if isinstance(text, str) else ""
 
 
-def _started(value: Any) -> str:
-    """The time that it says, unless it is none or lies ahead."""
+def _clean_start(claimed: Any) -> str:
+    """The claimed time, or the present if it is not a time or lies in the future."""
     now = datetime.now(UTC)
     try:
-        found = datetime.fromisoformat(value)
-        found = found if found.tzinfo else found.replace(tzinfo=UTC)
-        return (found if found <= now else now).isoformat(timespec="seconds")
+        started = datetime.fromisoformat(claimed)
+        started = started if started.tzinfo else started.replace(tzinfo=UTC)
+        return (started if started <= now else now).isoformat(timespec="seconds")
     except (TypeError, ValueError, OverflowError):
         return now.isoformat(timespec="seconds")

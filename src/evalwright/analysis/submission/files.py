@@ -1,9 +1,8 @@
-"""The file of a submission: one JSON document (gzip where its name ends in .gz) of raw answers,
-with a hash over all of it.
+"""The file of a submission: a JSON document of raw answers (or .gz), with a hash over all of it.
 
-It holds what scoring needs and what a reader wants to know, and nothing of the machine: no path, no
-address, no key. The hash shows damage and careless edits; what shows a false score is that the
-answers are scored again.
+It holds what scoring needs and what a reader wants to know, and nothing of the machine: no path,
+address or key. The hash reveals damage and careless edits; false scores are revealed by scoring the
+answers again.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.errors import RunError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.requests import Prompt, prompt_payload
 from evalwright.core.samples import Sample, SampleRecord
 from evalwright.core.secrets import (
+    find_key_prefix,
     holds_secret,
-    key_in,
     mask_message,
     remember_environment,
 )
@@ -50,26 +49,26 @@ _PATH = re.compile(r"^(?:/|~|\.{1,2}[/\\]|[A-Za-z]:[\\/]|\\\\|file:)")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submission as it was read.
+    """A submission as read from its file.
 
-    `data` has the parts that it must have; what is in them is unchecked.
+    `document` has all required keys; their content is unchecked.
     """
 
     path: Path
-    data: Mapping[str, Any]
+    document: Mapping[str, Any]
     intact: bool
     """Whether its hash is that of its content."""
 
     @property
     def run(self) -> Mapping[str, Any]:
         """What it says of the run."""
-        found: Mapping[str, Any] = self.data["run"]
-        return found
+        run: Mapping[str, Any] = self.document["run"]
+        return run
 
     @property
     def hash(self) -> str:
         """Of its content, as it is."""
-        return _hash(self.data)
+        return _content_hash(self.document)
 
 
 # -- writing ---------------------------------------------------------------------------
@@ -78,13 +77,15 @@ class Submission:
 def make_submission(
     run: Run, path: Path, *, allow_key_like: bool = False
 ) -> Submission:
-    """Write a run as one file. allow_key_like: also where a text has the form of a key, but is none
-    that is known here.
+    """Write a run as one file.
 
-    Raises RunError where it cannot be one: failed samples, tasks that others do not have, a key in
-    it.
+    Args:
+        allow_key_like: accept texts that look like a key but are none that is known here.
+
+    Raises:
+        RunError: the run has failed samples, private tasks, or a key in it.
     """
-    _check_fit(run)
+    _check_submittable(run)
     run = confirm(run)
     remember_environment()
     remember_environment(read_env_file(Path(".env")))
@@ -92,19 +93,21 @@ def make_submission(
         "format": FORMAT,
         "version": VERSION,
         "evalwright": __version__,
-        "run": _without_key(_run_part(run), "run.json", allow_key_like),
-        "tasks": [_task_part(task) for task in run.data["tasks"]],
+        "run": _check_secrets(_describe_run(run), "run.json", allow_key_like),
+        "tasks": [_describe_task(task) for task in run.data["tasks"]],
         "samples": [
-            _without_key(
-                _row(record), f"Line {number} of samples.jsonl", allow_key_like
+            _check_secrets(
+                _describe_sample(record),
+                f"Line {number} of samples.jsonl",
+                allow_key_like,
             )
             for number, record in enumerate(run.samples(), 1)
         ],
     }
     # As it will be read: so the hash is of the same values.
-    data = json.loads(to_json(content))
-    data["sha256"] = _hash(data)
-    packed = (to_json(data, separators=(",", ":")) + "\n").encode(
+    document = json.loads(to_json(content))
+    document["sha256"] = _content_hash(document)
+    packed = (to_json(document, separators=(",", ":")) + "\n").encode(
         "utf-8", "backslashreplace"
     )
     if len(packed) > MOST_BYTES:
@@ -116,33 +119,33 @@ def make_submission(
         write_bytes(
             path, gzip.compress(packed, mtime=0) if path.suffix == ".gz" else packed
         )
-    return Submission(path, data, True)
+    return Submission(path, document, True)
 
 
-def _without_key(
-    part: dict[str, Any], place: str, allow_key_like: bool
+def _check_secrets(
+    content: dict[str, Any], where: str, allow_key_like: bool
 ) -> dict[str, Any]:
-    """A part of the file itself. Raises RunError where it has a key."""
-    text = json.dumps(part, ensure_ascii=False, default=str)
+    """Return content of the file unchanged. Raises RunError if it contains a key."""
+    text = json.dumps(content, ensure_ascii=False, default=str)
     if holds_secret(text):
         raise RunError(
-            f"{place} has one of your keys in it: nothing was written. Make the run"
+            f"{where} has one of your keys in it: nothing was written. Make the run"
             " again; responses are masked now."
         )
-    if not allow_key_like and (found := key_in(text)):
+    if not allow_key_like and (key_start := find_key_prefix(text)):
         raise RunError(
-            f"{place} has a text with the form of a key ('{found}...'): nothing was"
+            f"{where} has a text with the form of a key ('{key_start}...'): nothing was"
             " written. If it is none, add --allow-key-like."
         )
-    return part
+    return content
 
 
-def _check_fit(run: Run) -> None:
+def _check_submittable(run: Run) -> None:
     configuration = run.data["configuration"]
     failed = sum(sum(task["failures"].values()) for task in run.data["tasks"])
     imported = "imported" in configuration or "submission" in configuration
     partial = run.data.get("stopping") or run.data.get("scored_from") or run.part
-    for unfit, what, instead in (
+    for unfit, fault, instead in (
         (imported, "was imported", "one that was made here"),
         (
             configuration.get("overrides"),
@@ -161,7 +164,7 @@ def _check_fit(run: Run) -> None:
         ),
     ):
         if unfit:
-            raise RunError(f"The run '{run.id}' {what}: submit {instead}.")
+            raise RunError(f"The run '{run.id}' {fault}: submit {instead}.")
     if failed:
         raise RunError(
             f"{failed} samples of the run '{run.id}' failed, and a submission is whole."
@@ -169,64 +172,70 @@ def _check_fit(run: Run) -> None:
         )
 
 
-def _run_part(run: Run) -> dict[str, Any]:
-    data = run.data
-    configuration = data["configuration"]
-    part = {
+def _describe_run(run: Run) -> dict[str, Any]:
+    run_data = run.data
+    configuration = run_data["configuration"]
+    run_part = {
         "id": run.id,
-        "identity": data.get("identity"),
-        "started": data["started"],
-        "seconds": data["seconds"],
-        "model": {key: data["model"][key] for key in _MODEL if key in data["model"]},
-        "arguments": _arguments(configuration),
+        "identity": run_data.get("identity"),
+        "started": run_data["started"],
+        "seconds": run_data["seconds"],
+        "model": {
+            key: run_data["model"][key] for key in _MODEL if key in run_data["model"]
+        },
+        "arguments": _plain_arguments(configuration),
         "configuration": {
             key: configuration[key] for key in _SETTINGS if key in configuration
         },
-        "environment": {key: data["environment"].get(key) for key in _ENVIRONMENT},
-        "usage": data["usage"],
+        "environment": {key: run_data["environment"].get(key) for key in _ENVIRONMENT},
+        "usage": run_data["usage"],
     }
-    if isinstance(data.get("hardware"), dict):
-        part["hardware"] = data["hardware"]
-    cleaned: dict[str, Any] = _clean(part)
+    if isinstance(run_data.get("hardware"), dict):
+        run_part["hardware"] = run_data["hardware"]
+    cleaned: dict[str, Any] = _remove_paths(run_part)
     return cleaned
 
 
-def _arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """How the model was set: numbers, switches and words; no address, no headers, no nested
-    settings.
-    """
-    given = mapping((configuration.get("models") or [{}])[0]).get("arguments", {})
-    kept = {
-        key: value
-        for key, value in given.items()
-        if isinstance(value, bool | int | float | str)
+def _plain_arguments(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """The model's arguments that are plain values: no address, header or nested setting."""
+    arguments = as_mapping((configuration.get("models") or [{}])[0]).get(
+        "arguments", {}
+    )
+    plain_arguments = {
+        key: argument
+        for key, argument in arguments.items()
+        if isinstance(argument, bool | int | float | str)
     }
-    return {key: value for key, value in kept.items() if "://" not in str(value)}
+    return {
+        key: argument
+        for key, argument in plain_arguments.items()
+        if "://" not in str(argument)
+    }
 
 
-def _clean(value: Any) -> Any:
-    """Without paths, of which the last part is kept, and without keys."""
-    if isinstance(value, Mapping):
-        return {str(key): _clean(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(part) for part in value]
-    if not isinstance(value, str):
-        return value
-    provider, slash, rest = value.partition("/")
-    if _PATH.match(value):
-        return _last(value)
+def _remove_paths(content: Any) -> Any:
+    """The content without keys, and with paths cut to their last name."""
+    if isinstance(content, Mapping):
+        return {str(key): _remove_paths(inner) for key, inner in content.items()}
+    if isinstance(content, list | tuple):
+        return [_remove_paths(inner) for inner in content]
+    if not isinstance(content, str):
+        return content
+    provider, slash, remainder = content.partition("/")
+    if _PATH.match(content):
+        return _last_name(content)
     # hf//home/me/model, onnx/./folder
-    if slash and provider.isidentifier() and _PATH.match(rest):
-        return f"{provider}/{_last(rest)}"
-    return mask_message(value)
+    if slash and provider.isidentifier() and _PATH.match(remainder):
+        return f"{provider}/{_last_name(remainder)}"
+    return mask_message(content)
 
 
-def _last(path: str) -> str:
+def _last_name(path: str) -> str:
     """The last part of a path of either kind of system."""
     return mask_message(PurePosixPath(PureWindowsPath(path).as_posix()).name or "local")
 
 
-def _task_part(task: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_task(task: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": task["name"],
         "version": task["version"],
@@ -243,10 +252,10 @@ def _task_part(task: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row(record: SampleRecord) -> dict[str, Any]:
+def _describe_sample(record: SampleRecord) -> dict[str, Any]:
     """What scoring a sample again needs.
 
-    The question is the reader's own; its hash says that it is the same.
+    The question is the reader's own; a hash shows that it is the same.
     """
     answer = record.answer
     if answer is None:
@@ -285,20 +294,22 @@ def prompt_hash(prompt: Prompt) -> str:
     return _digest(prompt_payload(prompt))
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(content: Any) -> Mapping[str, Any]:
     """A part of a file as a mapping; empty where it is none."""
-    return value if isinstance(value, Mapping) else {}
+    return content if isinstance(content, Mapping) else {}
 
 
-def _digest(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+def _digest(content: Any) -> str:
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _hash(data: Mapping[str, Any]) -> str:
-    rest = {key: value for key, value in data.items() if key != "sha256"}
+def _content_hash(document: Mapping[str, Any]) -> str:
+    hashed_fields = {
+        key: content for key, content in document.items() if key != "sha256"
+    }
     return hashlib.sha256(
-        json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()
+        json.dumps(hashed_fields, sort_keys=True, separators=(",", ":")).encode()
     ).hexdigest()
 
 
@@ -306,39 +317,44 @@ def _hash(data: Mapping[str, Any]) -> str:
 
 
 def read_submission(path: Path) -> Submission:
-    """A submission from its file.
+    """Read a submission from its file; its content is not checked here.
 
-    Raises RunError for what is none; what it says is not checked here.
+    Raises:
+        RunError: it is not a submission.
     """
     with failing_as(RunError, f"'{path}' cannot be read"):
-        text = _unpacked(path)
+        text = _read_unpacked(path)
     try:
-        data = from_json(text)
+        document = from_json(text)
         # Numbers that are none, half surrogates: what cannot be hashed cannot be intact.
-        intact = isinstance(data, dict) and data.get("sha256") == _hash(data)
+        intact = isinstance(document, dict) and document.get("sha256") == _content_hash(
+            document
+        )
     except (ValueError, RecursionError) as error:
         raise RunError(f"'{path}' is not valid JSON: {str(error)[:200]}.") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise RunError(
             f"'{path}' is not a submission: `evalwright submit make RUN --into FILE`"
             " writes one."
         )
-    if data.get("version") != VERSION:
+    if document.get("version") != VERSION:
         raise RunError(
-            f"'{path}' has version {str(data.get('version'))[:20]}; this version reads"
+            f"'{path}' has version {str(document.get('version'))[:20]}; this version reads"
             f" {VERSION}."
         )
-    for part in sorted(_PARTS - data.keys()):
-        raise RunError(f"'{path}' is not a complete submission: '{part}' is missing.")
-    for part, kind in (("run", dict), ("tasks", list), ("samples", list)):
-        if not isinstance(data[part], kind):
-            raise RunError(f"'{path}' is not a submission: '{part}' is not valid.")
-    return Submission(path, data, intact)
+    for section in sorted(_PARTS - document.keys()):
+        raise RunError(
+            f"'{path}' is not a complete submission: '{section}' is missing."
+        )
+    for section, expected_type in (("run", dict), ("tasks", list), ("samples", list)):
+        if not isinstance(document[section], expected_type):
+            raise RunError(f"'{path}' is not a submission: '{section}' is not valid.")
+    return Submission(path, document, intact)
 
 
-def _unpacked(path: Path) -> bytes:
+def _read_unpacked(path: Path) -> bytes:
     """The file's text, gzip or not, read no further than the limit. Raises RunError."""
-    with ordinary(path).open("rb") as file:
+    with check_ordinary(path).open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         with failing_as(

@@ -1,10 +1,9 @@
-"""Is a submission what it says?
+"""Verify a submission.
 
-Every answer is formed again from its raw responses by the installed task, and scored again.
-
-Found are: changes after it was made, unknown, missing and doubled samples, other questions or
-prompts than the task's, answers that are not what the responses say, and scores and metrics that
-the answers do not have. What cannot be found is whether that model really gave these responses.
+The installed task forms every answer again from its raw responses and scores it again. This detects
+later changes, unknown, missing and doubled samples, other questions or prompts, answers that differ
+from their responses, and wrong scores and metrics. It cannot tell whether that model really gave
+these responses.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any
 
 from evalwright.analysis.submission.files import (
     Submission,
-    mapping,
+    as_mapping,
     prompt_hash,
     sample_hash,
 )
@@ -31,8 +30,8 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
-from evalwright.evaluation.planning import sample_order
 from evalwright.evaluation.scoring import evaluate_sample
+from evalwright.evaluation.task_choice import sample_order
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.impossible import has_control, impossible_amounts
 from evalwright.runs.results import TaskResult
@@ -50,8 +49,11 @@ _MOST_TASKS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Problem(Plain):
-    """One thing that is wrong. kind: in a few words. task, id: of the sample, "" where it is
-    none's.
+    """One thing that is wrong.
+
+    Args:
+        kind: in a few words.
+        task, id: of the sample, "" if it concerns no sample.
     """
 
     kind: str
@@ -61,15 +63,21 @@ class Problem(Plain):
 
     def __str__(self) -> str:
         where = ", ".join(
-            part for part in (self.task, f"'{self.id}'" if self.id else "") if part
+            phrase
+            for phrase in (self.task, f"'{self.id}'" if self.id else "")
+            if phrase
         )
         return f"{where}: {self.message}" if where else self.message
 
 
 @dataclass(slots=True)
 class Verification:
-    """What was found. tasks: as they are installed; records: the answers scored again; results:
-    their metrics.
+    """The findings on a submission.
+
+    Args:
+        tasks: as they are installed.
+        records: the answers scored again.
+        results: their metrics.
     """
 
     submission: Submission
@@ -84,7 +92,7 @@ class Verification:
         return not self.problems
 
     def wrong(self, kind: str, message: str, task: str = "", id: str = "") -> None:
-        """Note a problem; texts of the file are made printable."""
+        """Note a problem; texts from the file are made printable."""
         self.problems.append(Problem(kind, message, printable(task), printable(id)))
 
     def as_dict(self) -> dict[str, Any]:
@@ -93,13 +101,14 @@ class Verification:
             "ok": self.ok,
             "file": self.submission.path.name,
             "sha256": self.submission.hash,
-            "rows": len(self.submission.data["samples"]),
+            "rows": len(self.submission.document["samples"]),
             "scored_again": len(self.records),
             "metrics": {
-                result.name: {
-                    metric.label: metric.estimate.as_dict() for metric in result.metrics
+                task_result.name: {
+                    metric.label: metric.estimate.as_dict()
+                    for metric in task_result.metrics
                 }
-                for result in self.results
+                for task_result in self.results
             },
             "problems": plain(self.problems),
         }
@@ -108,75 +117,79 @@ class Verification:
 def verify_submission(
     submission: Submission, *, task_files: Sequence[Path] = ()
 ) -> Verification:
-    """Check a submission against the installed tasks, or those in `task_files`, which the reader
-    trusts.
+    """Check a submission against the installed tasks, or the trusted ones in `task_files`.
 
-    Raises UsageError only where a file of `task_files` is wrong; everything about the submission is
-    a Problem.
+    Raises:
+        UsageError: a file of `task_files` is wrong; anything about the submission is a Problem.
     """
-    found = Verification(submission)
+    verification = Verification(submission)
     if not submission.intact:
-        found.wrong(
+        verification.wrong(
             "changed",
             "the content does not match its SHA-256: it was changed after it was"
             " written",
         )
-    _check_run(found)
-    own: dict[str, Task] = {}
+    _check_run(verification)
+    tasks_of_files: dict[str, Task] = {}
     for file in task_files:
-        own |= {task.name: task for task in load_tasks(str(file), **_form(submission))}
-    claims = _claims(found)
-    tasks = {
-        name: task
+        tasks_of_files |= {
+            task.name: task
+            for task in load_tasks(str(file), **_prompt_settings(submission))
+        }
+    claims = _read_claims(verification)
+    found_tasks = {
+        name: _find_task(verification, claim, tasks_of_files)
         for name, claim in claims.items()
-        if (task := _task(found, claim, own))
     }
-    found.tasks += tasks.values()
-    rows = _rows(found, claims)
+    tasks = {name: task for name, task in found_tasks.items() if task is not None}
+    verification.tasks += tasks.values()
+    rows = _read_rows(verification, claims)
     for name, task in tasks.items():
-        asyncio.run(_verify_task(found, task, claims[name], rows))
-    return found
+        asyncio.run(_verify_task(verification, task, claims[name], rows))
+    return verification
 
 
-def _check_run(found: Verification) -> None:
-    """Note what the file says of its run that cannot be, or would not be what is shown of it."""
-    run = found.submission.run
-    model = mapping(run.get("model"))
-    settings = mapping(run.get("configuration"))
+def _check_run(verification: Verification) -> None:
+    """Note claims about the run that are impossible or unsafe to show."""
+    run = verification.submission.run
+    model = as_mapping(run.get("model"))
+    settings = as_mapping(run.get("configuration"))
     for key in ("name", "label"):
         name = model.get(key)
         if isinstance(name, str) and has_control(name):
-            found.wrong(
+            verification.wrong(
                 "impossible",
                 f"'run.model.{key}' has control characters: '{printable(name)[:60]}'",
             )
     for fault in impossible_amounts(
-        {part: run.get(part) for part in ("seconds", "usage", "hardware")}, "run"
+        {section: run.get(section) for section in ("seconds", "usage", "hardware")},
+        "run",
     ):
-        found.wrong("impossible", fault)
+        verification.wrong("impossible", fault)
     where = settings.get("where")
     if where and not (
-        isinstance(where, list) and all(isinstance(one, str) for one in where)
+        isinstance(where, list)
+        and all(isinstance(condition, str) for condition in where)
     ):
-        found.wrong(
+        verification.wrong(
             "filter",
             f"its filter cannot be used: {printable(str(where))[:60]} is no list of"
             " conditions",
         )
     limit = settings.get("limit")
     seed = settings.get("seed")
-    if limit is not None and _limit(limit) is None:
-        found.wrong(
+    if limit is not None and _parse_limit(limit) is None:
+        verification.wrong(
             "impossible", f"its limit is {printable(str(limit))[:60]}, which is none"
         )
     if seed is not None and type(seed) is not int:
-        found.wrong(
+        verification.wrong(
             "impossible",
             f"its seed is {printable(str(seed))[:60]}, which is no whole number",
         )
 
 
-def _limit(limit: Any) -> int | float | None:
+def _parse_limit(limit: Any) -> int | float | None:
     """A limit as it is used; None for what is none."""
     share = isinstance(limit, float) and 0 < limit < 1
     return limit if share or (type(limit) is int and limit > 0) else None
@@ -185,53 +198,55 @@ def _limit(limit: Any) -> int | float | None:
 # -- tasks -----------------------------------------------------------------------------
 
 
-def _claims(found: Verification) -> dict[str, Mapping[str, Any]]:
+def _read_claims(verification: Verification) -> dict[str, Mapping[str, Any]]:
     """What the file says of each task, by name."""
     claims: dict[str, Mapping[str, Any]] = {}
-    listed = found.submission.data["tasks"]
+    listed = verification.submission.document["tasks"]
     for claim in listed[:_MOST_TASKS]:
         if not isinstance(claim, Mapping) or not isinstance(claim.get("name"), str):
-            found.wrong("broken", "an entry of 'tasks' has no name")
+            verification.wrong("broken", "an entry of 'tasks' has no name")
         elif claim["name"] in claims:
-            found.wrong("doubled", "the task is listed twice", claim["name"])
+            verification.wrong("doubled", "the task is listed twice", claim["name"])
         else:
             claims[claim["name"]] = claim
     if not claims or len(listed) > _MOST_TASKS:
-        found.wrong("broken", f"it lists {len(listed)} tasks")
+        verification.wrong("broken", f"it lists {len(listed)} tasks")
     return claims
 
 
-def _form(submission: Submission) -> dict[str, Any]:
+def _prompt_settings(submission: Submission) -> dict[str, Any]:
     """How prompts were rendered: as for every model with its abilities."""
-    form = mapping(submission.run.get("configuration")).get("format")
-    abilities = mapping(submission.run.get("model")).get("abilities")
+    form = as_mapping(submission.run.get("configuration")).get("format")
+    abilities = as_mapping(submission.run.get("model")).get("abilities")
     chat = isinstance(abilities, list) and "chat" in abilities
     return {"prompt_format": form if form in ("chat", "text") else "auto", "chat": chat}
 
 
-def _task(
-    found: Verification, claim: Mapping[str, Any], own: Mapping[str, Task]
+def _find_task(
+    verification: Verification,
+    claim: Mapping[str, Any],
+    tasks_of_files: Mapping[str, Task],
 ) -> Task | None:
-    """The task as it is installed, or one of the reader's own, with the submission's filter."""
+    """The installed task, or one of the reader's own, with the submission's filter applied."""
     name = str(claim["name"])
-    task = own.get(name) or _installed(found, name)
+    task = tasks_of_files.get(name) or _load_installed(verification, name)
     if task is None:
         return None
-    where = mapping(found.submission.run.get("configuration")).get("where")
+    where = as_mapping(verification.submission.run.get("configuration")).get("where")
     conditions = (
-        [one for one in where if isinstance(one, str)]
+        [condition for condition in where if isinstance(condition, str)]
         if isinstance(where, list)
         else []
     )
     try:
         (task,) = filtered([task], read_conditions(conditions)).tasks
     except (ConfigurationError, ValueError) as error:
-        found.wrong("filter", f"its filter cannot be used: {error}", name)
+        verification.wrong("filter", f"its filter cannot be used: {error}", name)
         return None
     claimed = [str(claim.get(key)) for key in ("version", "content_hash")]
     if claimed != [task.version, task.samples.content_hash]:
         version, content = map(printable, claimed)
-        found.wrong(
+        verification.wrong(
             "another version",
             f"made with version {version} of the task's data ({content[:12]}), here it"
             f" is version {task.version} ({task.samples.content_hash[:12]})",
@@ -240,29 +255,26 @@ def _task(
     return task
 
 
-def _installed(found: Verification, name: str) -> Task | None:
-    """An installed task.
-
-    Only names that the index has are loaded: a name is never taken for a path.
-    """
-    known = TaskIndex(()).names()
-    if name not in known:
-        near = closest(name[:200], known)
+def _load_installed(verification: Verification, name: str) -> Task | None:
+    """An installed task by its listed name, which is never taken for a path."""
+    installed = TaskIndex(()).names()
+    if name not in installed:
+        near = closest(name[:200], installed)
         meant = f"; did you mean '{near[0]}'?" if near else ""
         message = (
             f"there is no task of this name here{meant} (a file of your own: --task"
             " FILE)"
         )
-        found.wrong("unknown task", message, name)
+        verification.wrong("unknown task", message, name)
         return None
     try:
-        loaded = load_tasks(name, **_form(found.submission))
+        loaded = load_tasks(name, **_prompt_settings(verification.submission))
     except EvalwrightError as error:
-        found.wrong("unknown task", f"it cannot be loaded: {error}", name)
+        verification.wrong("unknown task", f"it cannot be loaded: {error}", name)
         return None
-    task = next((one for one in loaded if one.name == name), None)
+    task = next((task for task in loaded if task.name == name), None)
     if task is None:
-        found.wrong("unknown task", "the name is that of a group", name)
+        verification.wrong("unknown task", "the name is that of a group", name)
     return task
 
 
@@ -271,23 +283,27 @@ def _installed(found: Verification, name: str) -> Task | None:
 Key = tuple[str, str, int]
 
 
-def _rows(found: Verification, names: Collection[str]) -> dict[Key, Mapping[str, Any]]:
-    """Rows by task, id and draw; what is broken or doubled is noted."""
+def _read_rows(
+    verification: Verification, names: Collection[str]
+) -> dict[Key, Mapping[str, Any]]:
+    """Rows by task, id and draw; broken and doubled ones are noted."""
     rows: dict[Key, Mapping[str, Any]] = {}
-    for place, row in enumerate(found.submission.data["samples"], 1):
-        wrong = _shape(row)
+    for number, row in enumerate(verification.submission.document["samples"], 1):
+        wrong = _find_shape_fault(row)
         if wrong:
-            found.wrong("broken", f"row {place}: {wrong}")
+            verification.wrong("broken", f"row {number}: {wrong}")
             continue
         key = (row["task"], row["id"], row["draw"])
         if row["task"] not in names:
-            found.wrong(
-                "unknown task", f"row {place} is of a task that is not listed", *key[:2]
+            verification.wrong(
+                "unknown task",
+                f"row {number} is of a task that is not listed",
+                *key[:2],
             )
         elif key in rows:
-            found.wrong(
+            verification.wrong(
                 "doubled",
-                f"row {place} is the sample a second time (draw {row['draw']})",
+                f"row {number} is the sample a second time (draw {row['draw']})",
                 *key[:2],
             )
         else:
@@ -295,17 +311,17 @@ def _rows(found: Verification, names: Collection[str]) -> dict[Key, Mapping[str,
     return rows
 
 
-def _shape(row: Any) -> str:
+def _find_shape_fault(row: Any) -> str:
     if not isinstance(row, Mapping):
         return "it is not an object"
-    for key, kind in (
+    for key, expected_type in (
         ("task", str),
         ("id", str),
         ("answer", str),
         ("responses", list),
         ("scores", dict),
     ):
-        if not isinstance(row.get(key), kind):
+        if not isinstance(row.get(key), expected_type):
             return f"`{key}` is missing or not valid"
     if not isinstance(row.get("draw"), int) or isinstance(row["draw"], bool):
         return "`draw` is not a whole number"
@@ -313,23 +329,29 @@ def _shape(row: Any) -> str:
 
 
 async def _verify_task(
-    found: Verification,
+    verification: Verification,
     task: Task,
     claim: Mapping[str, Any],
     rows: Mapping[Key, Mapping[str, Any]],
 ) -> None:
-    unscored = [one.name for one in task.scorers if one.roles or one.kind in PROGRAMS]
+    unscored = [
+        scorer.name
+        for scorer in task.scorers
+        if scorer.roles or scorer.kind in PROGRAMS
+    ]
     if unscored:
         message = (
             f"{', '.join(unscored)} uses a model or runs programs, so its scores cannot"
             " be checked here"
         )
-        found.wrong("not verifiable", message, task.name)
+        verification.wrong("not verifiable", message, task.name)
         return
     seen: set[Key] = set()
     tally = TaskTally([scorer.name for scorer in task.scorers], task.slices)
     missing: list[str] = []
-    for index, draw in product(_expected(found, task), range(task.draws)):
+    for index, draw in product(
+        _expected_indices(verification, task), range(task.draws)
+    ):
         sample = task.samples[index]
         key = (task.name, sample.id, draw)
         seen.add(key)
@@ -338,38 +360,39 @@ async def _verify_task(
             missing.append(sample.id)
             continue
         try:
-            record = await _again(task, index, draw, row)
+            record = await _score_again(task, index, draw, row)
         except _CannotScore as wrong:
-            found.wrong(wrong.kind, printable(str(wrong)), task.name, sample.id)
+            verification.wrong(wrong.kind, printable(str(wrong)), task.name, sample.id)
             continue
-        _check_row(found, task, record, row)
-        found.records.append(record)
+        _check_row(verification, task, record, row)
+        verification.records.append(record)
         tally.add(record)
     for name in missing:
-        found.wrong("missing", "the sample has no row", task.name, name)
-    known = {sample.id for sample in task.samples} if rows.keys() - seen else set()
+        verification.wrong("missing", "the sample has no row", task.name, name)
+    sample_ids = {sample.id for sample in task.samples} if rows.keys() - seen else set()
     for _, name, draw in sorted(
         key for key in rows if key[0] == task.name and key not in seen
     ):
         message = "the task has no such sample"
-        if name in known:
+        if name in sample_ids:
             message = f"draw {draw} of it is not one of these settings"
-        found.wrong("unknown sample", message, task.name, name)
+        verification.wrong("unknown sample", message, task.name, name)
     metrics = task.found_metrics(tally.names()) if task.found_metrics else task.metrics
-    result = tally.result(task.name, task.version, metrics)
-    found.results.append(result)
-    _check_metrics(found, result, claim)
+    task_result = tally.result(task.name, task.version, metrics)
+    verification.results.append(task_result)
+    _check_metrics(verification, task_result, claim)
 
 
-def _expected(found: Verification, task: Task) -> array[int]:
-    """The places of the samples that these settings ask for, in the order of the task."""
-    settings = mapping(found.submission.run.get("configuration"))
+def _expected_indices(verification: Verification, task: Task) -> array[int]:
+    """The samples that the settings select, in the order of the task."""
+    settings = as_mapping(verification.submission.run.get("configuration"))
     limit = settings.get("limit")
     seed = settings.get("seed")
-    whole = _limit(limit)
+    n_limit = _parse_limit(limit)
     start = seed if isinstance(seed, int) and not isinstance(seed, bool) else 0
     return array(
-        "q", sorted(sample_order(len(task.samples), start, whole, task.order == "file"))
+        "q",
+        sorted(sample_order(len(task.samples), start, n_limit, task.order == "file")),
     )
 
 
@@ -381,22 +404,22 @@ class _CannotScore(Exception):
         self.kind = kind
 
 
-async def _again(
+async def _score_again(
     task: Task, index: int, draw: int, row: Mapping[str, Any]
 ) -> SampleRecord:
-    """The record that the task makes of the row's raw responses. Raises _CannotScore."""
+    """The record that the task makes from the row's raw responses. Raises _CannotScore."""
     try:
-        responses = [_response(one) for one in row["responses"]]
+        responses = [_parse_response(response) for response in row["responses"]]
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise _CannotScore("broken", f"a response is not valid: {error}") from error
     if not responses:
         raise _CannotScore("broken", "it has no response")
-    given = iter(responses)
+    remaining = iter(responses)
 
     async def ask(role: str, request: Request) -> Response:
         if role != TARGET:
             raise LookupError(f"it needs a model in the role '{role}'")
-        response = next(given, None)
+        response = next(remaining, None)
         if response is None:
             raise LookupError("it has fewer responses than the task sends requests")
         return response
@@ -405,86 +428,95 @@ async def _again(
     failure = record.failure or next(iter(record.score_failures.values()), None)
     if failure is not None:
         raise _CannotScore("not scored", failure.message)
-    if next(given, None) is not None:
+    if next(remaining, None) is not None:
         raise _CannotScore(
             "broken", "it has more responses than the task sends requests"
         )
     return record
 
 
-def _number(value: Any) -> bool:
+def _is_number(number: Any) -> bool:
     return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and not math.isnan(value)
+        isinstance(number, int | float)
+        and not isinstance(number, bool)
+        and not math.isnan(number)
     )
 
 
-def _is_token(value: Any) -> bool:
+def _is_token(token: Any) -> bool:
     """As `TokenLogProb.as_dict` writes it."""
     if (
-        not isinstance(value, list)
-        or not 2 <= len(value) <= 3
-        or not isinstance(value[0], str)
+        not isinstance(token, list)
+        or not 2 <= len(token) <= 3
+        or not isinstance(token[0], str)
     ):
         return False
-    others = value[2] if len(value) == 3 else []
-    known = isinstance(others, list) and all(
-        isinstance(one, list) and len(one) == 2 for one in others
+    others = token[2] if len(token) == 3 else []
+    are_pairs = isinstance(others, list) and all(
+        isinstance(alternative, list) and len(alternative) == 2
+        for alternative in others
     )
     return (
-        _number(value[1])
-        and known
-        and all(isinstance(one[0], str) and _number(one[1]) for one in others)
+        _is_number(token[1])
+        and are_pairs
+        and all(
+            isinstance(alternative[0], str) and _is_number(alternative[1])
+            for alternative in others
+        )
     )
 
 
 _RESPONSE: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         ("text", "reasoning", "finish_reason", "stopped_at"),
-        lambda value: isinstance(value, str),
+        lambda field: isinstance(field, str),
     ),
-    **dict.fromkeys(("log_likelihood", "tokens_scored"), _number),
-    "is_greedy": lambda value: isinstance(value, bool),
+    **dict.fromkeys(("log_likelihood", "tokens_scored"), _is_number),
+    "is_greedy": lambda field: isinstance(field, bool),
     "tokens": (
-        lambda value: isinstance(value, list) and all(_is_token(one) for one in value)
-    ),
-    "values": (
-        lambda value: (
-            isinstance(value, list)
-            and all(isinstance(one, int | float) for one in value)
+        lambda field: (
+            isinstance(field, list) and all(_is_token(token) for token in field)
         )
     ),
-    "usage": lambda value: (
-        isinstance(value, Mapping)
-        and all(isinstance(one, int) and 0 <= one < 1 << 40 for one in value.values())
+    "values": (
+        lambda field: (
+            isinstance(field, list)
+            and all(isinstance(number, int | float) for number in field)
+        )
+    ),
+    "usage": lambda field: (
+        isinstance(field, Mapping)
+        and all(
+            isinstance(amount, int) and 0 <= amount < 1 << 40
+            for amount in field.values()
+        )
     ),
 }
 """The parts that a response may have, and what each must be."""
 
 
-def _response(data: Any) -> Response:
+def _parse_response(record: Any) -> Response:
     """A response of plain parts, each of its kind. Raises TypeError or ValueError."""
-    if not isinstance(data, Mapping):
+    if not isinstance(record, Mapping):
         raise TypeError("it is not an object")
-    for name, value in data.items():
+    for name, content in record.items():
         if name not in _RESPONSE:
             raise ValueError(f"it has the unknown part '{name}'")
-        if not _RESPONSE[name](value):
+        if not _RESPONSE[name](content):
             raise TypeError(f"its '{name}' has the wrong type")
-    return Response.from_dict(dict(data))
+    return Response.from_dict(dict(record))
 
 
 def _check_row(
-    found: Verification, task: Task, record: SampleRecord, row: Mapping[str, Any]
+    verification: Verification, task: Task, record: SampleRecord, row: Mapping[str, Any]
 ) -> None:
-    """Note what differs between a row and what its responses make."""
+    """Note where a row differs from what its responses yield."""
     answer = record.answer
     sample = record.sample
     assert answer is not None
 
     def wrong(kind: str, message: str) -> None:
-        found.wrong(kind, message, task.name, sample.id)
+        verification.wrong(kind, message, task.name, sample.id)
 
     if row.get("sample_sha256") != sample_hash(sample):
         wrong(
@@ -501,49 +533,55 @@ def _check_row(
             f"the answer is given as '{claimed}', but its response says '{real}'",
         )
     for name, score in record.scores.items():
-        claim = mapping(row["scores"].get(name))
-        value = claim.get("value")
+        claim = as_mapping(row["scores"].get(name))
+        claimed_value = claim.get("value")
         label = claim.get("label", "")
-        if not _same(value, score.value) or label != score.label:
-            said = (
-                "no score" if value is None else printable(f"{value} {label}".strip())
+        if not _is_close(claimed_value, score.value) or label != score.label:
+            claimed_text = (
+                "no score"
+                if claimed_value is None
+                else printable(f"{claimed_value} {label}".strip())
             )
             real = f"{score.value:g} {score.label}".strip()
             why = f" ({printable(score.explanation)})" if score.explanation else ""
-            wrong("wrong score", f"{name} is given as {said}, and is {real}{why}")
+            wrong(
+                "wrong score", f"{name} is given as {claimed_text}, and is {real}{why}"
+            )
     for name in sorted(row["scores"].keys() - record.scores.keys()):
         wrong("wrong score", f"{printable(name)} is not a score of this task")
 
 
 def _check_metrics(
-    found: Verification, result: TaskResult, claim: Mapping[str, Any]
+    verification: Verification, task_result: TaskResult, claim: Mapping[str, Any]
 ) -> None:
     listed = claim.get("metrics")
     claims = {
-        one["label"]: one
-        for one in (listed if isinstance(listed, list) else ())
-        if isinstance(one, Mapping) and isinstance(one.get("label"), str)
+        metric["label"]: metric
+        for metric in (listed if isinstance(listed, list) else ())
+        if isinstance(metric, Mapping) and isinstance(metric.get("label"), str)
     }
-    for metric in result.metrics:
+    for metric in task_result.metrics:
         claimed = claims.pop(metric.label, {})
         real = metric.estimate.as_dict()
         keys = ("value", "low", "high", "n", "n_missing")
         key = next(
-            (key for key in keys if not _same(claimed.get(key), real[key])), None
+            (key for key in keys if not _is_close(claimed.get(key), real[key])), None
         )
         if key is not None:
-            said = printable(str(claimed.get(key)))
-            message = f"{metric.label}: {key} is given as {said}, and is {real[key]}"
-            found.wrong("wrong metric", message, result.name)
+            claimed_text = printable(str(claimed.get(key)))
+            message = (
+                f"{metric.label}: {key} is given as {claimed_text}, and is {real[key]}"
+            )
+            verification.wrong("wrong metric", message, task_result.name)
     for label in claims:
-        found.wrong(
+        verification.wrong(
             "wrong metric",
             f"{printable(label)} is not a metric of this task",
-            result.name,
+            task_result.name,
         )
 
 
-def _same(claimed: Any, real: float | None) -> bool:
+def _is_close(claimed: Any, real: float | None) -> bool:
     if real is None or claimed is None:
         return claimed is None and (real is None or math.isnan(real))
     if isinstance(claimed, bool) or not isinstance(claimed, int | float):

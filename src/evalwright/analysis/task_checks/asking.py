@@ -1,4 +1,4 @@
-"""The strategy answered by a script, and its answer scored: what would this reply be worth?"""
+"""Run a task's strategy on scripted replies and score the answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
-from evalwright.analysis.task_checks.material import Material, answered
+from evalwright.analysis.task_checks.material import Material, answer_sample
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.requests import Classify, LogLikelihood, Request
 from evalwright.core.responses import Response, TokenLogProb
@@ -28,9 +28,9 @@ _UNLIKELY = -1e3
 _UNCONDITIONAL = -50.0
 
 
-def saying(text: str) -> Reply:
-    """Every request is answered with this text."""
-    return lambda place, request: Response(
+def reply_with(text: str) -> Reply:
+    """A reply that answers every request with this text."""
+    return lambda request_index, request: Response(
         text,
         "",
         "stop",
@@ -40,25 +40,26 @@ def saying(text: str) -> Reply:
     )
 
 
-def preferring(choice: int, repeats: int = 1) -> Reply:
-    """The likelihood of one choice is far above all others, also per character, byte or token; a
-    judge is certain of it.
+def prefer_option(choice: int, repeats: int = 1) -> Reply:
+    """A reply that makes one option by far the most likely, by any normalisation.
+
+    A judge is certain of it.
     """
 
-    def reply(place: int, request: Request) -> Response:
+    def reply(request_index: int, request: Request) -> Response:
         text = request.continuation if isinstance(request, LogLikelihood) else ""
         if isinstance(request, Classify):
             return Response(values=(float(choice == 0), float(choice == 1)))
-        preferred = place // repeats == choice
-        value = (
+        preferred = request_index // repeats == choice
+        log_likelihood = (
             _LIKELY
             if preferred
             else _UNLIKELY * (1 + len(text.encode("utf-8", "surrogatepass")))
         )
         if isinstance(request, LogLikelihood) and request.context == "":
-            value = _UNCONDITIONAL
+            log_likelihood = _UNCONDITIONAL
         return Response(
-            log_likelihood=value,
+            log_likelihood=log_likelihood,
             is_greedy=preferred,
             tokens_scored=max(1, len(text.split())),
         )
@@ -66,34 +67,34 @@ def preferring(choice: int, repeats: int = 1) -> Reply:
     return reply
 
 
-def continuing(greedy: bool) -> Reply:
-    """Every continuation is, or is not, what greedy decoding gives."""
-    value = _LIKELY if greedy else _UNLIKELY
-    return lambda place, request: Response(
-        log_likelihood=value, is_greedy=greedy, tokens_scored=1
+def continue_greedily(greedy: bool) -> Reply:
+    """A reply that says whether every continuation is that of greedy decoding."""
+    log_likelihood = _LIKELY if greedy else _UNLIKELY
+    return lambda request_index, request: Response(
+        log_likelihood=log_likelihood, is_greedy=greedy, tokens_scored=1
     )
 
 
-def judged(material: Material) -> tuple[Scorer | None, str]:
+def find_judging_scorer(material: Material) -> tuple[Scorer | None, str]:
     """The scorer of the main metric, or None and why no answer can be judged without a model."""
     task = material.task
     if not task.scorers:
         return None, "the task has no scorer"
-    wanted = [
-        one
-        for one in task.scorers
-        if task.metrics and one.name == task.metrics[0].scorer
+    main_scorers = [
+        scorer
+        for scorer in task.scorers
+        if task.metrics and scorer.name == task.metrics[0].scorer
     ]
-    scorer = (*wanted, *task.scorers)[0]
-    reason = unjudged(task, scorer)
+    scorer = (*main_scorers, *task.scorers)[0]
+    reason = explain_unjudged(task, scorer)
     return (None, reason) if reason else (scorer, "")
 
 
-def unjudged(task: Task, scorer: Scorer) -> str:
-    """Why a scorer's worth of a right answer is not known here; "" where it is 1."""
+def explain_unjudged(task: Task, scorer: Scorer) -> str:
+    """Why a scorer's value for a right answer is unknown here; "" if it is 1."""
     if scorer.asks:
-        what = "uses a model" if scorer.roles else "uses a model or runs programs"
-        return f"{scorer.name} {what}, so it cannot be checked here"
+        reason = "uses a model" if scorer.roles else "uses a model or runs programs"
+        return f"{scorer.name} {reason}, so it cannot be checked here"
     if scorer.kind in SHAPED:
         return (
             f"{scorer.name} reads an answer of another shape than the target, so no"
@@ -104,68 +105,70 @@ def unjudged(task: Task, scorer: Scorer) -> str:
             f"{scorer.name} measures a likelihood, which has no right or wrong answer"
         )
     if is_dialect(scorer.kind):
-        own = [spec for spec in task.metrics if spec.scorer == scorer.name]
-        if not own or own[0].kind != "accuracy":
-            what = f"'{own[0].label}'" if own else "the task's own"
+        own_metrics = [spec for spec in task.metrics if spec.scorer == scorer.name]
+        if not own_metrics or own_metrics[0].kind != "accuracy":
+            reason = f"'{own_metrics[0].label}'" if own_metrics else "the task's own"
             return (
-                f"the first metric is {what}, and its value for a right answer is"
+                f"the first metric is {reason}, and its value for a right answer is"
                 " unknown"
             )
     return ""
 
 
-def worths(
-    material: Material, scorer: Scorer, asked: Iterable[tuple[Sample, Reply]]
+def score_replies(
+    material: Material, scorer: Scorer, replies: Iterable[tuple[Sample, Reply]]
 ) -> list[float]:
-    """The worth of each reply.
+    """The score of each scripted reply.
 
-    Raises ScoringError that names the first sample where strategy or scorer fails.
+    Raises:
+        ScoringError: strategy or scorer fails on a sample, which is named.
     """
     task = material.task
-    out = []
+    scores = []
 
     async def work() -> None:
-        for sample, reply in asked:
-            out.append(_value(scorer, sample, await _answer(task, sample, reply)))
+        for sample, reply in replies:
+            scores.append(
+                _score_answer(scorer, sample, await _run_strategy(task, sample, reply))
+            )
 
     asyncio.run(work())
-    return out
+    return scores
 
 
-def preferences(material: Material, scorer: Scorer) -> list[tuple[Sample, int, float]]:
-    """For each sample and option the worth of finding that option the most likely.
-
-    Raises as `worths` does; asked once.
-    """
-    found = material.preferred.get(scorer.name)
-    if found is None:
+def score_preferences(
+    material: Material, scorer: Scorer
+) -> list[tuple[Sample, int, float]]:
+    """For each sample and option, the score if that option is the most likely; computed once."""
+    preferred = material.preferred.get(scorer.name)
+    if preferred is None:
         # of each request, in a row
         repeats = int(getattr(material.task.strategy, "repeats", 1) or 1)
         pairs = [
-            (sample, place)
+            (sample, option)
             for sample in material.askable
-            for place in range(len(sample.choices))
+            for option in range(len(sample.choices))
         ]
-        replies = {place: preferring(place, repeats) for _, place in pairs}
-        values = worths(
-            material, scorer, ((sample, replies[place]) for sample, place in pairs)
+        replies = {option: prefer_option(option, repeats) for _, option in pairs}
+        values = score_replies(
+            material, scorer, ((sample, replies[option]) for sample, option in pairs)
         )
-        found = [
-            (sample, place, value)
-            for (sample, place), value in zip(pairs, values, strict=True)
+        preferred = [
+            (sample, option, score)
+            for (sample, option), score in zip(pairs, values, strict=True)
         ]
-        material.preferred[scorer.name] = found
-    return found
+        material.preferred[scorer.name] = preferred
+    return preferred
 
 
-async def _answer(task: Task, sample: Sample, reply: Reply) -> Answer:
+async def _run_strategy(task: Task, sample: Sample, reply: Reply) -> Answer:
     places = count()
 
     async def ask(role: str, request: Request) -> Response:
         return reply(next(places), request)
 
     try:
-        return await answered(task, sample, ask)
+        return await answer_sample(task, sample, ask)
     except Exception as error:
         raise ScoringError(
             f"the strategy fails on the sample '{sample.id}': {type(error).__name__}:"
@@ -173,15 +176,17 @@ async def _answer(task: Task, sample: Sample, reply: Reply) -> Answer:
         ) from error
 
 
-def value_of(scorer: Scorer, sample: Sample, text: str) -> float:
-    """The worth of a text, without a strategy. Raises ScoringError."""
-    return _value(scorer, sample, Answer(text=text, responses=(Response(text=text),)))
+def score_text(scorer: Scorer, sample: Sample, text: str) -> float:
+    """The score of a text without running a strategy. Raises ScoringError."""
+    return _score_answer(
+        scorer, sample, Answer(text=text, responses=(Response(text=text),))
+    )
 
 
-def _value(scorer: Scorer, sample: Sample, answer: Answer) -> float:
+def _score_answer(scorer: Scorer, sample: Sample, answer: Answer) -> float:
     try:
-        found = scorer.function(sample, answer)
-        return checked_score(found, scorer.name, sample.id).value
+        score = scorer.function(sample, answer)
+        return checked_score(score, scorer.name, sample.id).value
     except ConfigurationError:
         raise
     except Exception as error:
@@ -195,7 +200,7 @@ def _value(scorer: Scorer, sample: Sample, answer: Answer) -> float:
         ) from error
 
 
-def cited(sample: Sample, text: str) -> str:
-    """A text with the citations that the sample wants."""
+def add_citations(sample: Sample, text: str) -> str:
+    """A text with the citations that the sample requires."""
     citations: Sequence[object] = sample.metadata.get("citations") or ()
     return text + "".join(f" [{name}]" for name in citations)

@@ -1,4 +1,4 @@
-"""All checks in order, on one task, on tasks that are asked together, or with a model and a run."""
+"""All checks in order: on each task, on tasks run together, and with a model or a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evalwright.analysis.task_checks.extraction import check_extraction
 from evalwright.analysis.task_checks.findings import Check, Finding
 from evalwright.analysis.task_checks.gold import check_gold
 from evalwright.analysis.task_checks.ignorance import check_ignorance, check_labels
-from evalwright.analysis.task_checks.material import Material, material_of
+from evalwright.analysis.task_checks.material import Material, read_material
 from evalwright.analysis.task_checks.metadata import check_metadata
 from evalwright.analysis.task_checks.prompts import check_prompts, check_window
 from evalwright.analysis.task_checks.shots import check_shots
@@ -30,8 +30,12 @@ _CHECKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
-    """The verdicts under one title. task: the task's name, or what several were named by."""
+class TaskExamination:
+    """The findings under one title.
+
+    Args:
+        task: the task's name, or the name that stands for several.
+    """
 
     task: str
     title: str
@@ -39,7 +43,7 @@ class Examined:
 
     @property
     def n_faults(self) -> int:
-        """How many are faults."""
+        """How many findings are faults."""
         return sum(not finding.ok for finding in self.findings)
 
 
@@ -49,32 +53,36 @@ def examine(
     name: str = "",
     model: Model | None = None,
     run: Run | None = None,
-) -> Iterator[Examined]:
-    """Verdicts on each of the tasks, then on answers that ignore the question over all of them.
+) -> Iterator[TaskExamination]:
+    """Check each of the tasks, then answers that ignore the question over all of them.
 
-    name: what the tasks were named by. model: whose context the prompts must fit; it is not asked.
-    run: whose answers the tasks' scorers should be able to read.
+    Args:
+        name: the name that stands for the tasks.
+        model: whose context the prompts must fit; it gets no request.
+        run: whose answers the tasks' scorers should be able to read.
     """
     materials = []
     for task in tasks:
-        material = material_of(task)
+        material = read_material(task)
         materials.append(material)
-        yield Examined(
+        yield TaskExamination(
             task.name,
             f"{task.name}, version {task.version}",
-            tuple(_all(material, model, run)),
+            tuple(_run_checks(material, model, run)),
         )
     title = name or ", ".join(task.name for task in tasks)
-    yield Examined(
+    yield TaskExamination(
         title,
         f"{title}: answers that ignore the question",
         tuple(check_ignorance(materials)),
     )
 
 
-def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[Finding]:
+def _run_checks(
+    material: Material, model: Model | None, run: Run | None
+) -> Iterator[Finding]:
     yield Check("samples").ok(
-        f"{len(material.samples)} samples read, ids unique{_spread(material)}"
+        f"{len(material.samples)} samples read, ids unique{_describe_spread(material)}"
     )
     for check in _CHECKS:
         yield from check(material)
@@ -84,8 +92,8 @@ def _all(material: Material, model: Model | None, run: Run | None) -> Iterator[F
         yield from check_extraction(material, run)
 
 
-def _spread(material: Material) -> str:
-    parts = []
+def _describe_spread(material: Material) -> str:
+    phrases = []
     for key in material.task.slices:
         values = {
             str(sample.metadata[key])
@@ -93,8 +101,8 @@ def _spread(material: Material) -> str:
             if sample.metadata.get(key)
         }
         if len(values) > 1:
-            parts.append(f"{len(values)} values of {key}")
+            phrases.append(f"{len(values)} values of {key}")
     clusters = {sample.cluster or sample.id for sample in material.samples}
     if len(clusters) < len(material.samples):
-        parts.append(f"{len(clusters)} clusters")
-    return f" ({', '.join(parts)})" if parts else ""
+        phrases.append(f"{len(clusters)} clusters")
+    return f" ({', '.join(phrases)})" if phrases else ""

@@ -1,10 +1,10 @@
-"""With a run: of how many recorded answers could the scorer read what it needs?"""
+"""How many of a run's recorded answers the scorer can read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evalwright.analysis.task_checks.asking import judged
+from evalwright.analysis.task_checks.asking import find_judging_scorer
 from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.material import Material
 from evalwright.core.errors import ConfigurationError
@@ -24,11 +24,9 @@ _EXAMPLES = 3
 
 
 def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
-    """The share of a run's answers that the task's main scorer, as it is now, can read, with its
-    interval.
-    """
+    """The share of a run's answers that the task's current main scorer can read, with interval."""
     name = material.task.name
-    scorer, reason = judged(material)
+    scorer, reason = find_judging_scorer(material)
     if name not in [task.name for task in run.tasks]:
         yield _CHECK.skipped(f"the run '{run.id}' has no answers to {name}")
     elif scorer is None or not material.generates:
@@ -36,15 +34,15 @@ def check_extraction(material: Material, run: Run) -> Iterator[Finding]:
             reason or "answers are chosen by likelihood, so there is nothing to extract"
         )
     elif is_dialect(scorer.kind):
-        what = (
+        why = (
             "another framework's filters do not separate an answer that cannot be read"
         )
-        yield _CHECK.skipped(f"{what} from a wrong one")
+        yield _CHECK.skipped(f"{why} from a wrong one")
     else:
-        yield from _checked(run, name, scorer)
+        yield from _check_answers(run, name, scorer)
 
 
-def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
+def _check_answers(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
     read: dict[str, list[float]] = {}
     codes: dict[str, int] = {}
     clusters: dict[str, int] = {}
@@ -72,11 +70,11 @@ def _checked(run: Run, task: str, scorer: Scorer) -> Iterator[Finding]:
     values = [sum(draws) / len(draws) for draws in read.values()]
     share = mean_interval(values, clusters=[codes[name] for name in read])
     limits = f"95%: {points(share.low)} to {points(share.high)}%, n = {share.n}"
-    told = f"{scorer.name} reads {points(share.value)}% of answers ({limits})"
-    told += f", {failed} more failed" if failed else ""
-    told += f"; {cut} of those not read were cut at the token limit" if cut else ""
+    summary = f"{scorer.name} reads {points(share.value)}% of answers ({limits})"
+    summary += f", {failed} more failed" if failed else ""
+    summary += f"; {cut} of those not read were cut at the token limit" if cut else ""
     bad = share.value < 1 - MOST_UNREAD
-    yield _CHECK.fault(told, list(unread)) if bad else _CHECK.ok(told)
+    yield _CHECK.fault(summary, list(unread)) if bad else _CHECK.ok(summary)
     for name, text in list(unread.items())[:_EXAMPLES]:
         yield _CHECK.note(f"not read, '{name}': {quoted(text)}", [name])
 

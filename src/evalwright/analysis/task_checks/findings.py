@@ -1,4 +1,4 @@
-"""One verdict, and the words that verdicts share."""
+"""A finding of a check, and how findings are worded."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Finding(Plain):
-    """One verdict on a task. check: what was looked at, e.g. "shots". samples: ids of all samples
-    that show it.
+    """One finding on a task.
+
+    Args:
+        check: the check that made it, such as "shots".
+        samples: ids of all samples concerned.
     """
 
     verdict: CheckVerdict
@@ -34,24 +37,24 @@ class Finding(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is looked at, by the name that its verdicts have."""
+    """A check, by the name that its findings have."""
 
     name: str
 
     def ok(self, text: str) -> Finding:
-        """All is well."""
+        """A finding that all is well."""
         return Finding("ok", self.name, text)
 
     def note(self, text: str, samples: Sequence[str] = ()) -> Finding:
-        """Worth knowing, no fault."""
+        """A finding worth knowing that is no fault."""
         return Finding("note", self.name, text, tuple(samples))
 
     def skipped(self, text: str) -> Finding:
-        """Cannot be known here."""
+        """A finding that the check is not possible here."""
         return Finding("skipped", self.name, text)
 
     def fault(self, text: str, samples: Sequence[str] = ()) -> Finding:
-        """A fault; the text ends with the first of its samples."""
+        """A fault; its text ends with the first of its samples."""
         named = ", ".join(samples[:_LISTED]) + (
             ", ..." if len(samples) > _LISTED else ""
         )

@@ -1,6 +1,4 @@
-"""The gold answer scores 1: every accepted form of it, said as the task wants it said; and a wrong
-choice scores 0.
-"""
+"""Check that every accepted form of the gold answer scores 1, and a wrong choice 0."""
 
 from __future__ import annotations
 
@@ -8,12 +6,12 @@ from collections.abc import Iterator
 from string import ascii_uppercase
 
 from evalwright.analysis.task_checks.asking import (
-    cited,
-    continuing,
-    preferences,
-    saying,
-    unjudged,
-    worths,
+    add_citations,
+    continue_greedily,
+    explain_unjudged,
+    reply_with,
+    score_preferences,
+    score_replies,
 )
 from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import Material
@@ -26,9 +24,9 @@ _CHECK = Check("gold answers")
 
 
 def check_gold(material: Material) -> Iterator[Finding]:
-    """A verdict for each scorer."""
+    """A finding for each scorer."""
     for scorer in material.task.scorers:
-        reason = unjudged(material.task, scorer)
+        reason = explain_unjudged(material.task, scorer)
         if reason:
             yield _CHECK.skipped(
                 f"{scorer.name}: {reason}" if scorer.name not in reason else reason
@@ -36,37 +34,41 @@ def check_gold(material: Material) -> Iterator[Finding]:
             continue
         try:
             if material.chooses:
-                yield from _choices(material, scorer)
+                yield from _check_choices(material, scorer)
             elif material.continues:
-                yield from _continuations(material, scorer)
+                yield from _check_continuations(material, scorer)
             elif not any(sample.targets for sample in material.samples):
                 yield _CHECK.skipped(
                     f"{scorer.name}: no sample has a target, so there is no gold answer"
                 )
             else:
-                yield _texts(material, scorer)
+                yield _check_texts(material, scorer)
         except ScoringError as error:
             yield _CHECK.fault(f"gold answers: {error}")
 
 
-def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
-    """All preferences of all samples: 1 where a right option is the most likely, else 0."""
-    found = [one for one in preferences(material, scorer) if one[0].gold]
+def _check_choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
+    """Check that a preferred option scores 1 if it is right, and 0 if not."""
+    with_gold = [
+        preference
+        for preference in score_preferences(material, scorer)
+        if preference[0].gold
+    ]
     faults = []
-    for which, right, wanted in (
+    for which, right, expected in (
         ("the gold option", True, 1.0),
         ("a wrong option", False, 0.0),
     ):
         bad = [
-            one.id
-            for one, place, value in found
-            if (place in one.gold) == right and value != wanted
+            sample.id
+            for sample, option, score in with_gold
+            if (option in sample.gold) == right and score != expected
         ]
         ids = list(dict.fromkeys(bad))
         if ids:
             text = (
                 f"{which} is the most likely, but {counted(len(ids), 'sample')} do not"
-                f" score {wanted:g}"
+                f" score {expected:g}"
             )
             faults.append(_CHECK.fault(f"{scorer.name}: {text}", ids))
     yield from _CHECK.verdicts(
@@ -74,13 +76,17 @@ def _choices(material: Material, scorer: Scorer) -> Iterator[Finding]:
     )
 
 
-def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
+def _check_continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
     samples = material.askable
-    right = worths(material, scorer, ((one, continuing(True)) for one in samples))
-    wrong = worths(material, scorer, ((one, continuing(False)) for one in samples))
+    right = score_replies(
+        material, scorer, ((sample, continue_greedily(True)) for sample in samples)
+    )
+    wrong = score_replies(
+        material, scorer, ((sample, continue_greedily(False)) for sample in samples)
+    )
     bad = [
-        one.id
-        for one, high, low in zip(samples, right, wrong, strict=True)
+        sample.id
+        for sample, high, low in zip(samples, right, wrong, strict=True)
         if (high, low) != (1.0, 0.0)
     ]
     text = (
@@ -94,28 +100,30 @@ def _continuations(material: Material, scorer: Scorer) -> Iterator[Finding]:
     )
 
 
-def _texts(material: Material, scorer: Scorer) -> Finding:
+def _check_texts(material: Material, scorer: Scorer) -> Finding:
     having = [sample for sample in material.askable if sample.targets]
     forms = [
         (sample, form) for sample in having for form in gold_forms(material, sample)
     ]
-    values = worths(
+    values = score_replies(
         material,
         scorer,
-        ((sample, saying(cited(sample, form))) for sample, form in forms),
+        ((sample, reply_with(add_citations(sample, form))) for sample, form in forms),
     )
     scored = list(zip(forms, values, strict=True))
-    right = {sample.id for (sample, _), value in scored if value == 1.0}
+    right = {sample.id for (sample, _), score in scored if score == 1.0}
     wrong: dict[str, str] = {}
-    for (sample, form), value in scored:
+    for (sample, form), score in scored:
         # Of an option one way to say it is enough: a task may want the letter, or the text.
-        if value != 1.0 and not (sample.choices and sample.id in right):
+        if score != 1.0 and not (sample.choices and sample.id in right):
             wrong.setdefault(sample.id, form)
     if not wrong:
-        several = (
+        forms_text = (
             f" ({len(forms):,} forms)" if len(forms) > len(material.samples) else ""
         )
-        return _CHECK.ok(f"{scorer.name}: gold answers score 1 on all samples{several}")
+        return _CHECK.ok(
+            f"{scorer.name}: gold answers score 1 on all samples{forms_text}"
+        )
     first, form = next(iter(wrong.items()))
     which = f"the gold answer does not score 1 on {counted(len(wrong), 'sample')}"
     return _CHECK.fault(
@@ -124,14 +132,14 @@ def _texts(material: Material, scorer: Scorer) -> Finding:
 
 
 def gold_forms(material: Material, sample: Sample) -> list[str]:
-    """Texts that say a right answer: every target; of options also the letters; and what a shot
-    would say.
-    """
+    """Texts of a right answer: every target, the letters of options, and what a shot would say."""
     forms = list(sample.targets)
     forms += [
-        ascii_uppercase[place] for place in sample.gold if place < len(ascii_uppercase)
+        ascii_uppercase[option]
+        for option in sample.gold
+        if option < len(ascii_uppercase)
     ]
     shots = getattr(material.renderer, "shots", None)
-    if shots is not None and (shown := material.renderer.answer(sample)):
-        forms.append(shown)
+    if shots is not None and (shot_answer := material.renderer.answer(sample)):
+        forms.append(shot_answer)
     return list(dict.fromkeys(forms))

@@ -1,10 +1,10 @@
-"""Answers that ignore the question score what chance gives, and the right option's place and length
-say nothing about which it is.
+"""Check that answers which ignore the question score no better than chance.
 
-Empty, "I don't know", the question itself, always the same: judged over all tasks that are run
-together, because a part may be right to expect one answer ("no answer" to questions that have
-none). Chance is the mean share of right options, 0 where there are none; what it can give with so
-many samples is Wilson's interval around it, at `LEVEL`.
+Empty answers, "I don't know", the question itself and constant answers are judged over all tasks
+that are run together, because one of them may rightly expect a constant ("no answer" to questions
+that have none). Chance is the mean share of right options, 0 without options; its range for so many
+samples is Wilson's interval at `LEVEL`. Also checks whether the right option's position and length
+give it away.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evalwright.analysis.task_checks.asking import judged, preferences, saying, worths
+from evalwright.analysis.task_checks.asking import (
+    find_judging_scorer,
+    reply_with,
+    score_preferences,
+    score_replies,
+)
 from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.material import Material
 from evalwright.analysis.words import counted
@@ -60,7 +65,7 @@ _FEW_LABELS = 5
 
 
 class JudgedTask(NamedTuple):
-    """A task whose answers can be judged, its main scorer, and the samples that can be asked."""
+    """A task with its main scorer and the samples whose requests could be made."""
 
     material: Material
     scorer: Scorer
@@ -68,8 +73,8 @@ class JudgedTask(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class AgainstChance:
-    """What an answer got: `mean` of n samples, and what chance gives: `chance`, from low to high."""
+class ChanceComparison:
+    """The mean score of an answer beside what chance gives: `chance`, from low to high."""
 
     mean: float
     chance: float
@@ -90,14 +95,14 @@ class AgainstChance:
         )
 
 
-def against_chance(
+def compare_with_chance(
     values: Sequence[float], samples: Sequence[Sample], chances: Sequence[float]
-) -> AgainstChance:
-    """The mean of values beside that of chances. Samples of one cluster count as one."""
+) -> ChanceComparison:
+    """The mean of scores beside that of chances; samples of a cluster count as one."""
     chance = sum(chances) / len(chances)
     units = len({(sample.cluster or sample.id) for sample in samples})
     low, high = wilson(chance * units, units, LEVEL)
-    return AgainstChance(sum(values) / len(values), chance, low, high)
+    return ChanceComparison(sum(values) / len(values), chance, low, high)
 
 
 def chance_of(sample: Sample) -> float:
@@ -107,9 +112,9 @@ def chance_of(sample: Sample) -> float:
 
 def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
     """Verdicts on tasks that are asked together."""
-    asked = []
+    judged_tasks = []
     for material in materials:
-        scorer, reason = judged(material)
+        scorer, reason = find_judging_scorer(material)
         if scorer is None:
             yield _CHECK.skipped(f"{material.task.name}: {reason}")
         elif material.continues and not material.chooses:
@@ -117,18 +122,24 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
                 f"{material.task.name}: one continuation is scored: nothing to choose"
             )
         else:
-            asked.append(JudgedTask(material, scorer, material.askable))
-    choosing = [one for one in asked if one.material.chooses]
+            judged_tasks.append(JudgedTask(material, scorer, material.askable))
+    choosing = [task for task in judged_tasks if task.material.chooses]
     saying_so = [
-        one for one in asked if not one.material.chooses and one.material.generates
+        task
+        for task in judged_tasks
+        if not task.material.chooses and task.material.generates
     ]
     try:
-        yield from _letters(choosing, _by_likelihood)
-        yield from _letters(
-            [one for one in saying_so if all(sample.choices for sample in one.samples)],
-            _by_letter,
+        yield from _check_constant_options(choosing, _choose_by_likelihood)
+        yield from _check_constant_options(
+            [
+                task
+                for task in saying_so
+                if all(sample.choices for sample in task.samples)
+            ],
+            _choose_by_letter,
         )
-        yield from _texts(saying_so)
+        yield from _check_constant_texts(saying_so)
     except ScoringError as error:
         yield _CHECK.fault(f"an answer that ignores the question: {error}")
 
@@ -136,55 +147,67 @@ def check_ignorance(materials: Sequence[Material]) -> Iterator[Finding]:
 # -- always the same option ------------------------------------------------------------
 
 
-def _by_likelihood(one: JudgedTask, place: int) -> tuple[list[Sample], list[float]]:
-    """The samples that have an option at that place, and what choosing it is worth for each."""
-    found = [
-        entry for entry in preferences(one.material, one.scorer) if entry[1] == place
+def _choose_by_likelihood(
+    task: JudgedTask, option: int
+) -> tuple[list[Sample], list[float]]:
+    """The samples with an option at that position, and the score of preferring it."""
+    chosen = [
+        preference
+        for preference in score_preferences(task.material, task.scorer)
+        if preference[1] == option
     ]
-    return [sample for sample, _, _ in found], [value for _, _, value in found]
+    return [sample for sample, _, _ in chosen], [score for _, _, score in chosen]
 
 
-def _by_letter(one: JudgedTask, place: int) -> tuple[list[Sample], list[float]]:
-    """The same, where the letter of the option is said."""
-    having = [sample for sample in one.samples if place < len(sample.choices)]
-    reply = saying(ascii_uppercase[place])
-    return having, worths(
-        one.material, one.scorer, ((sample, reply) for sample in having)
+def _choose_by_letter(
+    task: JudgedTask, option: int
+) -> tuple[list[Sample], list[float]]:
+    """The samples with an option at that position, and the score of answering with its letter."""
+    having = [sample for sample in task.samples if option < len(sample.choices)]
+    reply = reply_with(ascii_uppercase[option])
+    return having, score_replies(
+        task.material, task.scorer, ((sample, reply) for sample in having)
     )
 
 
-def _letters(
-    asked: Sequence[JudgedTask],
+def _check_constant_options(
+    tasks: Sequence[JudgedTask],
     worths_of: Callable[[JudgedTask, int], tuple[list[Sample], list[float]]],
 ) -> Iterator[Finding]:
-    n = sum(len(one.samples) for one in asked)
+    n = sum(len(task.samples) for task in tasks)
     if 0 < n < LEAST_SAMPLES:
         yield _CHECK.skipped(
             f"{counted(n, 'sample')} with options: too few to judge one always chosen"
         )
         return
-    found: dict[int, AgainstChance] = {}
+    scores_by_option: dict[int, ChanceComparison] = {}
     most = max(
-        (len(sample.choices) for one in asked for sample in one.samples), default=0
+        (len(sample.choices) for task in tasks for sample in task.samples), default=0
     )
-    for place in range(min(most, len(ascii_uppercase))):
+    for option in range(min(most, len(ascii_uppercase))):
         values: list[float] = []
         samples: list[Sample] = []
-        for one in asked:
-            having, got_there = worths_of(one, place)
+        for task in tasks:
+            having, got_there = worths_of(task, option)
             samples += having
             values += got_there
-        found[place] = against_chance(
+        scores_by_option[option] = compare_with_chance(
             values, samples, [chance_of(sample) for sample in samples]
         )
-    if not found:
+    if not scores_by_option:
         return
     # Where all samples have the same options in one order, these are labels, and no places.
-    kinds = {sample.choices for one in asked for sample in one.samples}
-    fixed = [quoted(label) for label in kinds.pop()] if len(kinds) == 1 else []
-    bad = {place: got for place, got in found.items() if got.above}
-    for place, got in bad.items():
-        name = f"always {ascii_uppercase[place]}{f' ({fixed[place]})' if fixed else ''}"
+    option_lists = {sample.choices for task in tasks for sample in task.samples}
+    fixed = (
+        [quoted(label) for label in option_lists.pop()]
+        if len(option_lists) == 1
+        else []
+    )
+    bad = {option: got for option, got in scores_by_option.items() if got.above}
+    for option, got in bad.items():
+        name = (
+            f"always {ascii_uppercase[option]}{f' ({fixed[option]})' if fixed else ''}"
+        )
         if fixed and got.mean < ONE_LABEL:
             yield _CHECK.note(
                 f"{name}: {got}: the labels are not balanced, so read scores beside"
@@ -192,12 +215,12 @@ def _letters(
             )
         else:
             yield _CHECK.fault(
-                f"{name}: {got}: the labels are skewed towards {ascii_uppercase[place]}"
+                f"{name}: {got}: the labels are skewed towards {ascii_uppercase[option]}"
             )
     if not bad:
-        best = max(found, key=lambda place: found[place].mean)
+        best = max(scores_by_option, key=lambda option: scores_by_option[option].mean)
         yield _CHECK.ok(
-            f"always the same option: at most {found[best]}, for"
+            f"always the same option: at most {scores_by_option[best]}, for"
             f" {ascii_uppercase[best]}"
         )
 
@@ -205,77 +228,86 @@ def _letters(
 # -- the same words --------------------------------------------------------------------
 
 
-def _texts(asked: Sequence[JudgedTask]) -> Iterator[Finding]:
-    n = sum(len(one.samples) for one in asked)
+def _check_constant_texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
+    n = sum(len(task.samples) for task in tasks)
     if n < 2:
         if n:
             yield _CHECK.skipped(
                 "one sample is too few for answers that ignore the question"
             )
         return
-    yield _judged_text("empty answers", asked, lambda sample: "")
-    answerable = [one for one in asked if one.scorer.kind not in REFUSING]
+    yield _check_text("empty answers", tasks, lambda sample: "")
+    answerable = [task for task in tasks if task.scorer.kind not in REFUSING]
     if answerable:
-        yield _judged_text(
+        yield _check_text(
             "'I don't know'",
             answerable,
             lambda sample: "I don't know.",
             _chance_of_abstaining,
         )
-    yield _judged_text("the question itself", asked, lambda sample: sample.input)
-    if len(answerable) < len(asked):
-        n = sum(len(one.samples) for one in asked if one.scorer.kind in REFUSING)
+    yield _check_text("the question itself", tasks, lambda sample: sample.input)
+    if len(answerable) < len(tasks):
+        n = sum(len(task.samples) for task in tasks if task.scorer.kind in REFUSING)
         text = (
             f"declining is right on {counted(n, 'sample')}: use them together with"
             " questions that have answers"
         )
         yield _CHECK.note(text)
     free = [
-        one for one in answerable if not all(sample.choices for sample in one.samples)
+        task
+        for task in answerable
+        if not all(sample.choices for sample in task.samples)
     ]
     counts = [
-        Counter(sample.target for sample in one.samples if sample.target)
-        for one in free
+        Counter(sample.target for sample in task.samples if sample.target)
+        for task in free
     ]
-    for text in dict.fromkeys(found.most_common(1)[0][0] for found in counts if found):
-        yield _constant(text, answerable)
+    for text in dict.fromkeys(
+        target_counts.most_common(1)[0][0] for target_counts in counts if target_counts
+    ):
+        yield _check_commonest_answer(text, answerable)
 
 
 def _chance_of_abstaining(sample: Sample) -> float:
-    """Where a sample says that it cannot be answered, whoever abstains is right."""
+    """The chance that abstaining is right: 1 for unanswerable samples."""
     return 1.0 if sample.metadata.get("answerable") is False else chance_of(sample)
 
 
-def _judged_text(
+def _check_text(
     name: str,
-    asked: Sequence[JudgedTask],
+    tasks: Sequence[JudgedTask],
     text: Callable[[Sample], str],
     chance: Callable[[Sample], float] = chance_of,
 ) -> Finding:
-    """An answer that was not taken from the gold answers has to stay within chance."""
-    values, samples = _said(asked, text)
-    got = against_chance(values, samples, [chance(sample) for sample in samples])
+    """Check that an answer unrelated to the gold answers stays within chance."""
+    values, samples = _score_same_reply(tasks, text)
+    got = compare_with_chance(values, samples, [chance(sample) for sample in samples])
     if got.above:
-        return _CHECK.fault(f"{name}: {got}", _right(values, samples))
-    if _generous(got):
-        return _CHECK.fault(f"{name}: {points(got.mean)}%", _right(values, samples))
+        return _CHECK.fault(f"{name}: {got}", _rewarded_ids(values, samples))
+    if _is_generous(got):
+        return _CHECK.fault(
+            f"{name}: {points(got.mean)}%", _rewarded_ids(values, samples)
+        )
     return _CHECK.ok(f"{name}: {got}")
 
 
-def _constant(text: str, asked: Sequence[JudgedTask]) -> Finding:
-    """The commonest gold answer: right as often as it is one, and so for labels ("yes", "no") right
-    by chance.
+def _check_commonest_answer(text: str, tasks: Sequence[JudgedTask]) -> Finding:
+    """Check the commonest gold answer, which is right as often as it occurs.
+
+    For labels ("yes", "no") chance is one over their number.
     """
     name = f"always {quoted(text)}"
-    values, samples = _said(asked, lambda sample: text)
+    values, samples = _score_same_reply(tasks, lambda sample: text)
     chances = [
-        chance_of(sample) or _label_chance(one)
-        for one in asked
-        for sample in one.samples
+        chance_of(sample) or _label_chance(task)
+        for task in tasks
+        for sample in task.samples
     ]
-    got = against_chance(values, samples, chances)
-    if _generous(got):
-        return _CHECK.fault(f"{name}: {points(got.mean)}%", _right(values, samples))
+    got = compare_with_chance(values, samples, chances)
+    if _is_generous(got):
+        return _CHECK.fault(
+            f"{name}: {points(got.mean)}%", _rewarded_ids(values, samples)
+        )
     if got.chance and got.above:
         return _CHECK.note(
             f"{name}: {got}: the labels are not balanced, so read scores beside"
@@ -284,39 +316,39 @@ def _constant(text: str, asked: Sequence[JudgedTask]) -> Finding:
     return _CHECK.ok(f"{name}: {points(got.mean)}%")
 
 
-def _said(
-    asked: Sequence[JudgedTask], text: Callable[[Sample], str]
+def _score_same_reply(
+    tasks: Sequence[JudgedTask], text: Callable[[Sample], str]
 ) -> tuple[list[float], list[Sample]]:
     values: list[float] = []
-    for one in asked:
-        values += worths(
-            one.material,
-            one.scorer,
-            ((sample, saying(text(sample))) for sample in one.samples),
+    for task in tasks:
+        values += score_replies(
+            task.material,
+            task.scorer,
+            ((sample, reply_with(text(sample))) for sample in task.samples),
         )
-    return values, [sample for one in asked for sample in one.samples]
+    return values, [sample for task in tasks for sample in task.samples]
 
 
-def _generous(got: AgainstChance) -> bool:
+def _is_generous(got: ChanceComparison) -> bool:
     return got.mean >= (
         ONE_LABEL if got.chance >= MOST_FOR_NOTHING / 2 else MOST_FOR_NOTHING
     )
 
 
-def _right(values: Sequence[float], samples: Sequence[Sample]) -> list[str]:
+def _rewarded_ids(values: Sequence[float], samples: Sequence[Sample]) -> list[str]:
     return [
         sample.id
-        for sample, value in zip(samples, values, strict=True)
-        if value >= MOST_FOR_NOTHING
+        for sample, score in zip(samples, values, strict=True)
+        if score >= MOST_FOR_NOTHING
     ]
 
 
-def _label_chance(one: JudgedTask) -> float:
-    """What guessing gives where free answers are a few labels; else 0."""
-    counts = Counter(sample.target for sample in one.samples)
+def _label_chance(task: JudgedTask) -> float:
+    """What guessing scores if free answers are a few labels; else 0."""
+    counts = Counter(sample.target for sample in task.samples)
     return (
         1 / len(counts)
-        if len(counts) > 1 and len(one.samples) >= _FEW_LABELS * len(counts)
+        if len(counts) > 1 and len(task.samples) >= _FEW_LABELS * len(counts)
         else 0.0
     )
 
@@ -334,7 +366,7 @@ _DRAWS = 9_999
 
 
 def check_labels(material: Material) -> Iterator[Finding]:
-    """The places of gold options, and whether the longest option is too often the gold one."""
+    """Check the positions of gold options, and whether the longest option is too often gold."""
     samples = [
         sample
         for sample in material.samples
@@ -346,38 +378,43 @@ def check_labels(material: Material) -> Iterator[Finding]:
         n = counted(len(samples), "sample")
         yield _LABELS.skipped(f"{n} with one right option: too few to judge its place")
         return
-    yield _places(samples)
+    yield _check_places(samples)
     if len({frozenset(sample.choices) for sample in samples}) > 1:
-        yield _length(samples)
+        yield _check_longest(samples)
 
 
-def _places(samples: Sequence[Sample]) -> Finding:
-    p, seen, expected = place_test(samples)
+def _check_places(samples: Sequence[Sample]) -> Finding:
+    p, seen, expected = measure_place_skew(samples)
     n = len(samples)
-    excess = {place: (seen[place] - expected[place]) / n for place in range(len(seen))}
+    excess = {
+        option: (seen[option] - expected[option]) / n for option in range(len(seen))
+    }
     worst = max(excess, key=excess.__getitem__)
     names = [*ascii_uppercase, *map(str, range(26, len(seen)))]
     shares = ", ".join(
         f"{name} {points(count / n)}%"
         for name, count in list(zip(names, seen, strict=False))[:10]
     )
-    told = f"gold options are in places {shares} (p = {p:.2g} if places were even)"
+    summary = f"gold options are in places {shares} (p = {p:.2g} if places were even)"
     if p >= RARE or excess[worst] < LEAST_SKEW:
-        return _LABELS.ok(told)
+        return _LABELS.ok(summary)
     letter = names[worst]
     ids = [sample.id for sample in samples if sample.gold[0] == worst]
     if len({sample.choices for sample in samples}) == 1:
-        return _LABELS.note(f"{told}: {letter} is the more frequent label", ids)
-    return _LABELS.fault(f"{told}: the labels are skewed towards {letter}", ids)
+        return _LABELS.note(f"{summary}: {letter} is the more frequent label", ids)
+    return _LABELS.fault(f"{summary}: the labels are skewed towards {letter}", ids)
 
 
-def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[float]]:
-    """Pearson's chi-square of the gold options' places against even ones, its p-value by simulation
-    (9,999 draws).
+def measure_place_skew(
+    samples: Sequence[Sample],
+) -> tuple[float, list[float], list[float]]:
+    """Test whether gold options are evenly spread over positions (chi-square, simulated p-value).
 
-    Returns p, and how often each place was seen and expected. Exact also where samples differ in
-    their number of options, or are few: every draw puts each sample's gold option at one of its own
-    places (Hope 1968).
+    Also exact if samples differ in their number of options, or are few: each of the 9,999 draws
+    puts every sample's gold option at one of its own positions (Hope 1968).
+
+    Returns:
+        The p-value, and how often each position was seen and expected.
     """
     sizes = Counter(len(sample.choices) for sample in samples)
     most = max(sizes)
@@ -393,13 +430,13 @@ def place_test(samples: Sequence[Sample]) -> tuple[float, list[float], list[floa
             count, np.full(size, 1 / size), size=_DRAWS
         )
     distance = ((drawn - expected) ** 2 / expected).sum(axis=1)
-    own = float(((seen - expected) ** 2 / expected).sum())
-    p = (1 + int((distance >= own - 1e-9).sum())) / (1 + _DRAWS)
+    observed = float(((seen - expected) ** 2 / expected).sum())
+    p = (1 + int((distance >= observed - 1e-9).sum())) / (1 + _DRAWS)
     return p, seen.tolist(), expected.tolist()
 
 
-def _length(samples: Sequence[Sample]) -> Finding:
-    """How often the one longest option is the gold one, beside chance."""
+def _check_longest(samples: Sequence[Sample]) -> Finding:
+    """How often the one longest option is the gold one, compared with chance."""
     chosen = list[Sample]()
     right = list[float]()
     for sample in samples:
@@ -411,7 +448,7 @@ def _length(samples: Sequence[Sample]) -> Finding:
         return _LABELS.skipped(
             f"one option is the longest in {len(chosen)} samples, too few to judge by"
         )
-    got = against_chance(right, chosen, [chance_of(sample) for sample in chosen])
+    got = compare_with_chance(right, chosen, [chance_of(sample) for sample in chosen])
     text = (
         f"the longest option is the gold one in {got} of"
         f" {counted(len(chosen), 'sample')}"

@@ -1,6 +1,4 @@
-"""A task read once for all checks: its samples, the question of each as it is rendered, and the
-requests as they would be sent.
-"""
+"""A task read once for all checks: its samples, rendered questions, and requests."""
 
 from __future__ import annotations
 
@@ -36,11 +34,15 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What the checks look at. All sequences have one entry per sample.
+    """What the checks look at; sequences have one entry per sample.
 
-    questions: the user's turn, without instruction and shots. requests: what would be sent, ()
-    where that failed; `broken` says why, by id. renderer: a task file's own, None for other tasks.
-    dialect: another framework's name, "" for none. preferred: see `asking.preferences`.
+    Args:
+        questions: the user's turn, without instruction and shots.
+        requests: what would be sent, () if that failed.
+        broken: why it failed, by sample id.
+        renderer: a task file's own, None for other tasks.
+        dialect: another framework's name, "" for none.
+        preferred: cached by `asking.score_preferences`.
     """
 
     task: Task
@@ -59,20 +61,18 @@ class Material:
 
     @property
     def chooses(self) -> bool:
-        """Whether every sample's options are compared by likelihood, or by the probabilities of a
-        judge of pairs.
-        """
+        """Whether options are compared by likelihood, or by a judge of pairs, for every sample."""
         return bool(self.samples) and all(
             len(sample.choices) >= 2
             and (
-                isinstance(asked[0], Classify)
+                isinstance(sent[0], Classify)
                 or (
-                    len(asked) >= len(sample.choices)
-                    and isinstance(asked[0], LogLikelihood)
+                    len(sent) >= len(sample.choices)
+                    and isinstance(sent[0], LogLikelihood)
                 )
             )
-            for sample, asked in zip(self.samples, self.requests, strict=True)
-            if asked
+            for sample, sent in zip(self.samples, self.requests, strict=True)
+            if sent
         )
 
     @property
@@ -80,27 +80,30 @@ class Material:
         """Whether the model answers in its own words."""
         return any(
             isinstance(request, Generate)
-            for asked in self.requests
-            for request in asked[:1]
+            for sent in self.requests
+            for request in sent[:1]
         )
 
     @property
     def continues(self) -> bool:
-        """Whether the likelihood of one given continuation is asked for."""
-        asked = [one for one in self.requests if one]
-        return bool(asked) and all(
-            len(one) == 1 and isinstance(one[0], LogLikelihood) for one in asked
+        """Whether the likelihood of a single continuation is requested."""
+        sent_by_sample = [sent for sent in self.requests if sent]
+        return bool(sent_by_sample) and all(
+            len(sent) == 1 and isinstance(sent[0], LogLikelihood)
+            for sent in sent_by_sample
         )
 
 
-def material_of(task: Task) -> Material:
-    """Reads a task. What a sample's own templates or code raise is kept in `broken`."""
+def read_material(task: Task) -> Material:
+    """Read a task. Errors of a sample's own templates or code are kept in `broken`."""
     samples = tuple(task.samples)
     render = getattr(task.strategy, "render", None)
     renderer = render if hasattr(render, "question") else None
-    found = asyncio.run(all_requests(task, samples))
+    requests_by_sample = asyncio.run(collect_all_requests(task, samples))
     broken = {
-        sample.id: why for sample, (_, why) in zip(samples, found, strict=True) if why
+        sample.id: why
+        for sample, (_, why) in zip(samples, requests_by_sample, strict=True)
+        if why
     }
     questions = [
         (
@@ -114,53 +117,52 @@ def material_of(task: Task) -> Material:
         task,
         samples,
         tuple(questions),
-        tuple(tuple(asked) for asked, _ in found),
+        tuple(tuple(sent) for sent, _ in requests_by_sample),
         broken,
         renderer,
         str(task.metadata.get("dialect") or "") if renderer is None else "",
     )
 
 
-def preview(task: Task, index: int) -> list[Request]:
-    """The requests that a sample would send, exactly.
+def preview_requests(task: Task, index: int) -> list[Request]:
+    """The exact requests that a sample would send.
 
-    What depends on an earlier reply shows a placeholder for it.
+    Requests that depend on an earlier reply show a placeholder for it.
     """
-    return asyncio.run(requests_of(task, task.samples[index]))
+    return asyncio.run(collect_requests(task, task.samples[index]))
 
 
-async def all_requests(
+async def collect_all_requests(
     task: Task, samples: Iterable[Sample]
 ) -> list[tuple[list[Request], str]]:
-    """The requests of each sample, or none and why.
-
-    Raises TaskError where the task itself is wrong.
-    """
-    out: list[tuple[list[Request], str]] = []
+    """The requests of each sample, or none and why. Raises TaskError for a faulty task."""
+    requests_by_sample: list[tuple[list[Request], str]] = []
     for sample in samples:
         try:
-            out.append((await requests_of(task, sample), ""))
+            requests_by_sample.append((await collect_requests(task, sample), ""))
         except TaskError:
             raise
         except Exception as error:
-            kind = (
+            error_type = (
                 ""
                 if isinstance(error, EvalwrightError)
                 else f"{type(error).__name__}: "
             )
-            out.append(([], f"{kind}{error}" or "no reason is given"))
-    return out
+            requests_by_sample.append(
+                ([], f"{error_type}{error}" or "no reason is given")
+            )
+    return requests_by_sample
 
 
-async def requests_of(task: Task, sample: Sample) -> list[Request]:
+async def collect_requests(task: Task, sample: Sample) -> list[Request]:
     """The requests of a sample, each answered by a placeholder."""
-    asked: list[Request] = []
+    sent: list[Request] = []
     judged = False
 
     async def ask(role: str, request: Request) -> Response:
         nonlocal judged
         judged = judged or role != TARGET
-        asked.append(request)
+        sent.append(request)
         values = (0.5,) if isinstance(request, Reward) else (0.5, 0.5)
         token = TokenLogProb(PLACEHOLDER, 0.0)
         return Response(
@@ -176,13 +178,11 @@ async def requests_of(task: Task, sample: Sample) -> list[Request]:
     except RequestFailed:
         if not judged:
             raise  # else a placeholder is no verdict, and everything has been asked
-    return asked
+    return sent
 
 
-async def answered(task: Task, sample: Sample, ask: Ask) -> Answer:
-    """The strategy's answer where `ask` answers it; of one that chooses among draws with another
-    model, that of a draw.
-    """
+async def answer_sample(task: Task, sample: Sample, ask: Ask) -> Answer:
+    """The strategy's answer; if it chooses among draws with another model, that of a draw."""
     strategy = task.strategy
     while getattr(strategy, "roles", None) and hasattr(strategy, "inner"):
         strategy = strategy.inner
@@ -192,14 +192,14 @@ async def answered(task: Task, sample: Sample, ask: Ask) -> Answer:
 # -- texts -----------------------------------------------------------------------------
 
 
-def normalised(text: str) -> str:
-    """Unicode NFC, casefolded, runs of white space as one space, none outside."""
+def normalise(text: str) -> str:
+    """The text in Unicode NFC, case-folded, with single spaces."""
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip().casefold()
 
 
-def words(text: str) -> str:
-    """The words alone, with a space on either side of each, so that `in` finds whole words."""
-    return f" {' '.join(_WORD.findall(normalised(text)))} "
+def join_words(text: str) -> str:
+    """The words alone with a space on either side, so that `in` finds whole words."""
+    return f" {' '.join(_WORD.findall(normalise(text)))} "
 
 
 def prompt_text(prompt: Prompt) -> str:
@@ -210,7 +210,7 @@ def prompt_text(prompt: Prompt) -> str:
 
 
 def request_prompt(request: Request) -> Prompt:
-    """What stands before the answer (of a rolling request the text, of a pair the hypothesis)."""
+    """What precedes the answer: the text of a rolling request, the hypothesis of a pair."""
     if isinstance(request, Generate):
         return request.prompt
     if isinstance(request, LogLikelihood):
@@ -220,13 +220,13 @@ def request_prompt(request: Request) -> Prompt:
     return request.text if isinstance(request, RollingLogLikelihood) else ""
 
 
-def turns(prompt: Prompt) -> Sequence[Message]:
-    """The messages of a prompt; a text is one of the user."""
+def as_messages(prompt: Prompt) -> Sequence[Message]:
+    """The messages of a prompt; a text is one message of the user."""
     return (Message("user", prompt),) if isinstance(prompt, str) else prompt
 
 
-def where(material: Material, wrong: Callable[[int, Sample], bool]) -> list[str]:
-    """Ids of the samples of which `wrong` is true."""
+def find_ids(material: Material, wrong: Callable[[int, Sample], bool]) -> list[str]:
+    """Ids of the samples for which `wrong` is true."""
     return [
         sample.id
         for index, sample in enumerate(material.samples)

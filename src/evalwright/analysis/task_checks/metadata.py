@@ -1,4 +1,4 @@
-"""What a task says of its rows is so: clusters, dates, languages, and the level of chance."""
+"""Check what a task says of its rows: clusters, dates, languages, and the level of chance."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _OF_TAG, _OF_LANGUAGE = (
     {
         code: frozenset(names.split())
         for names, row in _SCRIPTS.items()
-        for code in row[part].split()
+        for code in row[column].split()
     }
-    for part in ("tags", "languages")
+    for column in ("tags", "languages")
 )
 LEAST_SCRIPT = 0.5
 """Of a language's letters that must be of its script."""
@@ -39,19 +39,19 @@ _FIXED_CHANCE = frozenset({"balanced-accuracy", "macro-f1"})
 
 
 def check_metadata(material: Material) -> Iterator[Finding]:
-    """Verdicts on clusters, dates, languages and chance; what is not claimed is not judged."""
-    found = [
-        *_clusters(material),
-        *_dates(material),
-        *_languages(material),
-        *_chance(material),
+    """Findings on clusters, dates, languages and chance; only stated ones are checked."""
+    findings = [
+        *_check_clusters(material),
+        *_check_dates(material),
+        *_check_languages(material),
+        *_check_chance(material),
     ]
-    yield from found
-    if all(finding.ok for finding in found):
+    yield from findings
+    if all(finding.ok for finding in findings):
         yield _CHECK.ok("clusters, dates, languages and chance match what is stated")
 
 
-def _clusters(material: Material) -> Iterator[Finding]:
+def _check_clusters(material: Material) -> Iterator[Finding]:
     claimed = [
         sample
         for sample in material.samples
@@ -65,7 +65,7 @@ def _clusters(material: Material) -> Iterator[Finding]:
         )
 
 
-def _dates(material: Material) -> Iterator[Finding]:
+def _check_dates(material: Material) -> Iterator[Finding]:
     wrong: dict[str, list[Sample]] = {
         "not a date (2024, 2024-05 or 2024-05-31)": [],
         "in the future": [],
@@ -73,46 +73,46 @@ def _dates(material: Material) -> Iterator[Finding]:
     unread, future = wrong.values()
     tomorrow = datetime.now(UTC).date() + timedelta(days=1)
     for sample in material.samples:
-        given = sample.metadata.get("created_at")
-        found = parse_span(given)
-        if given not in (None, "") and found is None:
+        created = sample.metadata.get("created_at")
+        span = parse_span(created)
+        if created not in (None, "") and span is None:
             unread.append(sample)
-        elif found is not None and found.first > tomorrow:
+        elif span is not None and span.first > tomorrow:
             future.append(sample)
-    for what, samples in wrong.items():
+    for fault, samples in wrong.items():
         if samples:
-            shown = quoted(str(samples[0].metadata["created_at"]))
+            example = quoted(str(samples[0].metadata["created_at"]))
             n = counted(len(samples), "sample")
-            text = f"created_at of {n} is {what} ({shown})"
+            text = f"created_at of {n} is {fault} ({example})"
             yield _CHECK.fault(text, [sample.id for sample in samples])
 
 
-def _languages(material: Material) -> Iterator[Finding]:
+def _check_languages(material: Material) -> Iterator[Finding]:
     by_language: dict[str, list[tuple[Sample, int, int]]] = {}
     unknown: Counter[str] = Counter()
     for sample in material.samples:
         language = str(sample.metadata.get("language") or "")
-        wanted = script_of(language)
-        if wanted is None:
+        scripts = script_of(language)
+        if scripts is None:
             unknown[language] += bool(language)
             continue
         letters = [
-            _script(char)
+            _script_of_char(char)
             for char in f"{sample.input} {' '.join(sample.choices)}"
             if char.isalpha()
         ]
-        own = sum(name in wanted for name in letters)
-        by_language.setdefault(language, []).append((sample, own, len(letters)))
-    for language, found in by_language.items():
-        own = sum(hits for _, hits, _ in found)
-        all_letters = sum(total for _, _, total in found)
-        if all_letters and own / all_letters < LEAST_SCRIPT:
+        n_matching = sum(name in scripts for name in letters)
+        by_language.setdefault(language, []).append((sample, n_matching, len(letters)))
+    for language, counts_by_sample in by_language.items():
+        n_matching = sum(hits for _, hits, _ in counts_by_sample)
+        all_letters = sum(total for _, _, total in counts_by_sample)
+        if all_letters and n_matching / all_letters < LEAST_SCRIPT:
             ids = [
                 sample.id
-                for sample, hits, total in found
+                for sample, hits, total in counts_by_sample
                 if hits < LEAST_SCRIPT * total
             ]
-            share = points(own / all_letters)
+            share = points(n_matching / all_letters)
             text = (
                 f"the language is '{language}', and {share}% of its letters are of its"
                 " script"
@@ -120,8 +120,8 @@ def _languages(material: Material) -> Iterator[Finding]:
             yield _CHECK.fault(text, ids)
             continue
         strange = [
-            one.id
-            for one, hits, total in found
+            sample.id
+            for sample, hits, total in counts_by_sample
             if total >= 10 and hits < LEAST_SCRIPT * total
         ]
         if strange:
@@ -139,7 +139,7 @@ def _languages(material: Material) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1024)
 def script_of(language: str) -> frozenset[str] | None:
-    """The script of a language tag ("de", "pt-BR", "zho_Hans"), None where it is not known."""
+    """The script of a language tag ("de", "pt-BR", "zho_Hans"), None if unknown."""
     code, *subtags = language.lower().replace("_", "-").split("-")
     return next(
         (_OF_TAG[tag] for tag in subtags if tag in _OF_TAG), _OF_LANGUAGE.get(code)
@@ -147,11 +147,11 @@ def script_of(language: str) -> frozenset[str] | None:
 
 
 @lru_cache(maxsize=8192)
-def _script(char: str) -> str:
+def _script_of_char(char: str) -> str:
     return unicodedata.name(char, "?").split()[0].split("-")[0]
 
 
-def _chance(material: Material) -> Iterator[Finding]:
+def _check_chance(material: Material) -> Iterator[Finding]:
     samples = [sample for sample in material.samples if sample.choices and sample.gold]
     if not samples:
         return
@@ -166,21 +166,21 @@ def _chance(material: Material) -> Iterator[Finding]:
         counts = ", ".join(
             f"{size} in {count:,}" for size, count in sorted(sizes.items())
         )
-        told = f"samples differ in their number of options ({counts})"
+        summary = f"samples differ in their number of options ({counts})"
         if declared is not None or assuming:
             why = f"a chance of {declared} is declared"
             if assuming:
                 why = f"the metric {assuming[0]} treats letters as classes"
-            yield _CHECK.fault(f"{told}, and {why}", odd)
+            yield _CHECK.fault(f"{summary}, and {why}", odd)
         else:
-            yield _CHECK.note(f"{told}; chance is {points(chance)}% on average", odd)
+            yield _CHECK.note(f"{summary}; chance is {points(chance)}% on average", odd)
     if declared is not None:
-        yield from _declared(declared, chance)
+        yield from _check_declared_chance(declared, chance)
 
 
-def _declared(declared: object, chance: float) -> Iterator[Finding]:
+def _check_declared_chance(declared: object, chance: float) -> Iterator[Finding]:
     try:
-        value = float(str(declared).rstrip("%")) / (
+        share = float(str(declared).rstrip("%")) / (
             100 if str(declared).endswith("%") else 1
         )
     except ValueError:
@@ -188,10 +188,10 @@ def _declared(declared: object, chance: float) -> Iterator[Finding]:
             f"the declared chance {quoted(str(declared))} is not a number"
         )
         return
-    value = value / 100 if value > 1 else value
-    if abs(value - chance) > _CHANCE_ROUNDING:
+    share = share / 100 if share > 1 else share
+    if abs(share - chance) > _CHANCE_ROUNDING:
         text = (
-            f"a chance of {points(value)}% is declared, and guessing gives"
+            f"a chance of {points(share)}% is declared, and guessing gives"
             f" {points(chance)}%"
         )
         yield _CHECK.fault(text)

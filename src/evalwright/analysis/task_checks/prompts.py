@@ -1,6 +1,4 @@
-"""What is sent is whole, with no template left unrendered; and with a model, it fits into its
-context and begins with one BOS.
-"""
+"""Check that prompts are rendered completely and, with a model, fit its context with one BOS."""
 
 from __future__ import annotations
 
@@ -10,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import (
     Material,
+    as_messages,
     prompt_text,
     request_prompt,
-    turns,
 )
 from evalwright.analysis.words import counted
 from evalwright.core.errors import EvalwrightError
@@ -44,27 +42,28 @@ _BEGINNINGS = (
 
 
 def check_prompts(material: Material) -> Iterator[Finding]:
-    """Verdicts on the requests of all samples."""
+    """Findings on the requests of all samples."""
     yield from _PROMPTS.verdicts(
-        list(_faults(material)),
+        list(_find_faults(material)),
         "all prompts render, and join their continuations correctly",
     )
 
 
-def _faults(material: Material) -> Iterator[Finding]:
+def _find_faults(material: Material) -> Iterator[Finding]:
     broken = list(material.broken)
     if broken:
         reason = quoted(next(iter(material.broken.values())))
         yield _PROMPTS.fault(
             f"{counted(len(broken), 'sample')} have no request ({reason})", broken
         )
-    for what, show in _KINDS.items():
-        shown = {
-            sample.id: text
-            for sample, sent in zip(material.samples, material.requests, strict=True)
-            if sent and (text := show(sent))
-        }
-        yield from _shown(what, shown)
+    for fault, show in _KINDS.items():
+        example_by_sample = dict[str, str]()
+        for sample, sent in zip(material.samples, material.requests, strict=True):
+            text = show(sent) if sent else ""
+            if text:
+                example_by_sample[sample.id] = text
+
+        yield from _report_fault(fault, example_by_sample)
     # Looked for in the question alone: a shot's answer, or an option, may be "None".
     missing = {}
     for sample, question in zip(material.samples, material.questions, strict=True):
@@ -73,41 +72,48 @@ def _faults(material: Material) -> Iterator[Finding]:
             text = text.replace(choice, "option") if len(choice) > 1 else text
         if match := _MISSING.search(text):
             missing[sample.id] = match.group().strip()
-    yield from _shown("a missing value is rendered as words", missing)
+    yield from _report_fault("a missing value is rendered as words", missing)
 
 
-def _shown(what: str, shown: Mapping[str, str]) -> Iterator[Finding]:
-    """A fault, with the first of the texts that show it, by sample."""
-    if shown:
-        first = quoted(next(iter(shown.values())))
+def _report_fault(
+    fault: str, example_by_sample: Mapping[str, str]
+) -> Iterator[Finding]:
+    """A fault, with the first of the texts that show it."""
+    if example_by_sample:
+        first = quoted(next(iter(example_by_sample.values())))
         yield _PROMPTS.fault(
-            f"{what} in {counted(len(shown), 'sample')} ({first})", list(shown)
+            f"{fault} in {counted(len(example_by_sample), 'sample')} ({first})",
+            list(example_by_sample),
         )
 
 
-def _prompts(sent: tuple[Request, ...]) -> list[Prompt]:
+def _distinct_prompts(sent: tuple[Request, ...]) -> list[Prompt]:
     return list(dict.fromkeys(request_prompt(request) for request in sent))
 
 
-def _matched(pattern: re.Pattern[str], sent: tuple[Request, ...]) -> str:
-    for prompt in _prompts(sent):
-        if found := pattern.search(prompt_text(prompt)):
-            return found.group()
+def _find_pattern(pattern: re.Pattern[str], sent: tuple[Request, ...]) -> str:
+    for prompt in _distinct_prompts(sent):
+        if match := pattern.search(prompt_text(prompt)):
+            return match.group()
     return ""
 
 
 def _begins_twice(sent: tuple[Request, ...]) -> str:
-    firsts = [turns(prompt)[0].text.lstrip() for prompt in _prompts(sent) if prompt]
+    firsts = [
+        as_messages(prompt)[0].text.lstrip()
+        for prompt in _distinct_prompts(sent)
+        if prompt
+    ]
     return next(
         (mark for first in firsts for mark in _BEGINNINGS if first.startswith(mark)), ""
     )
 
 
 def _ends_in_space(sent: tuple[Request, ...]) -> str:
-    """A text to generate from, or an answer begun for the model."""
+    """The end of a prompt for generation, or of a started answer, if it is a space."""
     for request in sent:
         if isinstance(request, Generate) and request.prompt:
-            last = turns(request.prompt)[-1]
+            last = as_messages(request.prompt)[-1]
             open_ended = isinstance(request.prompt, str) or last.role == "assistant"
             if open_ended and last.text.endswith((" ", "\t")):
                 return last.text[-30:] + "|"
@@ -127,8 +133,10 @@ def _two_spaces(sent: tuple[Request, ...]) -> str:
 
 
 _KINDS: Mapping[str, Callable[[tuple[Request, ...]], str]] = {
-    "a template is left unrendered": lambda sent: _matched(_UNRENDERED, sent),
-    "an object is rendered in place of its text": lambda sent: _matched(_OBJECT, sent),
+    "a template is left unrendered": lambda sent: _find_pattern(_UNRENDERED, sent),
+    "an object is rendered in place of its text": lambda sent: _find_pattern(
+        _OBJECT, sent
+    ),
     "the prompt begins with a token that tokenizers add themselves (two BOS)": (
         _begins_twice
     ),
@@ -140,8 +148,8 @@ _KINDS: Mapping[str, Callable[[tuple[Request, ...]], str]] = {
     "the continuation that is scored is empty": lambda sent: (
         "(empty)"
         if any(
-            isinstance(one, LogLikelihood) and not one.continuation.strip()
-            for one in sent
+            isinstance(request, LogLikelihood) and not request.continuation.strip()
+            for request in sent
         )
         else ""
     ),
@@ -153,9 +161,9 @@ _KINDS: Mapping[str, Callable[[tuple[Request, ...]], str]] = {
 
 
 def check_window(material: Material, model: Model) -> Iterator[Finding]:
-    """Verdicts on the requests as this model would read them.
+    """Findings on the requests as this model would read them.
 
-    A model that keeps its tokenizer to itself is skipped.
+    A model without an accessible tokenizer is skipped.
     """
     reader = model.reader()
     if reader is None:
@@ -173,20 +181,20 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
     n = len(material.samples)
     for sample, sent in zip(material.samples, material.requests, strict=True):
         try:
-            found = [
-                _measured(reader, one)
-                for one in sent
-                if isinstance(one, Generate | LogLikelihood)
+            lengths = [
+                _measure_request(reader, request)
+                for request in sent
+                if isinstance(request, Generate | LogLikelihood)
             ]
         except EvalwrightError as error:
             refused[sample.id] = str(error)
             continue
-        longest = max([longest, *(tokens for tokens, _, _ in found)])
-        if any(tokens > limit for tokens, _, _ in found):
+        longest = max([longest, *(tokens for tokens, _, _ in lengths)])
+        if any(tokens > limit for tokens, _, _ in lengths):
             cut.append(sample.id)
-        elif any(tokens + room > limit for tokens, room, _ in found):
+        elif any(tokens + room > limit for tokens, room, _ in lengths):
             short.append(sample.id)
-        if any(double for _, _, double in found):
+        if any(double for _, _, double in lengths):
             twice.append(sample.id)
     holds = (
         f"the context of {model.name} holds {limit:,} tokens, the longest prompt has"
@@ -205,7 +213,10 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
     if not cut and not short:
         yield _CONTEXT.ok(holds)
     firsts = [sent[0] for sent in material.requests if sent]
-    if any(isinstance(one, Generate) and one.max_tokens is None for one in firsts):
+    if any(
+        isinstance(request, Generate) and request.max_tokens is None
+        for request in firsts
+    ):
         yield _CONTEXT.note(
             "the task leaves the answer's length to the model, so it is not counted"
         )
@@ -219,12 +230,10 @@ def check_window(material: Material, model: Model) -> Iterator[Finding]:
         yield _CONTEXT.fault(text, list(refused))
 
 
-def _measured(
+def _measure_request(
     reader: Reader, request: Generate | LogLikelihood
 ) -> tuple[int, int, bool]:
-    """Tokens before the answer (of a likelihood, all that are put in), room that the answer may
-    take, and whether BOS is doubled.
-    """
+    """Tokens before the answer, room for the answer, and whether BOS is doubled."""
     from evalwright.models.local.tokens import encode_pair, encode_text
 
     prompt = request.prompt if isinstance(request, Generate) else request.context

@@ -1,6 +1,4 @@
-"""Worked examples: none is the question, none gives it away, each is right by its own gold, and
-none comes from what is evaluated.
-"""
+"""Check worked examples: none repeats or leaks the question, is wrong, or is evaluated itself."""
 
 from __future__ import annotations
 
@@ -8,11 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from evalwright.analysis.task_checks.asking import cited, judged, value_of
+from evalwright.analysis.task_checks.asking import (
+    add_citations,
+    find_judging_scorer,
+    score_text,
+)
 from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import (
     Material,
-    normalised,
+    normalise,
     prompt_text,
     request_prompt,
 )
@@ -26,39 +28,42 @@ _TELLING = 16
 
 
 def check_shots(material: Material) -> Iterator[Finding]:
-    """Verdicts on a task's shots; nothing where it has none."""
+    """Findings on a task's shots; nothing if it has none."""
     shots = getattr(material.renderer, "shots", None)
     if shots is not None:
-        yield from _own_shots(material, shots)
+        yield from _check_own_shots(material, shots)
     elif material.dialect:
-        yield from _foreign_shots(material)
+        yield from _check_foreign_shots(material)
 
 
-def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
+def _check_own_shots(material: Material, shots: Any) -> Iterator[Finding]:
     drawn: dict[tuple[str, str], Any] = {}
     equal = list[str]()
     leaking = list[str]()
     for sample, question in zip(material.samples, material.questions, strict=True):
         if sample.id in material.broken:
             continue
-        own, _ = shots.draw(sample, question)
-        drawn.update({(shot.user, shot.answer): shot for shot in own})
-        wanted = normalised(question)
-        if any(_asks_the_same(shot, wanted, sample) for shot in own):
+        sample_shots, _ = shots.draw(sample, question)
+        drawn.update({(shot.user, shot.answer): shot for shot in sample_shots})
+        folded_question = normalise(question)
+        if any(_asks_the_same(shot, folded_question, sample) for shot in sample_shots):
             equal.append(sample.id)
-        elif any(_gives_away(shot, wanted, sample) for shot in own):
+        elif any(_gives_away(shot, folded_question, sample) for shot in sample_shots):
             leaking.append(sample.id)
     kinds = {
         "is the question itself": equal,
         "contains the question or its whole answer": leaking,
     }
     faults = [
-        _CHECK.fault(f"a shot {what} in {counted(len(ids), 'sample')}", ids)
-        for what, ids in kinds.items()
+        _CHECK.fault(f"a shot {problem} in {counted(len(ids), 'sample')}", ids)
+        for problem, ids in kinds.items()
         if ids
     ]
     every = list(drawn.values())
-    faults += [*_evaluated(material, shots, every), *_wrong(material, every)]
+    faults += [
+        *_find_evaluated_shots(material, shots, every),
+        *_find_wrong_shots(material, every),
+    ]
     well = (
         f"{counted(len(drawn), 'shot')}: none is a question of the task, none is wrong"
         " by its own gold"
@@ -67,133 +72,146 @@ def _own_shots(material: Material, shots: Any) -> Iterator[Finding]:
 
 
 def _asks_the_same(shot: Any, question: str, sample: Sample) -> bool:
-    """In the same words, or the same question with the same options in any order."""
+    """Whether a shot is the same question, with the same options in any order."""
     if shot.sample is None or not sample.choices:
-        return normalised(shot.user) == question
-    options = sorted(map(normalised, shot.sample.choices)) == sorted(
-        map(normalised, sample.choices)
+        return normalise(shot.user) == question
+    options = sorted(map(normalise, shot.sample.choices)) == sorted(
+        map(normalise, sample.choices)
     )
-    return options and normalised(shot.sample.input or shot.user) == normalised(
+    return options and normalise(shot.sample.input or shot.user) == normalise(
         sample.input or question
     )
 
 
 def _gives_away(shot: Any, question: str, sample: Sample) -> bool:
-    text = normalised(f"{shot.user}\n{shot.answer}")
-    if len(question) >= _TELLING and _holds(text, question) and not sample.choices:
+    text = normalise(f"{shot.user}\n{shot.answer}")
+    if (
+        len(question) >= _TELLING
+        and _contains_phrase(text, question)
+        and not sample.choices
+    ):
         return True
-    asked = normalised(sample.input)
+    folded_input = normalise(sample.input)
     # A fixed question ("Which is right?") gives nothing away: the options are what is asked.
-    fixed = shot.sample is not None and normalised(shot.sample.input) == asked
-    if len(asked) >= _TELLING and _holds(text, asked) and not fixed:
+    fixed = shot.sample is not None and normalise(shot.sample.input) == folded_input
+    if (
+        len(folded_input) >= _TELLING
+        and _contains_phrase(text, folded_input)
+        and not fixed
+    ):
         return True
     return any(
-        len(form) >= 2 * _TELLING and _holds(text, normalised(form))
+        len(form) >= 2 * _TELLING and _contains_phrase(text, normalise(form))
         for form in sample.targets
     )
 
 
-def _holds(text: str, part: str) -> bool:
-    """Whether a part stands in a text, and not in the middle of a word or number."""
-    return re.search(rf"(?<![^\W_]){re.escape(part)}(?![^\W_])", text) is not None
+def _contains_phrase(text: str, phrase: str) -> bool:
+    """Whether a text contains a phrase, not starting or ending within a word or number."""
+    return re.search(rf"(?<![^\W_]){re.escape(phrase)}(?![^\W_])", text) is not None
 
 
-def _evaluated(material: Material, shots: Any, drawn: list[Any]) -> Iterator[Finding]:
-    """Shots that are samples of the task.
+def _find_evaluated_shots(
+    material: Material, shots: Any, drawn: list[Any]
+) -> Iterator[Finding]:
+    """Report shots that are samples of the task.
 
-    A pool of their own must not hold any; without one it is the task's choice.
+    A separate pool must not contain any; without a pool it is the task's choice.
     """
     pairs = zip(material.samples, material.questions, strict=True)
     names = {
-        _key(sample, question): sample.id
+        _question_key(sample, question): sample.id
         for sample, question in pairs
         if question.strip()
     }
-    keys = [_key(shot.sample, shot.user) for shot in drawn if shot.sample is not None]
-    taken = [names[key] for key in keys if key in names]
-    if taken:
-        told = (
-            f"the evaluated samples contain {len(taken)} of"
+    keys = [
+        _question_key(shot.sample, shot.user)
+        for shot in drawn
+        if shot.sample is not None
+    ]
+    sample_ids = [names[key] for key in keys if key in names]
+    if sample_ids:
+        summary = (
+            f"the evaluated samples contain {len(sample_ids)} of"
             f" {counted(len(drawn), 'shot')}"
         )
         if shots.pool.content_hash == material.task.samples.content_hash:
-            told += (
+            summary += (
                 "; a pool of other questions would keep them apart (few_shot: dataset)"
             )
-            yield _CHECK.note(told, taken)
+            yield _CHECK.note(summary, sample_ids)
         else:
-            yield _CHECK.fault(told, taken)
+            yield _CHECK.fault(summary, sample_ids)
 
 
-def _key(sample: Sample, rendered: str) -> tuple[object, ...]:
-    """What a question is.
-
-    Options are listed in the rendered one, and their order does not make it another.
-    """
-    passages = tuple(normalised(passage.text) for passage in sample.passages)
-    question = normalised((sample.input or rendered) if sample.choices else rendered)
-    return question, tuple(sorted(map(normalised, sample.choices))), passages
+def _question_key(sample: Sample, rendered: str) -> tuple[object, ...]:
+    """What identifies a question; the order of its options does not matter."""
+    passages = tuple(normalise(passage.text) for passage in sample.passages)
+    question = normalise((sample.input or rendered) if sample.choices else rendered)
+    return question, tuple(sorted(map(normalise, sample.choices))), passages
 
 
-def _wrong(material: Material, drawn: list[Any]) -> Iterator[Finding]:
-    """Whether a shot's answer, as the model reads it, scores 1 against the shot's own gold."""
+def _find_wrong_shots(material: Material, drawn: list[Any]) -> Iterator[Finding]:
+    """Report shots whose answer does not score 1 against their own gold."""
     samples = [shot.sample for shot in drawn if shot.sample is not None]
     if material.chooses:
         options = getattr(material.task.strategy, "options", None)
         if options is None:
             return
         for sample in samples:
-            said = material.renderer.answer(sample)
-            right = [options(sample)[place].strip() for place in sample.gold]
-            if right and said.strip() not in right:
-                yield _wrong_shot(sample, said, f"where {quoted(right[0])} is scored")
+            answer = material.renderer.answer(sample)
+            right = [options(sample)[option].strip() for option in sample.gold]
+            if right and answer.strip() not in right:
+                yield _report_wrong_shot(
+                    sample, answer, f"where {quoted(right[0])} is scored"
+                )
         return
-    scorer, _ = judged(material)
+    scorer, _ = find_judging_scorer(material)
     if scorer is None or not material.generates:
         return
     for sample in samples:
-        said = material.renderer.answer(sample)
+        answer = material.renderer.answer(sample)
         try:
-            value = value_of(scorer, sample, cited(sample, said))
+            score = score_text(scorer, sample, add_citations(sample, answer))
         except ScoringError:
             continue  # its row lacks what the scorer reads, which says nothing of the answer
-        if value != 1.0:
+        if score != 1.0:
             why = (
-                f"and {scorer.name} gives it {value:g} by its own gold"
+                f"and {scorer.name} gives it {score:g} by its own gold"
                 f" {quoted(sample.target)}"
             )
-            yield _wrong_shot(sample, said, why)
+            yield _report_wrong_shot(sample, answer, why)
 
 
-def _wrong_shot(sample: Sample, said: str, why: str) -> Finding:
+def _report_wrong_shot(sample: Sample, answer: str, why: str) -> Finding:
     return _CHECK.fault(
-        f"the shot {quoted(sample.input)} answers {quoted(said)}, {why}", [sample.id]
+        f"the shot {quoted(sample.input)} answers {quoted(answer)}, {why}", [sample.id]
     )
 
 
 # -- another framework's tasks ---------------------------------------------------------
 
 
-def _foreign_shots(material: Material) -> Iterator[Finding]:
+def _check_foreign_shots(material: Material) -> Iterator[Finding]:
     definition = material.task.definition
     if not definition.get("num_fewshot"):
         return
     config = definition.get("config") or {}
     evaluated = config.get("test_split") or config.get("validation_split")
-    own = config.get("fewshot_config")
-    named = [own.get("split") if isinstance(own, dict) else None]
+    fewshot_config = config.get("fewshot_config")
+    named = [fewshot_config.get("split") if isinstance(fewshot_config, dict) else None]
     named += [
         config.get(f"{name}_split")
         for name in ("fewshot", "training", "validation", "test")
     ]
     split = next((name for name in named if name), None)
     twice = []
-    for sample, question, asked in zip(
+    for sample, question, sent in zip(
         material.samples, material.questions, material.requests, strict=True
     ):
-        wanted = normalised(question)
-        text = normalised(prompt_text(request_prompt(asked[0]))) if asked else ""
-        if len(wanted) >= _TELLING and text.count(wanted) > 1:
+        folded_question = normalise(question)
+        text = normalise(prompt_text(request_prompt(sent[0]))) if sent else ""
+        if len(folded_question) >= _TELLING and text.count(folded_question) > 1:
             twice.append(sample.id)
     if twice:
         text = (

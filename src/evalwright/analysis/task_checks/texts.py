@@ -1,4 +1,4 @@
-"""Questions, options and targets are there, once, and the question does not give its answer away."""
+"""Check that questions, options and targets exist, are unique, and do not leak the answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
-from evalwright.analysis.task_checks.material import Material, normalised, where, words
+from evalwright.analysis.task_checks.material import (
+    Material,
+    find_ids,
+    join_words,
+    normalise,
+)
 from evalwright.analysis.words import counted
 from evalwright.core.samples import Sample
 from evalwright.statistics import wilson
@@ -38,76 +43,84 @@ _LEAST = 5
 
 
 def check_texts(material: Material) -> Iterator[Finding]:
-    """Empty and placeholder texts, repeated options, a gold answer that is not among them, and
-    leaks.
-    """
+    """Findings on empty texts, placeholders, repeated options, missing gold options, and leaks."""
     yield from _TEXTS.verdicts(
-        _empty(material), "no empty question, option or target, and no placeholder"
+        _find_empty_texts(material),
+        "no empty question, option or target, and no placeholder",
     )
     if any(sample.choices for sample in material.samples):
         yield from _OPTIONS.verdicts(
-            _options(material), "options differ, and the gold one is among them"
+            _find_option_faults(material),
+            "options differ, and the gold one is among them",
         )
-    yield from _leaks(material)
+    yield from _check_leaks(material)
 
 
-def _empty(material: Material) -> list[Finding]:
+def _find_empty_texts(material: Material) -> list[Finding]:
     samples = material.samples
-    given = any(sample.input.strip() for sample in samples)
-    has_questions = given or any(text.strip() for text in material.questions)
+    has_inputs = any(sample.input.strip() for sample in samples)
+    has_questions = has_inputs or any(text.strip() for text in material.questions)
     has_targets = any(sample.targets or sample.gold for sample in samples)
     kinds: list[tuple[str, Callable[[int, Sample], bool]]] = [
         (
             "an empty question",
-            lambda i, one: (
+            lambda i, sample: (
                 has_questions
-                and not (one.input if given else material.questions[i]).strip()
+                and not (sample.input if has_inputs else material.questions[i]).strip()
             ),
         ),
         (
             "an empty option",
-            lambda i, one: any(not choice.strip() for choice in one.choices),
+            lambda i, sample: any(not choice.strip() for choice in sample.choices),
         ),
         (
             "no target, or only white space",
-            lambda i, one: (
+            lambda i, sample: (
                 has_targets
-                and not one.gold
-                and (not one.targets or any(not form.strip() for form in one.targets))
+                and not sample.gold
+                and (
+                    not sample.targets
+                    or any(not form.strip() for form in sample.targets)
+                )
             ),
         ),
         (
             "a placeholder in place of the target",
-            lambda i, one: any(
-                _PLACEHOLDER.fullmatch(form.strip()) for form in one.targets
+            lambda i, sample: any(
+                _PLACEHOLDER.fullmatch(form.strip()) for form in sample.targets
             ),
         ),
         (
             "a placeholder in place of the question or an option",
-            lambda i, one: any(
+            lambda i, sample: any(
                 _PLACEHOLDER.fullmatch(text.strip())
-                for text in (one.input, *one.choices)
+                for text in (sample.input, *sample.choices)
             ),
         ),
     ]
-    return [
-        _TEXTS.fault(
-            f"{counted(len(found), 'sample has', 'samples have')} {what}", found
-        )
-        for what, wrong in kinds
-        if (found := where(material, wrong))
-    ]
+    faults = []
+    for problem, wrong in kinds:
+        ids = find_ids(material, wrong)
+        if ids:
+            n_samples = counted(len(ids), "sample has", "samples have")
+            faults.append(_TEXTS.fault(f"{n_samples} {problem}", ids))
+    return faults
 
 
-def _options(material: Material) -> list[Finding]:
-    def exact(text: str) -> str:
+def _find_option_faults(material: Material) -> list[Finding]:
+    def normalise_spaces(text: str) -> str:
         """Case may be what tells two options apart (mW, MW)."""
         return " ".join(unicodedata.normalize("NFC", text).split())
 
-    repeated = where(
-        material, lambda i, one: len(set(map(exact, one.choices))) < len(one.choices)
+    repeated = find_ids(
+        material,
+        lambda i, sample: (
+            len(set(map(normalise_spaces, sample.choices))) < len(sample.choices)
+        ),
     )
-    lost = where(material, lambda i, one: bool(one.choices) and not one.gold)
+    lost = find_ids(
+        material, lambda i, sample: bool(sample.choices) and not sample.gold
+    )
     twice = (
         f"{counted(len(repeated), 'sample has', 'samples have')} the same option twice"
     )
@@ -125,17 +138,15 @@ def _options(material: Material) -> list[Finding]:
 
 
 def check_duplicates(material: Material) -> Iterator[Finding]:
-    """Compared are questions, options and passages, without case, white space and Unicode's ways to
-    write one character.
-    """
+    """Report repeated questions, compared with their options and passages in normalised form."""
     groups: dict[Any, list[int]] = {}
     for index, (sample, question) in enumerate(
         zip(material.samples, material.questions, strict=True)
     ):
         if question.strip():
-            options = tuple(sorted(map(normalised, sample.choices)))
-            passages = tuple(normalised(passage.text) for passage in sample.passages)
-            groups.setdefault((normalised(question), options, passages), []).append(
+            options = tuple(sorted(map(normalise, sample.choices)))
+            passages = tuple(normalise(passage.text) for passage in sample.passages)
+            groups.setdefault((normalise(question), options, passages), []).append(
                 index
             )
     if not groups:
@@ -146,30 +157,39 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
     split = [
         group
         for group in twice
-        if len({_gold(material.samples[index]) for index in group}) > 1
+        if len({_gold_texts(material.samples[index]) for index in group}) > 1
     ]
     same = [group for group in twice if group not in split]
     if split:
         first, second = (material.samples[index] for index in split[0][:2])
-        both = (
+        gold_texts = (
             f"{quoted(first.target)} of '{first.id}', {quoted(second.target)} of"
             f" '{second.id}'"
         )
-        text = f"{_stands(split)} more than once with different gold answers ({both})"
-        yield _DUPLICATES.fault(text, _ids(material, split))
+        text = (
+            f"{_count_questions(split)} more than once with different gold answers"
+            f" ({gold_texts})"
+        )
+        yield _DUPLICATES.fault(text, _ids_of(material, split))
     if same:
-        yield _DUPLICATES.fault(f"{_stands(same)} more than once", _ids(material, same))
+        yield _DUPLICATES.fault(
+            f"{_count_questions(same)} more than once", _ids_of(material, same)
+        )
     if groups and not twice:
         yield _DUPLICATES.ok("no question twice")
-    yield from _same_prompts(material, {index for group in twice for index in group})
+    yield from _check_same_prompts(
+        material, {index for group in twice for index in group}
+    )
 
 
-def _same_prompts(material: Material, known: set[int]) -> Iterator[Finding]:
-    """Different samples that send the same requests: the prompt leaves out what differs."""
+def _check_same_prompts(
+    material: Material, duplicate_indices: set[int]
+) -> Iterator[Finding]:
+    """Report different samples with identical requests: the prompt omits what differs."""
     groups: dict[Any, list[int]] = {}
     for index, sent in enumerate(material.requests):
         # Rows that are alike in every part are duplicates, where their question is known.
-        if sent and index not in known:
+        if sent and index not in duplicate_indices:
             groups.setdefault(
                 tuple(repr(request.payload()) for request in sent), []
             ).append(index)
@@ -180,42 +200,42 @@ def _same_prompts(material: Material, known: set[int]) -> Iterator[Finding]:
             f"{n} with different rows send identical requests: the prompt leaves out"
             " what differs"
         )
-        yield _PROMPTS.fault(text, _ids(material, alike))
+        yield _PROMPTS.fault(text, _ids_of(material, alike))
 
 
-def _gold(sample: Sample) -> frozenset[str]:
+def _gold_texts(sample: Sample) -> frozenset[str]:
     return frozenset(
         map(
-            normalised,
-            [sample.choices[place] for place in sample.gold] or sample.targets,
+            normalise,
+            [sample.choices[option] for option in sample.gold] or sample.targets,
         )
     )
 
 
-def _stands(groups: list[list[int]]) -> str:
+def _count_questions(groups: list[list[int]]) -> str:
     return counted(len(groups), "question occurs", "questions occur")
 
 
-def _ids(material: Material, groups: list[list[int]]) -> list[str]:
+def _ids_of(material: Material, groups: list[list[int]]) -> list[str]:
     return [material.samples[index].id for group in groups for index in group]
 
 
 # -- leaks -----------------------------------------------------------------------------
 
 
-def _leaks(material: Material) -> Iterator[Finding]:
+def _check_leaks(material: Material) -> Iterator[Finding]:
     if (
         material.task.definition
         and material.generates is False
         and not material.chooses
     ):
         return  # the text to be continued is scored, and is meant to stand there
-    told = where(material, _gives_away)
-    if told:
+    ids = find_ids(material, _gives_away)
+    if ids:
         text = (
-            f"{counted(len(told), 'question gives', 'questions give')} the answer away"
+            f"{counted(len(ids), 'question gives', 'questions give')} the answer away"
         )
-        yield _LEAKS.fault(text, told)
+        yield _LEAKS.fault(text, ids)
     samples = [sample for sample in material.samples if sample.input.strip()]
     if not samples:
         yield _LEAKS.skipped("no question's text is known, so leaks cannot be found")
@@ -224,44 +244,47 @@ def _leaks(material: Material) -> Iterator[Finding]:
             "questions include a text to read, so a gold answer in them is not a leak"
         )
     elif all(sample.choices for sample in samples):
-        yield from _options_in_questions(samples)
+        yield from _check_options_in_questions(samples)
     else:
-        yield from _targets_in_questions(samples)
+        yield from _check_targets_in_questions(samples)
 
 
 def _gives_away(index: int, sample: Sample) -> bool:
-    """The question says "the answer is" and then a gold answer."""
-    forms = [normalised(form) for form in sample.targets if form.strip()]
-    text = normalised(sample.input)
-    rests = [text[found.end() :] for found in _GIVEN_AWAY.finditer(text)]
+    """Whether the question says "the answer is" and then a gold answer."""
+    forms = [normalise(form) for form in sample.targets if form.strip()]
+    text = normalise(sample.input)
+    rests = [text[match.end() :] for match in _GIVEN_AWAY.finditer(text)]
     return any(
-        rest.startswith(form) and not rest[len(form) : len(form) + 1].isalnum()
-        for rest in rests
+        remainder.startswith(form)
+        and not remainder[len(form) : len(form) + 1].isalnum()
+        for remainder in rests
         for form in forms
     )
 
 
-def _targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
-    asked = [
+def _check_targets_in_questions(samples: list[Sample]) -> Iterator[Finding]:
+    with_target = [
         sample
         for sample in samples
-        if len(sample.target.strip()) >= 3 and words(sample.target).strip()
+        if len(sample.target.strip()) >= 3 and join_words(sample.target).strip()
     ]
-    held = [
-        sample.id for sample in asked if words(sample.target) in words(sample.input)
+    leaking = [
+        sample.id
+        for sample in with_target
+        if join_words(sample.target) in join_words(sample.input)
     ]
-    if not asked:
+    if not with_target:
         return
-    told = (
-        f"{len(held):,} of {counted(len(asked), 'question')}"
-        f" {'contains its' if len(asked) == 1 else 'contain their'} gold answer"
+    summary = (
+        f"{len(leaking):,} of {counted(len(with_target), 'question')}"
+        f" {'contains its' if len(with_target) == 1 else 'contain their'} gold answer"
     )
-    many = len(held) >= _LEAST and len(held) / len(asked) > LEAK_RATE
-    yield _LEAKS.fault(told, held) if many else _LEAKS.ok(told)
+    many = len(leaking) >= _LEAST and len(leaking) / len(with_target) > LEAK_RATE
+    yield _LEAKS.fault(summary, leaking) if many else _LEAKS.ok(summary)
 
 
-def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
-    """How often the gold option occurs in the question, beside how often a wrong one does."""
+def _check_options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
+    """How often the gold option occurs in the question, compared with wrong ones."""
     samples = [
         sample
         for sample in samples
@@ -270,27 +293,33 @@ def _options_in_questions(samples: list[Sample]) -> Iterator[Finding]:
     if not samples:
         return
     gold = 0.0
-    other = 0.0
-    held = []
+    wrong_rate = 0.0
+    leaking = []
     for sample in samples:
-        text = words(sample.input)
+        text = join_words(sample.input)
         stands = [
-            words(choice) in text and bool(words(choice).strip())
+            join_words(choice) in text and bool(join_words(choice).strip())
             for choice in sample.choices
         ]
-        right = [stands[place] for place in sample.gold]
+        right = [stands[option] for option in sample.gold]
         wrong = [
-            stand for place, stand in enumerate(stands) if place not in sample.gold
+            stand for option, stand in enumerate(stands) if option not in sample.gold
         ]
         gold += sum(right) / len(right)
-        other += sum(wrong) / len(wrong)
+        wrong_rate += sum(wrong) / len(wrong)
         if any(right) and not any(wrong):
-            held.append(sample.id)
+            leaking.append(sample.id)
     n = len(samples)
     shares = (
         f"{points(gold / n)}% of {counted(n, 'question')}, a wrong one in"
-        f" {points(other / n)}%"
+        f" {points(wrong_rate / n)}%"
     )
-    told = f"the gold option occurs in {shares}"
-    above = gold / n > wilson(other, n, 0.999)[1] and gold / n > other / n + 0.1
-    yield _LEAKS.fault(told, held) if len(held) >= _LEAST and above else _LEAKS.ok(told)
+    summary = f"the gold option occurs in {shares}"
+    above = (
+        gold / n > wilson(wrong_rate, n, 0.999)[1] and gold / n > wrong_rate / n + 0.1
+    )
+    yield (
+        _LEAKS.fault(summary, leaking)
+        if len(leaking) >= _LEAST and above
+        else _LEAKS.ok(summary)
+    )

@@ -1,1 +1,1 @@
-"""The shared schema of Every Eval Ever: runs written as its records, and its records read as runs."""
+"""Exports runs to the shared schema of Every Eval Ever, and imports its records as runs."""

@@ -10,20 +10,22 @@ from evalwright.compat.programs import (
     Exporter,
     Importer,
     Imports,
-    imports_of,
-    later,
+    import_later,
     option,
+    summarise_imports,
 )
 from evalwright.runs.reader import Run
 
 
-def _import(path: Path, out: Path, name: str) -> Imports:
+def _import(path: Path, folder: Path, name: str) -> Imports:
     from evalwright.compat.every_eval_ever.importing import import_eee
 
-    return imports_of(import_eee(path, out, name), _told, ("format", "file", "notes"))
+    return summarise_imports(
+        import_eee(path, folder, name), _describe_run, ("format", "file", "notes")
+    )
 
 
-def _told(run: Run) -> list[str]:
+def _describe_run(run: Run) -> list[str]:
     return [f"{', '.join(task.name for task in run.tasks[:10])})"]
 
 
@@ -36,10 +38,10 @@ IMPORTER = Importer(
 EXPORTER = Exporter(
     "Write each task of each RUN as a record of Every Eval Ever:"
     " data/TASK/ORGANISATION/MODEL/ID.json and its samples.",
-    later("every_eval_ever.exporting:export_eee"),
+    import_later("every_eval_ever.exporting:export_eee"),
     ".",
     "Where the folder 'data' is made.",
-    several=True,
+    takes_several_runs=True,
     options=(
         option(
             "--organisation",

@@ -1,8 +1,8 @@
-"""Writes runs as records of Every Eval Ever, schema 0.3.0: an aggregate for each task, and a row
-for each sample, draw and scorer.
+"""Exports runs as records of Every Eval Ever, schema 0.3.0.
 
-The same run gives the same bytes. A number that does not exist, and a sample that failed, has no
-place there: both are left out and counted.
+There is an aggregate for each task, and a row for each sample, draw and scorer. The same run gives
+the same bytes. The schema has no place for a number that does not exist or a sample that failed:
+both are left out and counted.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ EXPLANATION = "explanation"
 DRAW = "draw"
 CLUSTER = "cluster"
 PARTS = "parts"
-"""Keys of a row's metadata that are ours; a sample's own stand beside them after `KEPT`."""
-KEPT = "sample."
+"""Our keys in a row's metadata; the sample's own keys follow `SAMPLE_PREFIX`."""
+SAMPLE_PREFIX = "sample."
 _DETAILS = ("n", "n_missing", "n_unsure", "n_clusters", "bounds")
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens")
 _LIBRARIES = {"inspect_ai": "inspect_ai", "lm-eval": "lm_eval"}
@@ -44,11 +44,11 @@ _LIBRARIES = {"inspect_ai": "inspect_ai", "lm-eval": "lm_eval"}
 
 def export_eee(
     runs: Sequence[Run],
-    out: Path,
+    output_folder: Path,
     organisation: str = "unknown",
     relationship: str = "other",
 ) -> Exports:
-    """Write the tasks of runs under `out/data`; return the files, and what to know.
+    """Write the tasks of runs under `output_folder/data`, and return the files and notes.
 
     Raises RunError.
     """
@@ -63,14 +63,14 @@ def export_eee(
     }
     for run in runs:
         for name, records in groupby(run.samples(), key=lambda record: record.task):
-            made = _aggregate(run, run.record(name), source)
-            rows, lost = _rows(made, records)
+            aggregate = _aggregate(run, run.record(name), source)
+            rows, n_unscored = _rows(aggregate, records)
             # A name in the form of version 4, as the schema wants it, made of the content.
             digest = hashlib.sha256(
-                to_json([made, rows]).encode("utf-8", "backslashreplace")
+                to_json([aggregate, rows]).encode("utf-8", "backslashreplace")
             ).digest()
             stem = str(uuid.UUID(bytes=digest[:16], version=4))
-            maker, _, model = made["model_info"]["id"].partition("/")
+            maker, _, model = aggregate["model_info"]["id"].partition("/")
             folder = Path("data", *map(_slug, (name, maker, model.replace("/", "_"))))
             text = "".join(f"{to_json(row)}\n" for row in rows)
             if rows:
@@ -78,28 +78,31 @@ def export_eee(
                 checksum = hashlib.sha256(
                     text.encode("utf-8", "backslashreplace")
                 ).hexdigest()
-                made["detailed_evaluation_results"] = {
+                aggregate["detailed_evaluation_results"] = {
                     "format": "jsonl",
                     "file_path": path.as_posix(),
                     "hash_algorithm": "sha256",
                     "checksum": checksum,
                     "total_rows": len(rows),
                 }
-            with writing(out / folder):
+            with writing(output_folder / folder):
                 if rows:
-                    write_text(out / path, text)
-                    files.append(out / path)
+                    write_text(output_folder / path, text)
+                    files.append(output_folder / path)
                 write_text(
-                    out / folder / f"{stem}.json", to_json(made, indent=2) + "\n"
+                    output_folder / folder / f"{stem}.json",
+                    to_json(aggregate, indent=2) + "\n",
                 )
-            files.append(out / folder / f"{stem}.json")
-            if lost:
-                why = "Answers without a score have no row, where one must have a score"
-                notes.append(f"{run.id}, {name}: {why}: {lost}.")
+            files.append(output_folder / folder / f"{stem}.json")
+            if n_unscored:
+                reason = (
+                    "Answers without a score have no row, where one must have a score"
+                )
+                notes.append(f"{run.id}, {name}: {reason}: {n_unscored}.")
             if without := [
-                one["label"]
-                for one in run.record(name)["metrics"]
-                if one["value"] is None
+                metric["label"]
+                for metric in run.record(name)["metrics"]
+                if metric["value"] is None
             ]:
                 notes.append(
                     f"{run.id}, {name}: left out, because they have no number:"
@@ -109,7 +112,7 @@ def export_eee(
 
 
 def model_id(name: str) -> str:
-    """A model's name as ORGANISATION/MODEL."""
+    """A model's name in the form ORGANISATION/MODEL."""
     plain = name.removeprefix("hf/")
     return (
         plain if "/" in plain.strip("/") else f"unknown/{plain.strip('/') or 'model'}"
@@ -153,50 +156,58 @@ def _aggregate(
             },
         },
         "evaluation_results": [
-            _result(
-                task, one, as_published=run.is_as_published(task["name"], one["label"])
+            _evaluation_result(
+                task,
+                metric,
+                as_published=run.is_as_published(task["name"], metric["label"]),
             )
-            for one in task["metrics"]
-            if one["value"] is not None
+            for metric in task["metrics"]
+            if metric["value"] is not None
         ],
     }
 
 
-def _result(
-    task: Mapping[str, Any], one: Mapping[str, Any], *, as_published: bool
+def _evaluation_result(
+    task: Mapping[str, Any], metric: Mapping[str, Any], *, as_published: bool
 ) -> dict[str, Any]:
     options = {spec["label"]: spec["options"] for spec in task["metric_specs"]}.get(
-        one["label"], {}
+        metric["label"], {}
     )
     low, high = (
-        metric_range(one["kind"], options)
-        if one["kind"] in BOUNDED
+        metric_range(metric["kind"], options)
+        if metric["kind"] in BOUNDED
         else ("-Infinity", "Infinity")
     )
-    uncertainty: dict[str, Any] = {"num_samples": one["n"]}
+    uncertainty: dict[str, Any] = {"num_samples": metric["n"]}
     if as_published:
-        one = {**one, "standard_error": None, "low": None, "high": None, "bounds": None}
-    if one.get("standard_error") is not None:
+        metric = {
+            **metric,
+            "standard_error": None,
+            "low": None,
+            "high": None,
+            "bounds": None,
+        }
+    if metric.get("standard_error") is not None:
         uncertainty["standard_error"] = {
-            "value": one["standard_error"],
-            "method": one["method"],
+            "value": metric["standard_error"],
+            "method": metric["method"],
         }
-    if one["low"] is not None and one["high"] is not None:
+    if metric["low"] is not None and metric["high"] is not None:
         interval = {
-            "lower": one["low"],
-            "upper": one["high"],
-            "confidence_level": one["level"],
+            "lower": metric["low"],
+            "upper": metric["high"],
+            "confidence_level": metric["level"],
         }
-        uncertainty["confidence_interval"] = {**interval, "method": one["method"]}
+        uncertainty["confidence_interval"] = {**interval, "method": metric["method"]}
     details = {
-        key: json.dumps(one[key]) for key in _DETAILS if one.get(key) is not None
+        key: json.dumps(metric[key]) for key in _DETAILS if metric.get(key) is not None
     }
     if as_published:
         details["source"] = json.dumps(AS_PUBLISHED)
     answer = task["definition"].get("answer") or {}
     sampling = {key: answer[key] for key in _SAMPLING if answer.get(key) is not None}
     return {
-        "evaluation_result_id": f"{task['name']}:{one['label']}",
+        "evaluation_result_id": f"{task['name']}:{metric['label']}",
         "evaluation_name": task["name"],
         "source_data": {
             "dataset_name": task["name"],
@@ -208,21 +219,21 @@ def _result(
         },
         "metric_config": {
             "evaluation_description": str(task.get("description", "")),
-            "metric_id": one["kind"],
-            "metric_name": one["label"],
+            "metric_id": metric["kind"],
+            "metric_name": metric["label"],
             "lower_is_better": (
-                bool(one.get("lower_is_better")) or one["kind"] in LOWER_IS_BETTER
+                bool(metric.get("lower_is_better")) or metric["kind"] in LOWER_IS_BETTER
             ),
             "score_type": "continuous",
             "min_score": low,
             "max_score": high,
             "additional_details": {
-                "scorer": one["scorer"],
+                "scorer": metric["scorer"],
                 "options": json.dumps(options),
             },
         },
         "score_details": {
-            "score": one["value"],
+            "score": metric["value"],
             "details": details,
             "uncertainty": uncertainty,
         },
@@ -231,58 +242,61 @@ def _result(
 
 
 def _rows(
-    made: Mapping[str, Any], records: Iterable[SampleRecord]
+    aggregate: Mapping[str, Any], records: Iterable[SampleRecord]
 ) -> tuple[list[dict[str, Any]], int]:
-    """The rows of a task, and how many draws have none. A row names the first metric of its scorer."""
+    """Build a task's rows, and count the draws without one.
+
+    A row names the first metric of its scorer.
+    """
     first: dict[str, str] = {}
-    for one in made["evaluation_results"]:
+    for evaluation in aggregate["evaluation_results"]:
         first.setdefault(
-            one["metric_config"]["additional_details"]["scorer"],
-            one["evaluation_result_id"],
+            evaluation["metric_config"]["additional_details"]["scorer"],
+            evaluation["evaluation_result_id"],
         )
     rows = []
-    lost = 0
+    n_unscored = 0
     for record in records:
         scored = record.scores.items()
-        found = [
-            _row(made, record, scorer, score, first.get(scorer))
+        sample_rows = [
+            _row(aggregate, record, scorer, score, first.get(scorer))
             for scorer, score in scored
         ]
-        rows += found
-        lost += not found
-    return rows, lost
+        rows += sample_rows
+        n_unscored += not sample_rows
+    return rows, n_unscored
 
 
 def _row(
-    made: Mapping[str, Any],
+    aggregate: Mapping[str, Any],
     record: SampleRecord,
     scorer: str,
     score: Score,
-    result: str | None,
+    result_id: str | None,
 ) -> dict[str, Any]:
     sample = record.sample
     answer = record.answer
     turns = () if answer is None or isinstance(answer.prompt, str) else answer.prompt
-    several = any(turn.role == "assistant" for turn in turns)
-    replies = [one.text for one in answer.responses] if answer else []
+    multi_turn = any(turn.role == "assistant" for turn in turns)
+    replies = [response.text for response in answer.responses] if answer else []
     text = answer.text if answer else ""
     metadata = {
-        f"{KEPT}{key}": value if isinstance(value, str) else to_json(value)
+        f"{SAMPLE_PREFIX}{key}": value if isinstance(value, str) else to_json(value)
         for key, value in sample.metadata.items()
     }
-    own = {
+    our_metadata = {
         LABEL: score.label,
         EXPLANATION: score.explanation,
         CLUSTER: sample.cluster,
         PARTS: score.parts and to_json(dict(score.parts)),
     }
     usage = answer.usage if answer else None
-    out: dict[str, Any] = {
+    row: dict[str, Any] = {
         "schema_version": SCHEMA,
-        "evaluation_id": made["evaluation_id"],
-        "model_id": made["model_info"]["id"],
+        "evaluation_id": aggregate["evaluation_id"],
+        "model_id": aggregate["model_info"]["id"],
         "evaluation_name": record.task,
-        "evaluation_result_id": result or f"{record.task}:{scorer}",
+        "evaluation_result_id": result_id or f"{record.task}:{scorer}",
         "sample_id": sample.id,
         "sample_hash": (
             hashlib.sha256(
@@ -291,7 +305,7 @@ def _row(
                 )
             ).hexdigest()
         ),
-        "interaction_type": "multi_turn" if several else "single_turn",
+        "interaction_type": "multi_turn" if multi_turn else "single_turn",
         "input": {
             "raw": sample.input,
             "formatted": (
@@ -304,7 +318,7 @@ def _row(
         },
         "output": (
             None
-            if several
+            if multi_turn
             else {
                 "raw": replies or [text],
                 "reasoning_trace": (
@@ -314,13 +328,13 @@ def _row(
         ),
         "messages": (
             list(_messages(turns, text, answer.reasoning if answer else ""))
-            if several
+            if multi_turn
             else None
         ),
         "answer_attribution": [
             {
-                "turn_idx": len(turns) if several else 0,
-                "source": "messages[turn_idx].content" if several else "output.raw",
+                "turn_idx": len(turns) if multi_turn else 0,
+                "source": "messages[turn_idx].content" if multi_turn else "output.raw",
                 "extracted_value": text,
                 "extraction_method": scorer,
                 "is_terminal": True,
@@ -334,33 +348,33 @@ def _row(
         },
         "metadata": {
             DRAW: str(record.draw),
-            **{key: value for key, value in own.items() if value},
+            **{key: value for key, value in our_metadata.items() if value},
             **metadata,
         },
     }
-    if several:
-        out["evaluation"]["num_turns"] = len(turns) + 1
+    if multi_turn:
+        row["evaluation"]["num_turns"] = len(turns) + 1
     if usage is not None and answer is not None and answer.responses:
-        out["token_usage"] = {
+        row["token_usage"] = {
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
             "total_tokens": usage.input_tokens + usage.output_tokens,
             "reasoning_tokens": usage.reasoning_tokens,
             "input_tokens_cache_read": usage.cached_tokens,
         }
-        out["performance"] = {
-            "latency_ms": 1000 * sum(one.latency for one in answer.responses)
+        row["performance"] = {
+            "latency_ms": 1000 * sum(response.latency for response in answer.responses)
         }
     if record.outcome != ANSWERED:
-        out["error"] = record.outcome
-    return out
+        row["error"] = record.outcome
+    return row
 
 
 def _messages(
     turns: Sequence[Message], text: str, reasoning: str
 ) -> Iterator[dict[str, Any]]:
-    for place, turn in enumerate(turns):
-        yield {"turn_idx": place, "role": turn.role, "content": turn.text}
+    for turn_index, turn in enumerate(turns):
+        yield {"turn_idx": turn_index, "role": turn.role, "content": turn.text}
     yield {
         "turn_idx": len(turns),
         "role": "assistant",

@@ -1,8 +1,6 @@
-"""Makes runs of records of Every Eval Ever: a run for each aggregate, with its samples where they
-lie beside it.
+"""Imports records of Every Eval Ever: one run for each aggregate, with the samples beside it.
 
-A number is made again from the rows that name it where it is a mean of their scores; any other is
-kept as published.
+A mean is computed again from the rows that name it; other numbers are kept as published.
 """
 
 from __future__ import annotations
@@ -19,25 +17,25 @@ from evalwright.compat.every_eval_ever.exporting import (
     CLUSTER,
     DRAW,
     EXPLANATION,
-    KEPT,
     LABEL,
     PARTS,
+    SAMPLE_PREFIX,
 )
 from evalwright.compat.recording import (
     Destination,
     Recorded,
+    as_list,
+    as_mapping,
     check_depth,
     count_of,
-    digest_of,
     field,
-    listed,
-    mapping,
+    hash_files,
     nothing_at,
     number,
-    parsed,
+    parse_json,
     read_rows,
     read_whole,
-    started,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import RunError
@@ -54,8 +52,8 @@ from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.statistics import Estimate
 
 FORMAT = "every_eval_ever"
-_WANTED = "Name an aggregate of Every Eval Ever (.json), or a folder with some."
-_MOST = 1 << 28
+_ADVICE = "Name an aggregate of Every Eval Ever (.json), or a folder with some."
+_MAX_BYTES = 1 << 28
 _MEANS = {
     "accuracy": "accuracy",
     "exact_match": "accuracy",
@@ -65,7 +63,7 @@ _MEANS = {
 
 
 class _Result(Recorded):
-    """One of `evaluation_results`."""
+    """An entry of `evaluation_results`."""
 
     name: str = field("evaluation_name")
     result_id: str = field("evaluation_result_id", default="")
@@ -82,17 +80,17 @@ class _Result(Recorded):
 
     @property
     def scorer(self) -> str:
-        """The scorer's name, where the record has it."""
-        before = self.result_id.rpartition(":")[0]
+        """The scorer's name, if the record has one."""
+        id_prefix = self.result_id.rpartition(":")[0]
         return str(
-            mapping(self.metric.get("additional_details")).get("scorer")
-            or before
+            as_mapping(self.metric.get("additional_details")).get("scorer")
+            or id_prefix
             or self.label
         )
 
 
 class _Row(Recorded):
-    """A row of the samples."""
+    """A row of the samples file."""
 
     evaluation: dict[str, Any] = field("evaluation", must="an object")
     name: str = field("evaluation_name")
@@ -108,50 +106,53 @@ class _Row(Recorded):
     metadata: dict[str, str] = field("metadata", must="an object of texts", default={})
 
 
-def import_eee(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
-    """Make a run of an aggregate, or of each in a folder, under `out`. Raises RunError."""
+def import_eee(path: Path, runs_folder: Path, name: str = "") -> tuple[Run, ...]:
+    """Import an aggregate, or each one in a folder, as a run. Raises RunError."""
     if not path.exists():
-        raise nothing_at(path, _WANTED)
+        raise nothing_at(path, _ADVICE)
     files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
     if not files:
-        raise RunError(f"'{path}' has no JSON files. {_WANTED}")
+        raise RunError(f"'{path}' has no JSON files. {_ADVICE}")
     read = [(file, _aggregate(file)) for file in files]
-    destination = Destination(out, name, alone=len(read) == 1)
-    return tuple(_import(file, data, destination) for file, data in read)
+    destination = Destination(runs_folder, name, alone=len(read) == 1)
+    return tuple(_import(file, aggregate, destination) for file, aggregate in read)
 
 
 def _aggregate(path: Path) -> Mapping[str, Any]:
-    data = parsed(read_whole(path, _MOST), str(path))
-    model = mapping(mapping(data).get("model_info"))
-    results = mapping(data).get("evaluation_results")
+    aggregate = parse_json(read_whole(path, _MAX_BYTES), str(path))
+    model = as_mapping(as_mapping(aggregate).get("model_info"))
+    evaluations = as_mapping(aggregate).get("evaluation_results")
     if (
-        not isinstance(results, list)
-        or not results
+        not isinstance(evaluations, list)
+        or not evaluations
         or not (model.get("name") or model.get("id"))
     ):
         raise RunError(
             f"{path} is no aggregate of Every Eval Ever: it has no model_info or no"
-            f" evaluation_results. {_WANTED}"
+            f" evaluation_results. {_ADVICE}"
         )
-    check_depth(data, str(path))
-    return mapping(data)
+    check_depth(aggregate, str(path))
+    return as_mapping(aggregate)
 
 
-def _import(path: Path, data: Mapping[str, Any], destination: Destination) -> Run:
-    published = enumerate(data["evaluation_results"], 1)
-    results = [_Result.of(one, f"{path}, result {place}") for place, one in published]
-    beside = path.with_name(f"{path.stem}_samples.jsonl")
-    files = [path, *([beside] if beside.exists() else [])]
-    info = data["model_info"]
+def _import(path: Path, aggregate: Mapping[str, Any], destination: Destination) -> Run:
+    published = enumerate(aggregate["evaluation_results"], 1)
+    evaluations = [
+        _Result.of(evaluation, f"{path}, result {position}")
+        for position, evaluation in published
+    ]
+    samples_file = path.with_name(f"{path.stem}_samples.jsonl")
+    files = [path, *([samples_file] if samples_file.exists() else [])]
+    info = aggregate["model_info"]
     model = printable(str(info.get("name") or info["id"]))
-    tasks = list(dict.fromkeys(one.name for one in results))
-    place = destination.place(model, tasks[:1], {"imported": digest_of(files)})
+    tasks = list(dict.fromkeys(evaluation.name for evaluation in evaluations))
+    run_folder = destination.place(model, tasks[:1], {"imported": hash_files(files)})
     notes: list[str] = []
     records = []
-    parts = []
+    task_records = []
     rows = []
     seen: dict[str, str] = {}
-    for where, _, row in read_rows(beside) if beside.exists() else ():
+    for where, _, row in read_rows(samples_file) if samples_file.exists() else ():
         check_depth(row, where)
         if (first := seen.setdefault(fingerprint_of(row), where)) != where:
             raise RunError(
@@ -161,11 +162,17 @@ def _import(path: Path, data: Mapping[str, Any], destination: Destination) -> Ru
             )
         rows.append(_Row.of(row, where))
     for task in tasks:
-        own = [one for one in results if one.name == task]
-        named = {one.result_id: one.scorer for one in own}
-        made = _records(task, [row for row in rows if row.name == task], named, notes)
-        records += made
-        parts.append(_task(task, own, made, notes))
+        task_evaluations = [
+            evaluation for evaluation in evaluations if evaluation.name == task
+        ]
+        named = {
+            evaluation.result_id: evaluation.scorer for evaluation in task_evaluations
+        }
+        task_samples = _records(
+            task, [row for row in rows if row.name == task], named, notes
+        )
+        records += task_samples
+        task_records.append(_task(task, task_evaluations, task_samples, notes))
     if not rows:
         notes.append(
             "It has no samples beside it: its numbers are kept as published, and cannot"
@@ -176,29 +183,29 @@ def _import(path: Path, data: Mapping[str, Any], destination: Destination) -> Ru
         "file": path.name,
         "notes": notes,
         "model_info": info,
-        "eval_library": mapping(data.get("eval_library")),
-        "source_metadata": mapping(data.get("source_metadata")),
-        "evaluation_id": str(data.get("evaluation_id")),
+        "eval_library": as_mapping(aggregate.get("eval_library")),
+        "source_metadata": as_mapping(aggregate.get("source_metadata")),
+        "evaluation_id": str(aggregate.get("evaluation_id")),
     }
-    whole = {
-        "started": started([_time(data.get("evaluation_timestamp"))], [path]),
+    run_fields = {
+        "started": start_time([_time(aggregate.get("evaluation_timestamp"))], [path]),
         "model": model,
         "code": {"imported": FORMAT, "model": info},
-        "tasks": parts,
+        "tasks": task_records,
         "configuration": {"scoring": "published", "imported": imported},
     }
-    return place.write(records, lambda: whole)
+    return run_folder.write(records, lambda: run_fields)
 
 
 def _records(
     task: str, rows: Sequence[_Row], scorers: Mapping[str, str], notes: list[str]
 ) -> list[SampleRecord]:
-    """Rows of one sample and draw are one record, with a score for each scorer.
+    """Build one record from the rows of a sample and draw, with a score for each scorer.
 
-    Raises RunError for a score that is there twice.
+    Raises RunError for a score that occurs twice.
     """
     repeated: dict[str, None] = {}
-    found: dict[tuple[str, int], tuple[_Row, dict[str, Score]]] = {}
+    scored_rows: dict[tuple[str, int], tuple[_Row, dict[str, Score]]] = {}
     for row in rows:
         draw = _repeat(row.metadata)
         worth = number(row.evaluation.get("score"))
@@ -210,8 +217,8 @@ def _records(
         correct = (
             "correct" if row.evaluation.get("is_correct") is True and worth >= 1 else ""
         )
-        ours = DRAW in row.metadata
-        label = row.metadata.get(LABEL, "") if ours else correct
+        is_ours = DRAW in row.metadata
+        label = row.metadata.get(LABEL, "") if is_ours else correct
         score = Score(
             worth,
             label,
@@ -223,8 +230,8 @@ def _records(
             or row.result_id.removeprefix(f"{task}:")
             or "score"
         )
-        while scorer in found.setdefault((row.id, draw), (row, {}))[1]:
-            if ours or "epoch" in row.metadata:
+        while scorer in scored_rows.setdefault((row.id, draw), (row, {}))[1]:
+            if is_ours or "epoch" in row.metadata:
                 raise RunError(
                     f"The sample '{printable(row.id)}' of '{printable(task)}' has two"
                     f" rows for repeat {draw + 1}, scored by '{printable(scorer)}'."
@@ -232,66 +239,72 @@ def _records(
                 )
             draw += 1  # records of others do not number them
             repeated[row.id] = None
-        found[row.id, draw][1][scorer] = score
+        scored_rows[row.id, draw][1][scorer] = score
     if repeated:
-        named = f"{', '.join(map(printable, list(repeated)[:3]))}{', ...' if len(repeated) > 3 else ''}"
+        first_ids = ", ".join(map(printable, list(repeated)[:3]))
+        named = f"{first_ids}{', ...' if len(repeated) > 3 else ''}"
         notes.append(
             f"Samples of '{printable(task)}' with several rows that are not numbered,"
             f" read as repeats: {len(repeated)} ({named})."
         )
-    places = {
-        name: place
-        for place, name in enumerate(dict.fromkeys(name for name, _ in found))
+    indices = {
+        name: index
+        for index, name in enumerate(dict.fromkeys(name for name, _ in scored_rows))
     }
-    ordered = sorted(found.items(), key=lambda one: (places[one[0][0]], one[0][1]))
+    ordered = sorted(
+        scored_rows.items(),
+        key=lambda keyed_row: (indices[keyed_row[0][0]], keyed_row[0][1]),
+    )
     return [
-        SampleRecord(task, places[name], draw, _sample(row), _answer(row), scores)
+        SampleRecord(task, indices[name], draw, _sample(row), _answer(row), scores)
         for (name, draw), (row, scores) in ordered
     ]
 
 
 def _repeat(metadata: Mapping[str, str]) -> int:
-    """Which draw a row is of; records made of logs of inspect_ai count epochs from 1."""
-    told, first = (
+    """The draw that a row belongs to; records made from inspect_ai's logs count epochs from 1."""
+    repeat, first = (
         (metadata[DRAW], 0) if DRAW in metadata else (metadata.get("epoch", "1"), 1)
     )
-    return max(int(told) - first, 0) if told.isdecimal() and len(told) < 7 else 0
+    return max(int(repeat) - first, 0) if repeat.isdecimal() and len(repeat) < 7 else 0
 
 
 def _sample(row: _Row) -> Sample:
     targets, choices = (
-        tuple(map(str, listed(row.input.get(key)))) for key in ("reference", "choices")
+        tuple(map(str, as_list(row.input.get(key)))) for key in ("reference", "choices")
     )
-    own = (DRAW, LABEL, EXPLANATION, CLUSTER, PARTS)
+    our_keys = (DRAW, LABEL, EXPLANATION, CLUSTER, PARTS)
     metadata = {
-        key.removeprefix(KEPT): _value(value) if key.startswith(KEPT) else value
+        key.removeprefix(SAMPLE_PREFIX): _parse_value(value)
+        if key.startswith(SAMPLE_PREFIX)
+        else value
         for key, value in row.metadata.items()
-        if key not in own
+        if key not in our_keys
     }
-    gold = tuple(choices.index(one) for one in targets if one in choices)
-    asked = str(row.input.get("raw") or "")
+    gold = tuple(choices.index(target) for target in targets if target in choices)
+    question = str(row.input.get("raw") or "")
     cluster = row.metadata.get(CLUSTER, "")
     return Sample(
-        row.id, asked, targets, choices, gold, metadata=metadata, cluster=cluster
+        row.id, question, targets, choices, gold, metadata=metadata, cluster=cluster
     )
 
 
 def _answer(row: _Row) -> Answer:
-    replies = [str(one) for one in listed(row.output.get("raw"))]
+    replies = [str(reply) for reply in as_list(row.output.get("raw"))]
     thoughts = "\n\n".join(
-        str(one) for one in listed(row.output.get("reasoning_trace"))
+        str(thought) for thought in as_list(row.output.get("reasoning_trace"))
     )
-    asked = row.input.get("formatted")
+    formatted = row.input.get("formatted")
     prompt: Prompt = (
-        asked if isinstance(asked, str) else str(row.input.get("raw") or "")
+        formatted if isinstance(formatted, str) else str(row.input.get("raw") or "")
     )
     if row.messages:
-        *before, last = row.messages
+        *earlier_messages, last = row.messages
         replies = [str(last.get("content") or "")]
         thoughts = str(last.get("reasoning_trace") or "")
         prompt = tuple(
-            Message(_role(one.get("role")), str(one.get("content") or ""))
-            for one in before
+            Message(_role(message.get("role")), str(message.get("content") or ""))
+            for message in earlier_messages
         )
     names = (
         "input_tokens",
@@ -302,96 +315,119 @@ def _answer(row: _Row) -> Answer:
     counts = [count_of(row.usage.get(key)) for key in names]
     latency = (number(row.performance.get("latency_ms")) or 0.0) / 1000
     replied = tuple(Response(text) for text in replies[:-1])
-    whole = Response(
+    response = Response(
         replies[-1] if replies else "", thoughts, usage=Usage(*counts), latency=latency
     )
-    return Answer(whole.text, thoughts, prompt=prompt, responses=(*replied, whole))
+    return Answer(
+        response.text, thoughts, prompt=prompt, responses=(*replied, response)
+    )
 
 
 def _task(
     task: str,
-    results: Sequence[_Result],
+    evaluations: Sequence[_Result],
     records: Sequence[SampleRecord],
     notes: list[str],
 ) -> dict[str, Any]:
     scorers = list(dict.fromkeys(name for record in records for name in record.scores))
     specs: list[MetricSpec] = []
-    kept = []
-    named = [one.label for one in results]
-    for one in results:
+    published_metrics = []
+    named = [evaluation.label for evaluation in evaluations]
+    for evaluation in evaluations:
         label = (
-            one.label
-            if named.count(one.label) == 1
-            else one.result_id or f"{one.label} {len(specs) + 1}"
+            evaluation.label
+            if named.count(evaluation.label) == 1
+            else evaluation.result_id or f"{evaluation.label} {len(specs) + 1}"
         )
-        details = mapping(one.metric.get("additional_details"))
-        kind = str(one.metric.get("metric_id") or "")
-        less = one.metric.get("lower_is_better") is True
+        details = as_mapping(evaluation.metric.get("additional_details"))
+        kind = str(evaluation.metric.get("metric_id") or "")
+        less = evaluation.metric.get("lower_is_better") is True
         spec = MetricSpec(
-            label, kind, one.scorer, mapping(_value(details.get("options", "{}"))), less
+            label,
+            kind,
+            evaluation.scorer,
+            as_mapping(_parse_value(details.get("options", "{}"))),
+            less,
         )
         if not is_known(spec):
             spec = MetricSpec(
-                label, _MEANS.get(kind, "mean"), one.scorer, lower_is_better=less
+                label, _MEANS.get(kind, "mean"), evaluation.scorer, lower_is_better=less
             )
         specs.append(spec)
-        kept.append(
+        published_metrics.append(
             MetricResult(
                 spec.label,
                 spec.kind,
                 spec.scorer,
-                _published(one),
+                _published(evaluation),
                 spec.lower_is_better,
             )
         )
     scored = [spec for spec in specs if spec.scorer in scorers]
-    made = TaskTally(scorers, [], records).result(task, "1", scored)
+    recomputed = TaskTally(scorers, [], records).result(task, "1", scored)
     metrics = []
-    for metric in kept:
-        again = next((one for one in made.metrics if one.label == metric.label), None)
-        told = metric.estimate.value
-        value = again.estimate.value if again else math.nan
-        same = again is not None and abs(value - told) <= 1e-6 * max(1.0, abs(told))
-        metrics.append(again if again and same else metric)
-        if again and not same:
+    for metric in published_metrics:
+        recomputed_metric = next(
+            (
+                candidate
+                for candidate in recomputed.metrics
+                if candidate.label == metric.label
+            ),
+            None,
+        )
+        published = metric.estimate.value
+        value = recomputed_metric.estimate.value if recomputed_metric else math.nan
+        agrees = recomputed_metric is not None and abs(value - published) <= 1e-6 * max(
+            1.0, abs(published)
+        )
+        metrics.append(recomputed_metric if recomputed_metric and agrees else metric)
+        if recomputed_metric and not agrees:
             notes.append(
-                f"'{printable(metric.label)}' of '{printable(task)}' is {told:.6g} as"
+                f"'{printable(metric.label)}' of '{printable(task)}' is {published:.6g} as"
                 f" published, and {value:.6g} over its rows: kept as published."
             )
-    n = made.n_samples or max((one.estimate.n for one in metrics), default=0)
-    source = mapping(results[0].source.get("additional_details"))
+    n = recomputed.n_samples or max(
+        (metric.estimate.n for metric in metrics), default=0
+    )
+    source = as_mapping(evaluations[0].source.get("additional_details"))
     rows = [
-        [one.sample.id, one.sample.input, list(one.sample.targets)] for one in records
+        [record.sample.id, record.sample.input, list(record.sample.targets)]
+        for record in records
     ]
     version = str(source.get("version") or "1")
-    about = (
-        results[0].metric.get("evaluation_description")
+    description = (
+        evaluations[0].metric.get("evaluation_description")
         or "imported from Every Eval Ever"
     )
     return task_record(
         TaskResult(
-            task, version, n, made.n_missing, tuple(metrics), outcomes=made.outcomes
+            task,
+            version,
+            n,
+            recomputed.n_missing,
+            tuple(metrics),
+            outcomes=recomputed.outcomes,
         ),
         FORMAT,
-        description=printable(str(about)),
-        definition={"results": [one.model_dump() for one in results]},
+        description=printable(str(description)),
+        definition={"results": [evaluation.model_dump() for evaluation in evaluations]},
         content_hash=fingerprint_of({"rows": rows}),
-        scorers=[(one, FORMAT, {}) for one in scorers],
+        scorers=[(scorer, FORMAT, {}) for scorer in scorers],
         metrics=specs,
         draws=max((record.draw for record in records), default=0) + 1,
     )
 
 
-def _published(one: _Result) -> Estimate:
-    """The number as published, with its interval where it has one."""
-    doubt = mapping(one.details.get("uncertainty"))
-    interval = mapping(doubt.get("confidence_interval"))
-    error = number(mapping(doubt.get("standard_error")).get("value"))
-    value = number(one.details.get("score"))
+def _published(evaluation: _Result) -> Estimate:
+    """The published number, with its interval if it has one."""
+    doubt = as_mapping(evaluation.details.get("uncertainty"))
+    interval = as_mapping(doubt.get("confidence_interval"))
+    error = number(as_mapping(doubt.get("standard_error")).get("value"))
+    value = number(evaluation.details.get("score"))
     low, high = (number(interval.get(end)) for end in ("lower", "upper"))
     if value is None:
         raise RunError(
-            f"The result '{printable(one.name)}' has no number as its score."
+            f"The result '{printable(evaluation.name)}' has no number as its score."
         )
     method = (
         "as published"
@@ -413,15 +449,15 @@ def _published(one: _Result) -> Estimate:
     )
 
 
-def _value(text: Any) -> Any:
+def _parse_value(text: Any) -> Any:
     with suppress(ValueError, RecursionError):
-        found = json.loads(text) if isinstance(text, str) else text
-        return found if not isinstance(found, str) else text
+        decoded = json.loads(text) if isinstance(text, str) else text
+        return decoded if not isinstance(decoded, str) else text
     return text
 
 
 def _time(stamp: Any) -> str:
-    """A time, which may be one of Unix."""
+    """A timestamp, which may be Unix time, in ISO format."""
     with suppress(ValueError, OverflowError, OSError):
         return (
             datetime.fromtimestamp(float(stamp), UTC).isoformat()
@@ -434,8 +470,8 @@ def _time(stamp: Any) -> str:
 def _numbers(text: str | None) -> dict[str, float]:
     return {
         key: value
-        for key, one in mapping(_value(text)).items()
-        if (value := number(one)) is not None
+        for key, raw in as_mapping(_parse_value(text)).items()
+        if (value := number(raw)) is not None
     }
 
 

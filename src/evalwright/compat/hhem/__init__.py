@@ -1,1 +1,1 @@
-"""The HHEM leaderboard: its files, its order of models, its command."""
+"""The HHEM leaderboard: its files, the order of its rows, its command."""

@@ -1,9 +1,8 @@
-"""`evalwright import hhem`, and `hhem-leaderboard`: the command of the HHEM leaderboard engine,
-carried out by ours.
+"""`evalwright import hhem`, and `hhem-leaderboard`, the leaderboard engine's command.
 
-Evaluations are suites in `leaderboard.yaml` of the working folder; where there is none, in the
-small example that comes with the package. `test` puts three questions to each model, as there; any
-other suite is run and made into a board.
+Evaluations are suites in `leaderboard.yaml` of the working folder, or else in the small example
+that comes with the package. As in the engine, `test` asks each model three questions; any other
+suite is run and made into a leaderboard.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from evalwright.compat.programs import (
     Evalwright,
     Importer,
     Imports,
-    imports_of,
     option,
     scoring_option,
+    summarise_imports,
 )
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.evaluation.configuration import Configuration
@@ -41,7 +40,7 @@ _NAMES = {
     "answer-rate": "answer rate",
     "mean-words": "words",
 }
-_KEPT = (
+_SHOWN_KEYS = (
     "scoring",
     "judge",
     "judgment_date",
@@ -52,12 +51,12 @@ _KEPT = (
     "differences",
     "notes",
 )
-"""What of an imported run other programs are told."""
+"""Facts about an imported run that --json shows."""
 
 
 def _import(
     path: Path,
-    out: Path,
+    runs_folder: Path,
     name: str,
     *,
     scoring: str,
@@ -68,23 +67,23 @@ def _import(
 
     table = Path(articles) if articles else None
     runs, left_out = import_hhem(
-        path, out, name, scoring=scoring, articles=table, every=all_dates
+        path, runs_folder, name, scoring=scoring, articles=table, every=all_dates
     )
-    made = imports_of(runs, _told, _KEPT, left_out)
-    for record in made.record["runs"]:
+    imports = summarise_imports(runs, _describe_run, _SHOWN_KEYS, left_out)
+    for record in imports.record["runs"]:
         (record["metrics"],) = record["metrics"].values()
-    made.record["left_out"] = left_out
-    return made
+    imports.record["left_out"] = left_out
+    return imports
 
 
-def _told(run: Run) -> list[str]:
-    """One line for the run, one for what differs from what was published, and one for each thing to
-    know.
-    """
+def _describe_run(run: Run) -> list[str]:
+    """Describe a run: its rates, differences from what was published, and notes."""
     (task,) = run.tasks
     imported = run.data["configuration"]["imported"]
     rates = []
-    for metric in (one for one in task.metrics if one.label in _NAMES):
+    for metric in (
+        candidate for candidate in task.metrics if candidate.label in _NAMES
+    ):
         value = metric.estimate.value * (1.0 if metric.label == "mean-words" else 100.0)
         rates.append(
             f"{_NAMES[metric.label]} {'n/a' if value != value else f'{value:.1f}'}"
@@ -93,11 +92,13 @@ def _told(run: Run) -> list[str]:
     failed = f", {task.n_missing:,} failed or lost" if task.n_missing else ""
     scoring = ", as published" if imported["scoring"] == "published" else ""
     lines = [f"{rows}{failed}{scoring}): {', '.join(rates)}"]
-    differing = [
-        f"{_NAMES[one['metric']]} {'n/a' if one['ours'] is None else one['ours']} "
-        f"(published {one['published']})"
-        for one in imported["differences"]
-    ]
+    differing = []
+    for difference in imported["differences"]:
+        our_value = "n/a" if difference["ours"] is None else difference["ours"]
+        differing.append(
+            f"{_NAMES[difference['metric']]} {our_value} (published"
+            f" {difference['published']})"
+        )
     if differing:
         lines.append(f"  Differs from what was published: {', '.join(differing)}")
     if imported["older_judgments_left_out"]:
@@ -134,7 +135,7 @@ IMPORTER = Importer(
 )
 
 
-_ABOUT_RUNS = (
+_RUN_OPTIONS = (
     "into",
     "allow_baseline_judge",
     "name",
@@ -144,7 +145,7 @@ _ABOUT_RUNS = (
     "accept_failures",
     "give_up",
 )
-"""Options that mean nothing to the suite `test`, which makes neither runs nor a board."""
+"""Options that the suite `test` does not take, because it makes no runs and no leaderboard."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -243,7 +244,7 @@ def hhem_leaderboard(
     eval_name: str,
     config: str | None,
     init: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Run a suite of a hallucination leaderboard: summarise, judge, aggregate, publish.
 
@@ -253,23 +254,23 @@ def hhem_leaderboard(
         return _write_example()
     path = Path(config or FILE)
     if config is None and not path.is_file():
-        what = (
+        notice = (
             "so the example that comes with evalwright is used; --init writes it to"
             " this folder"
         )
-        click.echo(f"There is no {FILE} here, {what}.", err=True)
+        click.echo(f"There is no {FILE} here, {notice}.", err=True)
         path = _example()
     if eval_name == TEST:
-        for name in _ABOUT_RUNS:
-            if given[name]:
-                typed = name.replace("_", "-")
+        for name in _RUN_OPTIONS:
+            if options[name]:
+                option_name = name.replace("_", "-")
                 raise ConfigurationError(
-                    f"--{typed} is about runs and their leaderboard, which the suite"
+                    f"--{option_name} is about runs and their leaderboard, which the suite"
                     f" '{TEST}' does not make: leave it out."
                 )
-        evalwright.load_plugins(given["plugins"])
-        return _smoke(path, given["trust_file"])
-    return _evaluate(evalwright, path, eval_name, given)
+        evalwright.load_plugins(options["plugins"])
+        return _smoke(path, options["trust_file"])
+    return _evaluate(evalwright, path, eval_name, options)
 
 
 def _example() -> Path:
@@ -288,13 +289,12 @@ def _write_example() -> int:
 
 
 def _smoke(path: Path, trust_file: str | None) -> int:
-    """Three questions to each model of the suite, asked as its task asks.
+    """Ask each model of the suite three questions, as its task does.
 
-    A model that cannot be asked does not stop the others.
+    A model that cannot be reached does not stop the others.
     """
     from evalwright.evaluation.common_arguments import without_refused
     from evalwright.evaluation.configuration_file import read_configuration
-    from evalwright.evaluation.objects import Objects
     from evalwright.evaluation.smoke import SmokeTask, smoke_test
     from evalwright.models.registry import open_model
 
@@ -304,7 +304,6 @@ def _smoke(path: Path, trust_file: str | None) -> int:
             f"The suite '{TEST}' of {path.name} has no models: name some under"
             " 'models:'."
         )
-    Objects().providers(configuration)
     models, refusals = without_refused(configuration.models, open_model)
     for sentence in refusals:
         click.echo(sentence, err=True)
@@ -337,7 +336,7 @@ def _smoke(path: Path, trust_file: str | None) -> int:
 
 
 def _answer_lines(answer: str) -> list[str]:
-    """An answer as lines below its verdict, as much of it as a person reads."""
+    """Wrap an answer below its verdict, shortened for reading."""
     text = " ".join(answer.split())
     if len(text) > SHOWN_ANSWER_CHARS:
         text = f"{text[:SHOWN_ANSWER_CHARS].rstrip()} … ({len(answer.split()):,} words)"
@@ -345,37 +344,37 @@ def _answer_lines(answer: str) -> list[str]:
 
 
 def _evaluate(
-    evalwright: Evalwright, path: Path, suite: str, given: Mapping[str, Any]
+    evalwright: Evalwright, path: Path, suite: str, options: Mapping[str, Any]
 ) -> int:
-    """The suite's run, and a board of all its models in every form."""
+    """Run the suite, and make a leaderboard of its models in every format."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.reports.markers import check_text_file
 
-    check_file(Path(given["output_dir"]) / "leaderboard.md")
-    if given["into"]:
-        check_text_file(Path(given["into"]))
-    trust_file = given["trust_file"]
+    check_file(Path(options["output_dir"]) / "leaderboard.md")
+    if options["into"]:
+        check_text_file(Path(options["into"]))
+    trust_file = options["trust_file"]
     configuration = read_configuration(path, suite, trust_file)
-    if given["no_judge"]:
+    if options["no_judge"]:
         for name in ("into", "allow_baseline_judge"):
-            if given[name]:
-                typed = name.replace("_", "-")
+            if options[name]:
+                option_name = name.replace("_", "-")
                 raise ConfigurationError(
-                    f"--{typed} is about the leaderboard, and --no-judge makes none:"
+                    f"--{option_name} is about the leaderboard, and --no-judge makes none:"
                     " leave one of them out."
                 )
     else:
-        _refuse_baselines(configuration, suite, path, given["allow_baseline_judge"])
-    name = given["name"] or configuration.name or suite
-    if given["no_judge"]:
+        _refuse_baselines(configuration, suite, path, options["allow_baseline_judge"])
+    name = options["name"] or configuration.name or suite
+    if options["no_judge"]:
         return evalwright(
-            [*_run_command(path, suite, f"{name}-summaries", given), "--no-judge"]
+            [*_run_command(path, suite, f"{name}-summaries", options), "--no-judge"]
         )
-    code = evalwright(_run_command(path, suite, name, given))
+    code = evalwright(_run_command(path, suite, name, options))
     several_models = len(configuration.models) > 1
     names = [
-        f"{name}-{slug(one.label or one.model)}" if several_models else name
-        for one in configuration.models
+        f"{name}-{slug(spec.label or spec.model)}" if several_models else name
+        for spec in configuration.models
     ]
     runs = [
         run
@@ -384,13 +383,13 @@ def _evaluate(
     ]
     if not runs or code > 1:
         return code
-    return max(code, evalwright(_board_command(runs, given)))
+    return max(code, evalwright(_board_command(runs, options)))
 
 
 def _refuse_baselines(
     configuration: Configuration, suite: str, path: Path, allowed: bool
 ) -> None:
-    """Raise ConfigurationError for a judge whose scores make no board, before any request is sent."""
+    """Raise ConfigurationError for a baseline judge, before any request is sent."""
     for role, spec in configuration.roles.items():
         if spec.model.startswith("baseline/") and not allowed:
             raise ConfigurationError(
@@ -401,31 +400,31 @@ def _refuse_baselines(
 
 
 def _run_command(
-    path: Path, suite: str, name: str, given: Mapping[str, Any]
+    path: Path, suite: str, name: str, options: Mapping[str, Any]
 ) -> list[str]:
-    """The arguments of `evalwright` that run the suite."""
+    """Arguments of `evalwright` that run the suite."""
     command = ["run", "--config", str(path), "--suite", suite, "--name", name]
-    if given["trust_file"] is not None:
-        command += ["--trust-file", given["trust_file"]]
-    if given["accept_failures"]:
-        command += ["--accept-failures", given["accept_failures"]]
-    command += [f"--plugin={file}" for file in given["plugins"]]
-    command += [f"--budget={budget}" for budget in given["budget"]]
-    command += [f"--give-up={entry}" for entry in given["give_up"]]
-    return [*command, "--replace"] if given["replace"] else command
+    if options["trust_file"] is not None:
+        command += ["--trust-file", options["trust_file"]]
+    if options["accept_failures"]:
+        command += ["--accept-failures", options["accept_failures"]]
+    command += [f"--plugin={file}" for file in options["plugins"]]
+    command += [f"--budget={budget}" for budget in options["budget"]]
+    command += [f"--give-up={article}" for article in options["give_up"]]
+    return [*command, "--replace"] if options["replace"] else command
 
 
-def _board_command(runs: Sequence[Path], given: Mapping[str, Any]) -> list[str]:
-    """The arguments of `evalwright` that make the board of some runs in every form."""
-    output = Path(given["output_dir"])
+def _board_command(runs: Sequence[Path], options: Mapping[str, Any]) -> list[str]:
+    """Arguments of `evalwright` that make the leaderboard of some runs in every format."""
+    output = Path(options["output_dir"])
     forms = {"markdown": "md", "html": "html", "csv": "csv", "json-file": "json"}
     command = ["leaderboard", *map(str, runs)]
     command += [
         f"--{form}={output / f'leaderboard.{suffix}'}" for form, suffix in forms.items()
     ]
     command += [f"--pages={output / 'models'}", "--title=Hallucination leaderboard"]
-    if given["into"]:
-        command.append(f"--into={given['into']}")
+    if options["into"]:
+        command.append(f"--into={options['into']}")
     if find_spec("matplotlib"):
         command.append(f"--plot={output / 'leaderboard.svg'}")
     else:
@@ -435,6 +434,6 @@ def _board_command(runs: Sequence[Path], given: Mapping[str, Any]) -> list[str]:
         )
     return (
         [*command, "--allow-baseline-judge"]
-        if given["allow_baseline_judge"]
+        if options["allow_baseline_judge"]
         else command
     )

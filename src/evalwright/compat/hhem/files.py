@@ -1,10 +1,8 @@
-"""Finds and reads what the HHEM leaderboard engine leaves:
-`<company>/<model>/{summaries,judgments,stats}.jsonl`.
+"""Reads the HHEM leaderboard engine's `<company>/<model>/{summaries,judgments,stats}.jsonl`.
 
-Older versions named their fields otherwise; the tables below say how. Nothing in the files is
-trusted: what is not as expected is a sentence that names file and line, and of the settings that
-the engine copied into its statistics only those known to be harmless are read, because keys stand
-among them.
+Older versions named fields differently; the tables below list these names. Nothing in the files is
+trusted: an unexpected value raises an error that names file and line. The engine copied its
+settings, keys included, into its statistics; only settings known to be harmless are read.
 """
 
 from __future__ import annotations
@@ -27,14 +25,14 @@ from evalwright.compat.recording import (
     read_rows,
 )
 from evalwright.core.errors import RunError, closest
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.text import printable
 from evalwright.tasks.files import failing_as
 
 JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
 SUMMARIES = "summaries.jsonl"
 STATS = "stats.jsonl"
-_WANTED = "Name the engine's output folder, a company's folder in it, or one model's."
+_ADVICE = "Name the engine's output folder, a company's folder in it, or one model's."
 
 _SETTINGS = {
     "api_type",
@@ -52,9 +50,9 @@ _SETTINGS = {
     "thinking_tokens",
     "threads",
 }
-"""Settings that come over.
+"""Settings that are imported.
 
-Anything else may be a key or say where one works, so only its name is kept.
+Any other may be a key or say where one works, so only its name is kept.
 """
 
 _FACTS = {
@@ -76,7 +74,7 @@ _FACTS = {
 
 
 def judge_name(version: str) -> str:
-    """One name for a judge: statistics say "2.3-API" where judgments say "HHEM-2.3-API"."""
+    """Unify judge names: statistics say "2.3-API" where judgments say "HHEM-2.3-API"."""
     name = printable(version)
     return f"HHEM-{name}" if name[:1].isdigit() else name
 
@@ -105,17 +103,17 @@ Number = Annotated[float | None, BeforeValidator(number)]
 Date = Annotated[
     str, Field(pattern=r"\A(\d{4}-\d\d-\d\d|\z)"), AfterValidator(printable)
 ]
-"""The last one counts, so what is no date would be taken for the last judgment, or for one of many.
-"""
-_UID = "the id of a summary"
+"""A date. The last judgment counts, so anything but a date could be mistaken for it."""
+_UID_MEANING = "the id of a summary"
 
 
 class Judgment(Recorded):
-    """A line of judgments.jsonl. score: None where the judge gave none. article, date_code: in old
-    files only.
+    """A line of judgments.jsonl.
+
+    score: None if the judge gave none. article, date_code: in old files only.
     """
 
-    uid: Uid = field("summary_uid", must=_UID)
+    uid: Uid = field("summary_uid", must=_UID_MEANING)
     score: Annotated[float | None, BeforeValidator(_score)] = field(
         "hhem_score", must="a number from 0 to 1", default=None, ge=0, le=1
     )
@@ -132,9 +130,9 @@ class Judgment(Recorded):
 
 
 class Summary(Recorded):
-    """A line of summaries.jsonl. text: None where it is no text."""
+    """A line of summaries.jsonl. text: None if it is not text."""
 
-    uid: Uid = field("summary_uid", must=_UID)
+    uid: Uid = field("summary_uid", must=_UID_MEANING)
     article: Annotated[str, BeforeValidator(_article)] = field(
         "article_id", must="the id of an article"
     )
@@ -148,8 +146,9 @@ class Summary(Recorded):
 
 
 class Published(Recorded):
-    """A line of stats.jsonl: rates in points of 100. left_out: names of fields that do not come
-    over.
+    """A line of stats.jsonl, with rates in percent.
+
+    left_out: names of fields that are not imported.
     """
 
     model: Clean = field("model_name", "llm", default="")
@@ -168,7 +167,7 @@ class Published(Recorded):
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """One model's folder. company, name: of the folders, whatever the records in them say."""
+    """One model's folder. company, name: from the folder names, whatever the records say."""
 
     path: Path
     company: str
@@ -177,60 +176,61 @@ class Folder:
 
     @property
     def tree(self) -> Path:
-        """The folder of companies that it stands in."""
+        """The folder that contains the company's folder."""
         return self.path.resolve().parent.parent
 
     @property
     def files(self) -> list[Path]:
-        """What there is of its files."""
-        found = [self.judgments] if self.judgments else []
-        return found + [
+        """The files that exist."""
+        paths = [self.judgments] if self.judgments else []
+        return paths + [
             path for name in (SUMMARIES, STATS) if (path := self.path / name).is_file()
         ]
 
 
 def find_folders(path: Path) -> list[Folder]:
-    """The model folders in an output tree, a company's folder or one model's, by name.
+    """Find the model folders in an output tree, a company's folder or one model's, sorted by name.
 
-    Raises RunError for none.
+    Raises RunError if there are none.
     """
     if path.is_file() and path.name in (*JUDGMENTS, SUMMARIES, STATS):
         path = path.parent
     if not path.exists():
-        raise nothing_at(path, _WANTED)
+        raise nothing_at(path, _ADVICE)
     if not path.is_dir():
         raise RunError(
-            f"'{path}' is not a folder of the HHEM leaderboard engine. {_WANTED}"
+            f"'{path}' is not a folder of the HHEM leaderboard engine. {_ADVICE}"
         )
     names = {*JUDGMENTS, SUMMARIES, STATS}
     with failing_as(RunError, f"'{path}' cannot be read"):
-        places = sorted(
+        folders = sorted(
             {file.parent for file in path.rglob("*.jsonl") if file.name in names}
         )
-    if not places:
-        files = [one.name for one in sorted(path.iterdir())][:200]
-        near = [name for name in files if closest(name, [*JUDGMENTS, STATS])][:1]
-        held = (
-            f" The closest is '{path / near[0]}'."
-            if near
-            else ""
-            if files
-            else " It is empty."
-        )
+    if not folders:
+        files = [child.name for child in sorted(path.iterdir())][:200]
+        similar_names = [name for name in files if closest(name, [*JUDGMENTS, STATS])][
+            :1
+        ]
+        hint = "" if files else " It is empty."
+        if similar_names:
+            hint = f" The closest is '{path / similar_names[0]}'."
         raise RunError(
             f"'{path}' has no results of the HHEM leaderboard engine: no"
-            f" <company>/<model>/judgments.jsonl.{held} {_WANTED}"
+            f" <company>/<model>/judgments.jsonl.{hint} {_ADVICE}"
         )
-    return [_folder(place) for place in places]
+    return [_folder(folder) for folder in folders]
 
 
-def _folder(place: Path) -> Folder:
-    whole = place.resolve()
+def _folder(folder: Path) -> Folder:
+    resolved = folder.resolve()
     judgments = next(
-        (place / name for name in JUDGMENTS if (place / name).is_file()), None
+        (folder / name for name in JUDGMENTS if (folder / name).is_file()), None
     )
     return Folder(
-        place, printable(whole.parent.name), printable(whole.name) or "model", judgments
+        folder,
+        printable(resolved.parent.name),
+        printable(resolved.name) or "model",
+        judgments,
     )
 
 
@@ -238,13 +238,13 @@ def _folder(place: Path) -> Folder:
 
 
 def read_judgments(folder: Folder) -> list[Judgment]:
-    """The judgments in the order of the file; none where there is no file."""
+    """Read the judgments in file order; empty if there is no file."""
     rows = read_rows(folder.judgments) if folder.judgments else ()
     return [Judgment.of(row, where) for where, _, row in rows]
 
 
 def read_summaries(folder: Folder) -> list[Summary] | None:
-    """The summaries in the order of the file; None where there is no file."""
+    """Read the summaries in file order; None if there is no file."""
     path = folder.path / SUMMARIES
     return (
         [Summary.of(row, where) for where, _, row in read_rows(path)]
@@ -254,7 +254,7 @@ def read_summaries(folder: Folder) -> list[Summary] | None:
 
 
 def read_published(folder: Folder) -> list[Published]:
-    """What the engine published of the model, one for each pair of dates."""
+    """Read what the engine published of the model, one entry for each pair of dates."""
     path = folder.path / STATS
     return (
         [_published(row, where) for where, _, row in read_rows(path)]
@@ -264,50 +264,58 @@ def read_published(folder: Folder) -> list[Published]:
 
 
 def _published(row: Mapping[str, Any], where: str) -> Published:
-    given = {key: row[key] for key in sorted(_SETTINGS & row.keys())}
-    kept = {
+    settings = {key: row[key] for key in sorted(_SETTINGS & row.keys())}
+    plain_settings = {
         key: value
-        for key, value in given.items()
+        for key, value in settings.items()
         if isinstance(value, str | int | float | None)
     }
     left_out = tuple(sorted(printable(key) for key in row.keys() - _SETTINGS - _FACTS))
-    return Published.of({**row, "\0settings": kept, "\0left_out": left_out}, where)
+    return Published.of(
+        {**row, "\0settings": plain_settings, "\0left_out": left_out}, where
+    )
 
 
 def read_articles(path: Path) -> dict[str, dict[str, str]]:
-    """`article_id` -> category, text_type and dataset, in the order of the CSV. Texts are not kept."""
+    """Read category, text_type and dataset by `article_id` from the CSV; texts are dropped."""
     # an annual report has more than the 128 KiB that are allowed otherwise
     csv.field_size_limit(1 << 27)
     broken = failing_as(
         RunError, f"{path} is not a CSV in UTF-8", (UnicodeDecodeError, csv.Error)
     )
     unread = failing_as(RunError, f"{path} cannot be read")
-    with unread, broken, ordinary(path).open(encoding="utf-8-sig", newline="") as file:
+    with (
+        unread,
+        broken,
+        check_ordinary(path).open(encoding="utf-8-sig", newline="") as file,
+    ):
         rows = csv.DictReader(file)
         if "article_id" not in (rows.fieldnames or ()):
             raise RunError(
                 f"{path} has no column 'article_id', but"
-                f" {_listed(rows.fieldnames or ())}. --articles takes the data set's"
+                f" {_quote_names(rows.fieldnames or ())}. --articles takes the data set's"
                 " CSV: article_id, text, and category, text_type or dataset."
             )
-        out: dict[str, dict[str, str]] = {}
+        slices_by_article: dict[str, dict[str, str]] = {}
         for row in rows:
             article = printable((row["article_id"] or "").strip())
-            if not article or article in out:
-                what = (
+            if not article or article in slices_by_article:
+                problem = (
                     f"the article '{article}' a second time"
                     if article
                     else "no 'article_id'"
                 )
-                raise RunError(f"{path}, line {rows.line_num} has {what}.")
-            out[article] = {key: printable(row[key]) for key in SLICES if row.get(key)}
-        return out
+                raise RunError(f"{path}, line {rows.line_num} has {problem}.")
+            slices_by_article[article] = {
+                key: printable(row[key]) for key in SLICES if row.get(key)
+            }
+        return slices_by_article
 
 
 SLICES = ("category", "text_type", "dataset")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _quote_names(names: Sequence[str]) -> str:
     return (
         ", ".join(f"'{printable(name or '')}'" for name in list(names)[:8])
         or "no columns at all"

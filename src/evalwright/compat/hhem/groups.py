@@ -1,10 +1,9 @@
-"""Puts a model's judgments and summaries together, and apart again by what the engine reports as
-one line.
+"""Joins a model's judgments and summaries, and splits them into the groups that the engine reports.
 
-The engine joins both on `summary_uid`, which is no key: equal summaries of different articles may
-share one, so a row counted k times here and m times there counts k * m times. Here the k-th
-judgment of a uid belongs to its k-th summary, in the order in which the judge went through the
-articles; `joined` keeps what the engine's own join makes of them.
+The engine joins on `summary_uid`, which is not a key: equal summaries of different articles may
+share one, so a uid with k judgments and m summaries counts k * m times. Here the k-th judgment of a
+uid belongs to its k-th summary, in the order in which the judge went through the articles; `joined`
+keeps the engine's own join.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from evalwright.compat.hhem.files import Folder, Judgment, Published, Summary
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One article of a group: its judgment, its summary, or both."""
+    """One article of a group, with its judgment, its summary, or both."""
 
     judgment: Judgment | None
     summary: Summary | None
 
     @property
     def article(self) -> str:
-        """The article's id, "" where no file tells it."""
+        """The article's id, "" if no file has it."""
         if self.summary is not None:
             return self.summary.article
         return self.judgment.article if self.judgment else ""
@@ -34,11 +33,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What the engine reports as one line: one model and date code, judged on one day by one judge.
+    """One line of the engine's report: a model and date code, judged on one day by one judge.
 
-    summary_date: "" where nothing tells it. rows: each judgment once, then summaries that were
-    never judged. joined: judgments as the engine counts them, each with how often. older: groups of
-    the model that are left out.
+    summary_date: "" if unknown. rows: each judgment once, then summaries that were never judged.
+    joined: each judgment with the number of times that the engine counts it. older: number of the
+    model's groups that are left out.
     """
 
     folder: Folder
@@ -55,7 +54,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """`company/model-datecode`, as the engine's board has it."""
+        """`company/model-datecode`, as on the engine's leaderboard."""
         code = f"-{self.date_code}" if self.date_code else ""
         model = self.model or self.folder.name
         return f"{self.folder.company}/{model}" + (
@@ -64,20 +63,20 @@ class Group:
 
     @property
     def articles(self) -> list[str] | None:
-        """The rows' article ids, None where not every row has one."""
-        found = [row.article for row in self.rows]
-        return found if all(found) else None
+        """The rows' article ids; None if any row has none."""
+        ids = [row.article for row in self.rows]
+        return ids if all(ids) else None
 
 
-Part = tuple[str, str]
+DateKey = tuple[str, str]
 """Date code and summary date."""
 
 
-def groups_of(folder: Folder, *, every: bool = False) -> list[Group]:
-    """A model's groups: of each date code the one judged last, or all of them.
+def split_groups(folder: Folder, *, every: bool = False) -> list[Group]:
+    """A model's groups: for each date code the last judged one, or all of them.
 
-    That is what the engine's board shows, but for date codes that its configuration did not name:
-    those it loses.
+    This matches the engine's leaderboard, except that the engine loses date codes which its
+    configuration does not name.
     """
     batches: dict[tuple[str, str], list[Judgment]] = {}
     for judgment in files.read_judgments(folder):
@@ -91,21 +90,25 @@ def groups_of(folder: Folder, *, every: bool = False) -> list[Group]:
             groups += _with_summaries(folder, batch, summaries, published)
         else:
             groups += _without_summaries(folder, batch, bool(summaries), published)
-    return groups if every else _latest(groups)
+    return groups if every else _select_latest(groups)
 
 
-def _latest(groups: Sequence[Group]) -> list[Group]:
+def _select_latest(groups: Sequence[Group]) -> list[Group]:
     by_code: dict[str, list[Group]] = {}
     for group in groups:
         by_code.setdefault(group.date_code, []).append(group)
-    out = []
-    for several in by_code.values():
+    latest = []
+    for code_groups in by_code.values():
         last = max(
-            several,
-            key=lambda one: (one.judgment_date, one.summary_date, len(one.rows)),
+            code_groups,
+            key=lambda group: (
+                group.judgment_date,
+                group.summary_date,
+                len(group.rows),
+            ),
         )
-        out.append(replace(last, older=len(several) - 1))
-    return out
+        latest.append(replace(last, older=len(code_groups) - 1))
+    return latest
 
 
 # -- with summaries --------------------------------------------------------------------
@@ -120,67 +123,81 @@ def _with_summaries(
     # The summaries as the judge went through them: as they are, or by article.
     in_order = summaries
     if [summary.uid for summary in summaries] != [judgment.uid for judgment in batch]:
-        in_order = sorted(summaries, key=lambda one: (len(one.article), one.article))
-    rows, orphans, unjudged = _linked(batch, in_order)
+        in_order = sorted(
+            summaries, key=lambda summary: (len(summary.article), summary.article)
+        )
+    rows, orphans, unjudged = _link_summaries(batch, in_order)
     sizes = Counter((summary.date_code, summary.date) for summary in summaries)
-    copies = Counter((one.uid, one.date_code, one.date) for one in summaries)
-    models = {(one.date_code, one.date): one.model for one in summaries}
-    largest = max(rows, key=lambda part: sizes[part])
-    out = []
-    for part in rows:
+    copies = Counter(
+        (summary.uid, summary.date_code, summary.date) for summary in summaries
+    )
+    models = {(summary.date_code, summary.date): summary.model for summary in summaries}
+    largest = max(rows, key=lambda date_key: sizes[date_key])
+    groups = []
+    for date_key in rows:
         notes = []
-        together = list(rows[part])
-        if part == largest and orphans:
+        together = list(rows[date_key])
+        if date_key == largest and orphans:
             together += [Row(judgment, None) for judgment in orphans]
-            what = "judgments of summaries that are not in the file, without an article"
-            notes.append(f"{what}: {len(orphans)}")
-        if left := unjudged.get(part):
-            together += [Row(None, summary) for summary in left]
-            notes.append(f"summaries that were never judged: {len(left)}")
-        said = _said(published, batch[0], *part)
-        if published and said is None:
+            problem = (
+                "judgments of summaries that are not in the file, without an article"
+            )
+            notes.append(f"{problem}: {len(orphans)}")
+        if unjudged_summaries := unjudged.get(date_key):
+            together += [Row(None, summary) for summary in unjudged_summaries]
+            notes.append(f"summaries that were never judged: {len(unjudged_summaries)}")
+        published_line = _find_published(published, batch[0], *date_key)
+        if published and published_line is None:
             notes.append(
                 "the engine published nothing for this date code and these dates"
             )
         elif not published:
             notes.append("the engine published nothing for this model")
         joined = [
-            (one, copies[one.uid, *part]) for one in batch if copies[one.uid, *part]
+            (judgment, copies[judgment.uid, *date_key])
+            for judgment in batch
+            if copies[judgment.uid, *date_key]
         ]
-        model = (said.model if said else "") or models[part]
-        when = *part, batch[0].date, batch[0].version
-        out.append(
+        model = (published_line.model if published_line else "") or models[date_key]
+        dates = *date_key, batch[0].date, batch[0].version
+        groups.append(
             Group(
-                folder, model, *when, tuple(together), tuple(joined), said, tuple(notes)
+                folder,
+                model,
+                *dates,
+                tuple(together),
+                tuple(joined),
+                published_line,
+                tuple(notes),
             )
         )
-    return out
+    return groups
 
 
-def _linked(
+def _link_summaries(
     batch: Sequence[Judgment], summaries: Sequence[Summary]
-) -> tuple[dict[Part, list[Row]], list[Judgment], dict[Part, list[Summary]]]:
-    """Rows by part, judgments without a summary, and summaries without a judgment by part."""
+) -> tuple[dict[DateKey, list[Row]], list[Judgment], dict[DateKey, list[Summary]]]:
+    """Rows by date, judgments without a summary, and summaries without a judgment by date."""
     waiting: dict[str, list[Summary]] = {}
     for summary in summaries:
         waiting.setdefault(summary.uid, []).append(summary)
-    taken: Counter[str] = Counter()
-    rows: dict[Part, list[Row]] = {}
+    n_used: Counter[str] = Counter()
+    rows: dict[DateKey, list[Row]] = {}
     orphans = []
     for judgment in batch:
-        several = waiting.get(judgment.uid)
-        if several is None:
+        same_uid = waiting.get(judgment.uid)
+        if same_uid is None:
             orphans.append(judgment)
             continue
         # A summary that was judged more often than it was written is judged again.
-        summary = several[min(taken[judgment.uid], len(several) - 1)]
-        taken[judgment.uid] += 1
+        summary = same_uid[min(n_used[judgment.uid], len(same_uid) - 1)]
+        n_used[judgment.uid] += 1
         rows.setdefault((summary.date_code, summary.date), []).append(
             Row(judgment, summary)
         )
-    unjudged: dict[Part, list[Summary]] = {}
-    for uid, several in waiting.items():
-        for summary in several[taken[uid] :]:
+    unjudged: dict[DateKey, list[Summary]] = {}
+    for uid, same_uid in waiting.items():
+        for summary in same_uid[n_used[uid] :]:
             unjudged.setdefault((summary.date_code, summary.date), []).append(summary)
     return rows, orphans, unjudged
 
@@ -194,61 +211,75 @@ def _without_summaries(
     summaries: bool,
     published: Sequence[Published],
 ) -> list[Group]:
-    """The batch by the date codes of its judgments, which only old files have. summaries: whether
-    there are, of others.
+    """Split a batch by the date codes of its judgments, which only old files have.
+
+    summaries: whether the file has summaries, of other judgments.
     """
     codes: dict[str | None, list[Judgment]] = {}
     for judgment in batch:
         codes.setdefault(judgment.date_code, []).append(judgment)
-    out = []
-    for code, part in codes.items():
+    groups = []
+    for code, judgments in codes.items():
         notes = (
             ["none of the summaries in the file is one of those judged"]
             if summaries
             else []
         )
-        first = part[0]
-        fits = [
-            one
-            for one in published
-            if one.judgment_date == first.date and code in (None, one.date_code)
+        first = judgments[0]
+        matching_lines = [
+            line
+            for line in published
+            if line.judgment_date == first.date and code in (None, line.date_code)
         ]
-        fits = [one for one in fits if one.version == first.version] or fits
-        said = fits[0] if len(fits) == 1 else None
-        if len(fits) > 1:
-            what = "summaries of several dates were judged on one day"
+        matching_lines = [
+            line for line in matching_lines if line.version == first.version
+        ] or matching_lines
+        published_line = matching_lines[0] if len(matching_lines) == 1 else None
+        if len(matching_lines) > 1:
+            problem = "summaries of several dates were judged on one day"
             notes.append(
-                f"{what}, and without the summaries a judgment's date is unknown"
+                f"{problem}, and without the summaries a judgment's date is unknown"
             )
-        elif not fits:
+        elif not matching_lines:
             notes.append("the engine published nothing for this judgment")
-        any_one = said or next(iter(fits or published), None)
-        count = Counter(judgment.uid for judgment in part)
+        any_line = published_line or next(iter(matching_lines or published), None)
+        count = Counter(judgment.uid for judgment in judgments)
         # The engine's join, as it would be with summaries of the same uids.
-        joined = [(judgment, count[judgment.uid]) for judgment in part]
-        of = code if code is not None else any_one.date_code if any_one else ""
-        when = of, said.summary_date if said else "", first.date, first.version
-        rows = tuple(Row(judgment, None) for judgment in part)
-        model = any_one.model if any_one else ""
-        out.append(Group(folder, model, *when, rows, tuple(joined), said, tuple(notes)))
-    return out
+        joined = [(judgment, count[judgment.uid]) for judgment in judgments]
+        date_code = code
+        if date_code is None:
+            date_code = any_line.date_code if any_line else ""
+        dates = (
+            date_code,
+            published_line.summary_date if published_line else "",
+            first.date,
+            first.version,
+        )
+        rows = tuple(Row(judgment, None) for judgment in judgments)
+        model = any_line.model if any_line else ""
+        groups.append(
+            Group(
+                folder, model, *dates, rows, tuple(joined), published_line, tuple(notes)
+            )
+        )
+    return groups
 
 
-def _said(
+def _find_published(
     published: Sequence[Published],
     judgment: Judgment,
     date_code: str,
     summary_date: str,
 ) -> Published | None:
-    wanted = (date_code, summary_date, judgment.date)
-    fits = [
-        one
-        for one in published
-        if (one.date_code, one.summary_date, one.judgment_date) == wanted
+    dates = (date_code, summary_date, judgment.date)
+    lines = [
+        line
+        for line in published
+        if (line.date_code, line.summary_date, line.judgment_date) == dates
     ]
     return next(
-        (one for one in fits if one.version == judgment.version),
-        fits[0] if fits else None,
+        (line for line in lines if line.version == judgment.version),
+        lines[0] if lines else None,
     )
 
 
@@ -257,29 +288,32 @@ def _said(
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """How many articles were to be summarised, and how that is known. articles: their slices by id,
-    where a CSV has them.
+    """The number of articles in the data set, and how it is known.
+
+    articles: slices by article id, if a CSV has them.
     """
 
     size: int
-    known: str
+    size_source: str
     articles: Mapping[str, Mapping[str, str]] | None = None
 
 
-def data_set(
+def measure_dataset(
     group: Group,
     lengths: Sequence[int],
     articles: Mapping[str, Mapping[str, str]] | None,
 ) -> DataSet:
-    """The data set of a group. lengths: distinct rows of all groups in its tree."""
+    """Determine the data set of a group. lengths: number of articles in each group of its tree."""
     if articles is not None:
         return DataSet(len(articles), "the articles' CSV", articles)
     if len(lengths) > 1:
         return DataSet(max(lengths), f"the longest of {len(lengths)} runs in the tree")
-    return DataSet(length(group), "this run alone, so lost rows cannot be counted")
+    return DataSet(
+        count_articles(group), "this run alone, so lost rows cannot be counted"
+    )
 
 
-def length(group: Group) -> int:
-    """Articles of a group, each once; rows where nothing tells articles."""
-    found = group.articles
-    return len(set(found)) if found else len(group.rows)
+def count_articles(group: Group) -> int:
+    """The number of distinct articles in a group, or of rows if articles are unknown."""
+    articles = group.articles
+    return len(set(articles)) if articles else len(group.rows)

@@ -1,8 +1,7 @@
-"""Makes run folders of recorded runs of the HHEM leaderboard engine: one for each model, date code
-and judgment.
+"""Imports recorded runs of the HHEM leaderboard engine: one for each model, date code and judgment.
 
-Files are read twice, model by model: once to learn how long the data set is and whether rows stand
-in one order, and once to write the runs. So memory does not grow with the tree.
+Files are read twice, model by model: first to learn the length of the data set and whether rows are
+in one order, then to write the runs. So memory does not grow with the tree.
 """
 
 from __future__ import annotations
@@ -18,13 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.hhem.files import SLICES, Folder, find_folders, read_articles
-from evalwright.compat.hhem.groups import DataSet, Group, data_set, groups_of, length
+from evalwright.compat.hhem.groups import (
+    DataSet,
+    Group,
+    count_articles,
+    measure_dataset,
+    split_groups,
+)
 from evalwright.compat.hhem.numbers import (
     PUBLISHED_SPECS,
     SPECS,
+    compute_result,
     differences,
-    result_of,
-    tenths,
+    round_to_tenth,
 )
 from evalwright.compat.hhem.order import odd_orders
 from evalwright.compat.hhem.rows import (
@@ -34,16 +39,16 @@ from evalwright.compat.hhem.rows import (
     THRESHOLD,
     WORDS,
     Names,
-    checks_of,
-    names_of,
-    records_of,
+    build_records,
+    count_checks,
+    name_rows,
 )
 from evalwright.compat.recording import (
     Destination,
-    Place,
+    RunFolder,
     check_scoring,
-    digest_of,
-    started,
+    hash_files,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import RunError
@@ -58,93 +63,100 @@ Articles = Mapping[str, Mapping[str, str]]
 
 @dataclass(slots=True)
 class _Plan:
-    """What the first reading says of one group, and then where its run goes and what its rows may
-    be compared with.
+    """A group as found in the first pass, then also where its run goes.
 
-    length: articles; scores: the judge's, where nothing but a row's place tells its article;
-    lengths: of all groups of the tree; odd: see `order.odd_orders`.
+    length: number of articles. scores: the judge's, if only a row's position tells its article.
+    lengths: of all groups in the tree. odd: see `order.odd_orders`.
     """
 
     folder: Folder
-    place: int
+    group_index: int
     group: str
     date: str
     rows: int
     length: int
     scores: array[float] | None
-    run: Place = field(init=False)
+    run: RunFolder = field(init=False)
     lengths: Sequence[int] = ()
     odd: float | None = None
 
 
 def import_hhem(
     path: Path,
-    out: Path,
+    runs_folder: Path,
     name: str = "",
     *,
     scoring: str = "corrected",
     articles: Path | None = None,
     every: bool = False,
 ) -> tuple[list[Run], list[str]]:
-    """Make a run of every judged model in `path`, under `out`; return them, and a sentence for each
-    folder of which none was made.
+    """Import every judged model in `path` as a run, and say which folders were left out.
 
-    path: the engine's output tree, a company's folder, or one model's. name: of the run; with
-    several, the model's name is added. scoring: "corrected" counts each judgment once, "published"
-    counts as the engine does. articles: the data set's CSV, whose category, text_type and dataset
-    become slices. every: also what was judged before the last time.
+    Args:
+        path: the engine's output tree, a company's folder, or one model's.
+        name: the run's name; with several runs, each model's name is added.
+        scoring: "corrected" counts each judgment once, "published" counts as the engine does.
+        articles: the data set's CSV, whose category, text_type and dataset become slices.
+        every: also import judgments before the last one.
 
-    Raises RunError for broken files, and where a run of that name was made from something else.
+    Returns:
+        The runs, and a sentence for each folder without one.
+
+    Raises:
+        RunError: a file is broken, or another run already has that name.
     """
     check_scoring(scoring)
-    known = read_articles(articles) if articles else None
+    slices_by_article = read_articles(articles) if articles else None
     folders = find_folders(path)
     plans: list[_Plan] = []
     left_out = []
     for folder in folders:
-        found = groups_of(folder, every=every)
-        plans += [_plan(group, place) for place, group in enumerate(found)]
-        if not found:
+        judged_groups = split_groups(folder, every=every)
+        plans += [_plan(group, index) for index, group in enumerate(judged_groups)]
+        if not judged_groups:
             left_out.append(
                 f"{folder.path} has no judgment, so there is no run to import."
             )
     if not plans:
         raise RunError(f"Nothing in '{path}' was judged. {left_out[0]}")
-    _complete(plans, Destination(out, name, alone=len(plans) == 1), scoring)
+    _complete(plans, Destination(runs_folder, name, alone=len(plans) == 1), scoring)
     runs: list[Run] = []
-    for folder, own in groupby(plans, key=lambda plan: plan.folder):
-        groups = groups_of(folder, every=every)
-        runs += [_import(groups[plan.place], plan, scoring, known) for plan in own]
+    for folder, folder_plans in groupby(plans, key=lambda plan: plan.folder):
+        groups = split_groups(folder, every=every)
+        runs += [
+            _import(groups[plan.group_index], plan, scoring, slices_by_article)
+            for plan in folder_plans
+        ]
     return runs, left_out
 
 
 # -- first reading ---------------------------------------------------------------------
 
 
-def _plan(group: Group, place: int) -> _Plan:
+def _plan(group: Group, group_index: int) -> _Plan:
     scores = None
     if group.articles is None:
         judged = (
-            (one.score if one and one.valid else None)
-            for one in (row.judgment for row in group.rows)
+            (judgment.score if judgment and judgment.valid else None)
+            for judgment in (row.judgment for row in group.rows)
         )
         scores = array("d", (math.nan if score is None else score for score in judged))
     size = len(group.rows)
     return _Plan(
         group.folder,
-        place,
+        group_index,
         group.name,
         group.judgment_date,
         size,
-        length(group),
+        count_articles(group),
         scores,
     )
 
 
 def _complete(plans: Sequence[_Plan], destination: Destination, scoring: str) -> None:
-    """Where each run goes, and what is known from all of them.
+    """Decide where each run goes, and collect what all groups of a tree share.
 
-    Raises RunError where a folder holds another run.
+    Raises RunError if a folder holds another run.
     """
     lengths: dict[Path, list[int]] = {}
     alike: dict[tuple[Path, int], list[_Plan]] = {}
@@ -152,37 +164,39 @@ def _complete(plans: Sequence[_Plan], destination: Destination, scoring: str) ->
         lengths.setdefault(plan.folder.tree, []).append(plan.length)
         if plan.scores is not None:
             alike.setdefault((plan.folder.tree, plan.rows), []).append(plan)
-    for several in alike.values():
-        for place, found in odd_orders(
-            [plan.scores or array("d") for plan in several]
+    for same_length in alike.values():
+        for plan_index, correlation in odd_orders(
+            [plan.scores or array("d") for plan in same_length]
         ).items():
-            several[place].odd = found
+            same_length[plan_index].odd = correlation
     for plan in plans:
         plan.lengths = lengths[plan.folder.tree]
-        parts = [plan.date, "published" if scoring == "published" else ""]
+        qualifiers = [plan.date, "published" if scoring == "published" else ""]
         # What else is in the tree is no part of it: a model imported alone may be imported again
         # with the others.
-        facts = json.dumps([scoring, plan.group, plan.date, plan.place])
-        made_from = {"imported": digest_of(plan.folder.files), "facts": facts}
-        plan.run = destination.place(plan.group, parts, made_from)
+        facts = json.dumps([scoring, plan.group, plan.date, plan.group_index])
+        made_from = {"imported": hash_files(plan.folder.files), "facts": facts}
+        plan.run = destination.place(plan.group, qualifiers, made_from)
 
 
 # -- second reading --------------------------------------------------------------------
 
 
-def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> Run:
-    data = data_set(group, plan.lengths, known)
-    names = names_of(group, data, plan.odd)
-    lost = _lost(group, names, data)
-    records = list(records_of(group, names, data))
-    result = result_of(group, names, data, records, lost, scoring)
+def _import(
+    group: Group, plan: _Plan, scoring: str, slices_by_article: Articles | None
+) -> Run:
+    dataset = measure_dataset(group, plan.lengths, slices_by_article)
+    names = name_rows(group, dataset, plan.odd)
+    n_lost = _lost(group, names, dataset)
+    records = list(build_records(group, names, dataset))
+    task_result = compute_result(group, names, dataset, records, n_lost, scoring)
     outcomes = Counter(record.scores[RESPONSE].label for record in records)
-    imported = _imported(group, names, data, scoring) | {
-        "lost": lost,
-        "differences": differences(group, result.metrics),
+    imported = _imported(group, names, dataset, scoring) | {
+        "lost": n_lost,
+        "differences": differences(group, task_result.metrics),
         "outcomes": dict(sorted(outcomes.items())),
-        "checks": dict(checks_of(group)),
-        "notes": _notes(group, names, data, lost, result.metrics),
+        "checks": dict(count_checks(group)),
+        "notes": _notes(group, names, dataset, n_lost, task_result.metrics),
     }
     settings = imported["settings"]
     judge = {"judge": group.version, "threshold": THRESHOLD}
@@ -190,7 +204,7 @@ def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> 
     prompt = {"summary_prompt": settings["prompt"]} if "prompt" in settings else {}
     articles = sorted(set(names.articles)) if names.articles else len(names.ids)
     task = task_record(
-        result,
+        task_result,
         FORMAT,
         description=(
             "summaries of articles, judged for consistency with them; imported from the"
@@ -207,11 +221,11 @@ def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> 
         slice_keys=[
             key
             for key in SLICES
-            if any(key in one for one in (data.articles or {}).values())
+            if any(key in slices for slices in (dataset.articles or {}).values())
         ],
     )
-    whole = {
-        "started": started(
+    run_fields = {
+        "started": start_time(
             [group.judgment_date, group.summary_date], group.folder.files
         ),
         "model": group.name,
@@ -219,20 +233,20 @@ def _import(group: Group, plan: _Plan, scoring: str, known: Articles | None) -> 
         "tasks": [task],
         "configuration": {"scoring": scoring, "imported": imported},
     }
-    return plan.run.write(records, lambda: whole)
+    return plan.run.write(records, lambda: run_fields)
 
 
-def _lost(group: Group, names: Names, data: DataSet) -> int:
-    """How many articles of the data set have no row."""
-    if data.articles is not None and names.articles is not None:
-        return len(data.articles.keys() - set(names.articles))
-    return max(0, data.size - length(group))
+def _lost(group: Group, names: Names, dataset: DataSet) -> int:
+    """The number of articles in the data set that have no row."""
+    if dataset.articles is not None and names.articles is not None:
+        return len(dataset.articles.keys() - set(names.articles))
+    return max(0, dataset.size - count_articles(group))
 
 
 def _imported(
-    group: Group, names: Names, data: DataSet, scoring: str
+    group: Group, names: Names, dataset: DataSet, scoring: str
 ) -> dict[str, Any]:
-    said = group.published
+    published = group.published
     judged = sum(row.judgment is not None for row in group.rows)
     return {
         "format": FORMAT,
@@ -246,40 +260,45 @@ def _imported(
         "judge": group.version,
         "scoring": scoring,
         "pairing": names.how,
-        "dataset": {"size": data.size, "known_from": data.known},
+        "dataset": {"size": dataset.size, "known_from": dataset.size_source},
         "rows": {
             "judged": judged,
             "joined_by_the_engine": sum(count for _, count in group.joined),
         },
-        "published": {key: getattr(said, key) for key in _RATES} if said else None,
-        "settings": dict(said.settings) if said else {},
-        "fields_left_out": list(said.left_out) if said else [],
+        "published": {key: getattr(published, key) for key in _RATES}
+        if published
+        else None,
+        "settings": dict(published.settings) if published else {},
+        "fields_left_out": list(published.left_out) if published else [],
         "older_judgments_left_out": group.older,
     }
 
 
 def _notes(
-    group: Group, names: Names, data: DataSet, lost: int, metrics: Sequence[Any]
+    group: Group, names: Names, dataset: DataSet, n_lost: int, metrics: Sequence[Any]
 ) -> list[str]:
     notes = list(group.notes)
-    if lost:
-        whole = next(
-            (one for one in metrics if one.label == "answer-rate-of-dataset"), None
+    if n_lost:
+        dataset_rate = next(
+            (metric for metric in metrics if metric.label == "answer-rate-of-dataset"),
+            None,
         )
-        rate = tenths(whole.estimate.value, 100.0) if whole else None
-        over = (
+        rate = (
+            round_to_tenth(dataset_rate.estimate.value, 100.0) if dataset_rate else None
+        )
+        whole_rate = (
             f"; over all of them the answer rate is {rate}" if rate is not None else ""
         )
         notes.append(
-            f"{lost:,} of the data set's {data.size:,} rows are lost (size from"
-            f" {data.known}){over}"
+            f"{n_lost:,} of the data set's {dataset.size:,} rows are lost (size from"
+            f" {dataset.size_source}){whole_rate}"
         )
-    if names.articles is None and data.articles is not None:
+    if names.articles is None and dataset.articles is not None:
         notes.append(
             "it is unknown which articles its rows are about, so there are no slices"
         )
-    elif names.articles is not None and data.articles is not None:
-        strange = len(set(names.articles) - data.articles.keys())
+    elif names.articles is not None and dataset.articles is not None:
+        strange = len(set(names.articles) - dataset.articles.keys())
         if strange:
             notes.append(f"articles that are not in the CSV: {strange:,}")
     if names.articles is None and names.how.startswith("with no other run"):

@@ -1,9 +1,8 @@
-"""The numbers of a group, by our statistics ("corrected") or by the engine's arithmetic
-("published").
+"""Computes a group's metrics, "corrected" by our statistics or "published" by the engine's.
 
-Corrected: each judgment counts once, what failed is counted apart, and lost rows are said.
-Published: the engine's join on `summary_uid` with its repetitions, rounded to one decimal as the
-engine rounds; the interval takes equal uids as one cluster.
+Corrected: each judgment counts once, failures are counted separately, and lost rows are reported.
+Published: the engine's join on `summary_uid` with its repetitions, rounded to one decimal; for the
+interval, equal uids are one cluster.
 """
 
 from __future__ import annotations
@@ -38,8 +37,9 @@ SPECS = (
     MetricSpec("answer-rate-of-dataset", "accuracy", RESPONSE),
     MetricSpec("answer-rate-of-replies", "accuracy", RESPONSE),
 )
-"""The engine's four, and what its answer rate leaves out: lost rows, and that a failed request is
-no refusal.
+"""The engine's four metrics, and answer rates over the whole data set and over replies only.
+
+The engine's answer rate leaves out lost rows, and counts a failed request as a refusal.
 """
 
 PUBLISHED_SPECS = SPECS[:4]
@@ -49,33 +49,34 @@ _OF_REPLIES = "answer-rate-of-replies"
 _LOST = Failure("row lost", "dataset", "The files have no row of this article.")
 
 
-def result_of(
+def compute_result(
     group: Group,
     names: Names,
-    data: DataSet,
+    dataset: DataSet,
     records: Sequence[SampleRecord],
-    lost: int,
+    n_lost: int,
     scoring: str,
 ) -> TaskResult:
-    """The task's result, by slice too. lost: articles of the data set without a row."""
+    """Compute the task's result, also by slice. lost: number of articles without a row."""
     specs: Sequence[MetricSpec]
     if scoring == "published":
         tally = TaskTally((CONSISTENCY, RESPONSE, WORDS), SLICES)
-        counted = _joined(group, names, data)
+        counted = _engine_rows(group, names, dataset)
         specs = PUBLISHED_SPECS
-        finished = _rounded
+        finished = _round_as_engine
     else:
         tally = TaskTally(
             (CONSISTENCY, RESPONSE, WORDS, _OF_DATASET, _OF_REPLIES), SLICES
         )
-        counted = _corrected(names, data, records, lost)
+        counted = _corrected_rows(names, dataset, records, n_lost)
         # The last two are of the same scores as the answer rate, over other rows.
         specs = (*SPECS[:4], *(replace(spec, scorer=spec.label) for spec in SPECS[4:]))
 
         def finished(metric: MetricResult) -> MetricResult:
             if metric.label == _OF_DATASET:
                 method = (
-                    f"{metric.estimate.method}; size of the data set from {data.known}"
+                    f"{metric.estimate.method}; size of the data set from"
+                    f" {dataset.size_source}"
                 )
                 metric = replace(
                     metric, estimate=replace(metric.estimate, method=method)
@@ -88,39 +89,39 @@ def result_of(
 
     for record in counted:
         tally.add(record)
-    result = _each(tally.result(TASK, "1", specs), finished)
+    task_result = _map_metrics(tally.result(TASK, "1", specs), finished)
     kinds = [
         record.score_failures[CONSISTENCY].kind
         for record in records
         if record.score_failures
     ]
-    failures = Counter([*kinds, *[_LOST.kind] * lost])
-    n = len(group.rows) + lost
+    failures = Counter([*kinds, *[_LOST.kind] * n_lost])
+    n = len(group.rows) + n_lost
     n_missing = failures.total()
     return replace(
-        result,
+        task_result,
         n_samples=n,
         n_missing=n_missing,
         failures=dict(sorted(failures.items())),
     )
 
 
-def _each(
-    result: TaskResult, change: Callable[[MetricResult], MetricResult]
+def _map_metrics(
+    task_result: TaskResult, change: Callable[[MetricResult], MetricResult]
 ) -> TaskResult:
     slices = {
         key: {value: tuple(map(change, metrics)) for value, metrics in by_value.items()}
-        for key, by_value in result.slices.items()
+        for key, by_value in task_result.slices.items()
     }
-    return replace(result, metrics=tuple(map(change, result.metrics)), slices=slices)
+    return replace(
+        task_result, metrics=tuple(map(change, task_result.metrics)), slices=slices
+    )
 
 
-def _corrected(
-    names: Names, data: DataSet, records: Sequence[SampleRecord], lost: int
+def _corrected_rows(
+    names: Names, dataset: DataSet, records: Sequence[SampleRecord], n_lost: int
 ) -> Iterator[SampleRecord]:
-    """The rows as they are counted, and one for each lost article, which has no answer and fails
-    everywhere else.
-    """
+    """Yield each row once, and a failed record for each lost article."""
     for record in records:
         answered = record.scores[RESPONSE]
         scores = {**record.scores, _OF_DATASET: answered, _OF_REPLIES: answered}
@@ -129,28 +130,32 @@ def _corrected(
             del scores[_OF_REPLIES]
             failures |= dict.fromkeys((WORDS, _OF_REPLIES), failures[CONSISTENCY])
         yield replace(record, scores=scores, score_failures=failures)
-    missing: list[Mapping[str, str]] = [{}] * lost
-    if data.articles is not None and names.articles is not None:
-        there = set(names.articles)
+    missing: list[Mapping[str, str]] = [{}] * n_lost
+    if dataset.articles is not None and names.articles is not None:
+        articles_with_rows = set(names.articles)
         missing = [
-            found for article, found in data.articles.items() if article not in there
+            article_slices
+            for article, article_slices in dataset.articles.items()
+            if article not in articles_with_rows
         ]
     failed = dict.fromkeys((CONSISTENCY, RESPONSE, WORDS, _OF_REPLIES), _LOST)
-    for place, slices in enumerate(missing):
-        sample = Sample(f"\0lost {place}", metadata=slices)
+    for offset, slices in enumerate(missing):
+        sample = Sample(f"\0lost {offset}", metadata=slices)
         scores = {_OF_DATASET: Score(0.0)}
         yield SampleRecord(
-            TASK, len(records) + place, 0, sample, None, scores, score_failures=failed
+            TASK, len(records) + offset, 0, sample, None, scores, score_failures=failed
         )
 
 
-def _joined(group: Group, names: Names, data: DataSet) -> Iterator[SampleRecord]:
-    """The rows as the engine joins them: each judgment as often as it counts it."""
+def _engine_rows(
+    group: Group, names: Names, dataset: DataSet
+) -> Iterator[SampleRecord]:
+    """Yield each judgment as often as the engine's join counts it."""
     slices: dict[int, Mapping[str, str]] = {}
-    if data.articles is not None and names.articles is not None:
+    if dataset.articles is not None and names.articles is not None:
         for row, article in zip(group.rows, names.articles, strict=True):
-            slices[id(row.judgment)] = data.articles.get(article, {})
-    several = len({judgment.uid for judgment, _ in group.joined}) < sum(
+            slices[id(row.judgment)] = dataset.articles.get(article, {})
+    has_repeats = len({judgment.uid for judgment, _ in group.joined}) < sum(
         copies for _, copies in group.joined
     )
     index = 0
@@ -160,7 +165,7 @@ def _joined(group: Group, names: Names, data: DataSet) -> Iterator[SampleRecord]
             # The engine takes a missing score for one below the threshold.
             scores[CONSISTENCY] = Score(float((judgment.score or 0.0) >= THRESHOLD))
             scores[WORDS] = Score(float(judgment.words))
-        cluster = judgment.uid if several else ""
+        cluster = judgment.uid if has_repeats else ""
         for _ in range(copies):
             sample = Sample(
                 str(index), cluster=cluster, metadata=slices.get(id(judgment), {})
@@ -169,7 +174,7 @@ def _joined(group: Group, names: Names, data: DataSet) -> Iterator[SampleRecord]
             index += 1
 
 
-def _rounded(metric: MetricResult) -> MetricResult:
+def _round_as_engine(metric: MetricResult) -> MetricResult:
     estimate = metric.estimate
     scale = 1.0 if metric.scorer == WORDS else 100.0
     value = round(estimate.value * scale, 1) / scale
@@ -189,24 +194,26 @@ def _rounded(metric: MetricResult) -> MetricResult:
 
 
 def differences(group: Group, metrics: Sequence[MetricResult]) -> list[dict[str, Any]]:
-    """Where our numbers, to one decimal, are not those in the engine's own statistics."""
-    said = group.published
-    if said is None:
+    """List our numbers, to one decimal, that differ from the engine's own statistics."""
+    published = group.published
+    if published is None:
         return []
-    there = {
-        "hallucination-rate": (said.hallucination_rate, 100.0),
-        "answer-rate": (said.answer_rate, 100.0),
-        "mean-words": (said.avg_word_count, 1.0),
+    published_values = {
+        "hallucination-rate": (published.hallucination_rate, 100.0),
+        "answer-rate": (published.answer_rate, 100.0),
+        "mean-words": (published.avg_word_count, 1.0),
     }
-    out = []
+    differing = []
     for metric in metrics:
-        value, scale = there.get(metric.label, (None, 1.0))
-        ours = tenths(metric.estimate.value, scale)
-        if value is not None and ours != value:
-            out.append({"metric": metric.label, "ours": ours, "published": value})
-    return out
+        value, scale = published_values.get(metric.label, (None, 1.0))
+        our_value = round_to_tenth(metric.estimate.value, scale)
+        if value is not None and our_value != value:
+            differing.append(
+                {"metric": metric.label, "ours": our_value, "published": value}
+            )
+    return differing
 
 
-def tenths(value: float, scale: float) -> float | None:
-    """A number to one decimal as the engine rounds it; None for none."""
+def round_to_tenth(value: float, scale: float) -> float | None:
+    """Scale and round to one decimal as the engine does; None for nan."""
     return None if value != value else round(value * scale, 1)

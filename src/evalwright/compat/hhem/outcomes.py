@@ -1,8 +1,8 @@
-"""What became of a row, as far as its text tells, or else its number of words.
+"""Classifies a row's outcome by its text, or else by its number of words.
 
-The engine writes an error where a summary belongs and judges that too; afterwards only `is_valid`
-and the number of words tell a request that failed from a model that refused. The sentences below
-are the engine's own, each with what it stands for.
+The engine writes an error in place of a summary and judges that too; afterwards only `is_valid` and
+the number of words distinguish a failed request from a refusal. The sentences below are the
+engine's own.
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ _BY_WORDS: dict[int, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """label: the class. explanation: how it is known. failure: set where nobody can say what the
-    model would have done.
+    """The outcome of a row.
+
+    label: its class. explanation: how it is known. failure: set if the model's answer is unknown.
     """
 
     label: str
@@ -82,23 +83,21 @@ class RowOutcome:
 
 
 def row_outcome(valid: bool, words: int, text: str | None) -> RowOutcome:
-    """The class of a row that was recorded as valid or not. text: None where the summary is not
-    there.
-    """
+    """Classify a row that was recorded as valid or not. text: None if there is no summary."""
     if valid:
         return RowOutcome(ANSWERED)
-    return _by_words(words) if text is None else _by_text(text)
+    return _classify_length(words) if text is None else _classify_text(text)
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a text is one of the sentences by which prompts let a model refuse."""
+    """Whether a text is one of the sentences with which prompts let a model refuse."""
     return text.strip() in _REFUSALS
 
 
-def _by_text(text: str) -> RowOutcome:
+def _classify_text(text: str) -> RowOutcome:
     text = text.strip()
     if text in _FAILURES:
-        return _failed(*_FAILURES[text])
+        return _failed_outcome(*_FAILURES[text])
     if text in _REFUSALS:
         return RowOutcome(REFUSED, _REFUSALS[text])
     if text == UNCLOSED_THINKING:
@@ -108,28 +107,34 @@ def _by_text(text: str) -> RowOutcome:
     words = len(text.split())
     if words < MIN_WORDS:
         return RowOutcome(SHORT, f"{words} words")
-    return _ran_on(words)
+    return _classify_long_text(words)
 
 
-def _by_words(words: int) -> RowOutcome:
-    """The sentences have different lengths, so the number of words names most of them."""
+def _classify_length(words: int) -> RowOutcome:
+    """Classify by length: the engine's sentences have different numbers of words."""
     if words in _BY_WORDS:
-        label, *what = _BY_WORDS[words]
-        return _failed(*what) if label == FAILED else RowOutcome(label, "".join(what))
+        label, *details = _BY_WORDS[words]
+        return (
+            _failed_outcome(*details)
+            if label == FAILED
+            else RowOutcome(label, "".join(details))
+        )
     if words < MIN_WORDS:
-        more = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(words, "")
-        return RowOutcome(SHORT, f"{words} words{more}")
-    return _ran_on(words)
+        alternative = {2: ", or a thread that failed", 5: ", or nothing at all"}.get(
+            words, ""
+        )
+        return RowOutcome(SHORT, f"{words} words{alternative}")
+    return _classify_long_text(words)
 
 
-def _ran_on(words: int) -> RowOutcome:
+def _classify_long_text(words: int) -> RowOutcome:
     if words > _LONG:
-        why = "recorded as invalid: most likely a text cut off at its limit"
-        return RowOutcome(TRUNCATED, f"{words} words, {why}")
+        reason = "recorded as invalid: most likely a text cut off at its limit"
+        return RowOutcome(TRUNCATED, f"{words} words, {reason}")
     return RowOutcome(
         UNKNOWN, f"recorded as invalid with {words} words, for an unknown reason"
     )
 
 
-def _failed(kind: str, message: str) -> RowOutcome:
+def _failed_outcome(kind: str, message: str) -> RowOutcome:
     return RowOutcome(FAILED, message, Failure(kind, "provider", message))

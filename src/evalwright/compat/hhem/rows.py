@@ -1,4 +1,4 @@
-"""A group's rows as sample records."""
+"""Converts a group's rows to sample records."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ CONSISTENCY = "consistency"
 RESPONSE = "answered"
 WORDS = "words"
 THRESHOLD = 0.5
-"""A summary is consistent from this score on; the engine's scores are rounded, and hundreds are
-exactly this.
-"""
+"""From this score on a summary is consistent; scores are rounded, and hundreds are exactly 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What rows are called, so that two runs pair by it. how: in words, for the record."""
+    """Names of a group's rows, by which two runs are paired. how: in words, for the record."""
 
     ids: tuple[str, ...]
     clusters: tuple[str, ...]
@@ -38,59 +36,72 @@ class Names:
     articles: tuple[str, ...] | None
 
 
-def names_of(group: Group, data: DataSet, odd: float | None) -> Names:
-    """Ids by article, or by the row's place. odd: a correlation that says that places mean other
-    articles here.
+def name_rows(group: Group, dataset: DataSet, odd: float | None) -> Names:
+    """Name rows by article, or by position.
 
-    A place is given with the number of rows ("17 of 7731"): where rows were lost, all later ones
-    moved up, and must pair with nothing.
+    A position includes the number of rows ("17 of 7731"): where rows were lost, all later ones
+    moved up, and must not be paired.
+
+    odd: a correlation that shows that positions mean other articles in this run.
     """
     n = len(group.rows)
-    found = group.articles
-    how = "by article_id, from the summaries"
-    if found is None and data.articles is not None and n == data.size and odd is None:
-        found = list(data.articles)
-        how = "by article_id: the rows are as many as the articles of the CSV"
-    if found is None:
-        more = f" in the order of {group.name}" if odd is not None else ""
-        how = (
+    articles = group.articles
+    pairing = "by article_id, from the summaries"
+    if (
+        articles is None
+        and dataset.articles is not None
+        and n == dataset.size
+        and odd is None
+    ):
+        articles = list(dataset.articles)
+        pairing = "by article_id: the rows are as many as the articles of the CSV"
+    if articles is None:
+        suffix = f" in the order of {group.name}" if odd is not None else ""
+        pairing = (
             f"by the row's place in the file among {n}, because there are no summaries"
             " with the article"
         )
         if odd is not None:
-            how = (
+            pairing = (
                 "with no other run: its rows seem to be in another order (their scores"
                 f" correlate {odd:.2f} with those of the other runs)"
             )
         return Names(
-            tuple(f"{place} of {n}{more}" for place in range(1, n + 1)),
+            tuple(f"{position} of {n}{suffix}" for position in range(1, n + 1)),
             ("",) * n,
-            how,
+            pairing,
             None,
         )
     seen: Counter[str] = Counter()
     ids = []
-    for article in found:
+    for article in articles:
         seen[article] += 1
         ids.append(article if seen[article] == 1 else f"{article}#{seen[article]}")
-    several = len(seen) < n
-    return Names(tuple(ids), tuple(found) if several else ("",) * n, how, tuple(found))
+    has_repeats = len(seen) < n
+    return Names(
+        tuple(ids),
+        tuple(articles) if has_repeats else ("",) * n,
+        pairing,
+        tuple(articles),
+    )
 
 
-def records_of(group: Group, names: Names, data: DataSet) -> Iterator[SampleRecord]:
-    """The group's rows as records, in their order."""
+def build_records(
+    group: Group, names: Names, dataset: DataSet
+) -> Iterator[SampleRecord]:
+    """Yield the group's rows as records, in order."""
     for index, row in enumerate(group.rows):
-        found = _outcome(row)
-        failure = found.failure or _not_judged(row, found)
+        outcome = _outcome(row)
+        failure = outcome.failure or _not_judged(row, outcome)
         article = names.articles[index] if names.articles else ""
-        slices = dict((data.articles or {}).get(article, {}))
-        metadata = {**slices, **_kept(row, found)}
+        slices = dict((dataset.articles or {}).get(article, {}))
+        metadata = {**slices, **_extra_metadata(row, outcome)}
         sample = Sample(
             names.ids[index], cluster=names.clusters[index], metadata=metadata
         )
         failures = {CONSISTENCY: failure} if failure else {}
-        parts = sample, _answer(row, found), _scores(row, found), None, failures
-        yield SampleRecord(TASK, index, 0, *parts)
+        fields = sample, _answer(row, outcome), _scores(row, outcome), None, failures
+        yield SampleRecord(TASK, index, 0, *fields)
 
 
 def _outcome(row: Row) -> RowOutcome:
@@ -105,15 +116,15 @@ def _outcome(row: Row) -> RowOutcome:
     )
 
 
-def _not_judged(row: Row, found: RowOutcome) -> Failure | None:
-    """A summary without a score of the judge is no summary that is wrong."""
-    if found.label != ANSWERED or (row.judgment and row.judgment.score is not None):
+def _not_judged(row: Row, outcome: RowOutcome) -> Failure | None:
+    """The failure of a summary without a score, which is not a wrong summary."""
+    if outcome.label != ANSWERED or (row.judgment and row.judgment.score is not None):
         return None
     return Failure("not judged", "judge", "The files have no score for this summary.")
 
 
-def checks_of(group: Group) -> Counter[str]:
-    """What the summaries say about what was recorded."""
+def count_checks(group: Group) -> Counter[str]:
+    """Count where the summaries contradict what was recorded."""
     checks: Counter[str] = Counter()
     for row in group.rows:
         if (
@@ -131,7 +142,7 @@ def checks_of(group: Group) -> Counter[str]:
     return checks
 
 
-def _scores(row: Row, found: RowOutcome) -> dict[str, Score]:
+def _scores(row: Row, outcome: RowOutcome) -> dict[str, Score]:
     judgment = row.judgment
     scores = {}
     if judgment is not None and judgment.valid:
@@ -140,30 +151,28 @@ def _scores(row: Row, found: RowOutcome) -> dict[str, Score]:
                 float(judgment.score >= THRESHOLD), parts={"score": judgment.score}
             )
         scores[WORDS] = Score(float(judgment.words))
-    label = found.label
+    label = outcome.label
     scores[RESPONSE] = Score(
-        float(label == ANSWERED), label=label, explanation=found.explanation
+        float(label == ANSWERED), label=label, explanation=outcome.explanation
     )
     return scores
 
 
-def _answer(row: Row, found: RowOutcome) -> Answer | None:
+def _answer(row: Row, outcome: RowOutcome) -> Answer | None:
     text = row.summary.text if row.summary else None
-    return Answer(text) if text is not None and found.failure is None else None
+    return Answer(text) if text is not None and outcome.failure is None else None
 
 
-def _kept(row: Row, found: RowOutcome) -> dict[str, Any]:
-    """What has no other place in a record: the uid, and of rows that are no summaries what stood
-    there.
-    """
-    one = row.judgment or row.summary
-    kept: dict[str, Any] = {"summary_uid": one.uid if one else ""}
+def _extra_metadata(row: Row, outcome: RowOutcome) -> dict[str, Any]:
+    """Metadata without another place: the uid, and the text of rows that are not summaries."""
+    source = row.judgment or row.summary
+    metadata: dict[str, Any] = {"summary_uid": source.uid if source else ""}
     if row.judgment is not None and not row.judgment.valid:
-        kept["judged"] = {"score": row.judgment.score, "words": row.judgment.words}
+        metadata["judged"] = {"score": row.judgment.score, "words": row.judgment.words}
     if (
-        found.failure is not None
+        outcome.failure is not None
         and row.summary is not None
         and row.summary.text is not None
     ):
-        kept["recorded"] = row.summary.text
-    return kept
+        metadata["recorded"] = row.summary.text
+    return metadata

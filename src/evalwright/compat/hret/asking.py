@@ -21,7 +21,7 @@ from evalwright.compat.hret.settings import Given
 from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import DatasetError, Failure, RequestFailed
 from evalwright.core.images import Image
-from evalwright.core.private import home_folder, ordinary
+from evalwright.core.private import check_ordinary, home_folder
 from evalwright.core.requests import (
     Ability,
     Generate,
@@ -590,7 +590,7 @@ def read_image(named: Any) -> Image:
         return Image.from_data_url(str(named))
     if str(named).startswith(("http://", "https://")):
         return fetched(str(named))
-    return Image.read(ordinary(Path(str(named))).read_bytes(), str(named))
+    return Image.read(check_ordinary(Path(str(named))).read_bytes(), str(named))
 
 
 def _text(prompt: Prompt) -> str:

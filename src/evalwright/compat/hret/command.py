@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from evalwright.compat.programs import Importer, later, option, scoring_option
+from evalwright.compat.programs import Importer, import_later, option, scoring_option
 from evalwright.tasks.files import check_file, write_file
 
 IMPORTER = Importer(
@@ -21,7 +21,7 @@ IMPORTER = Importer(
         "Import saved results of HRET: `save_json` files, `--output_file` files and"
         " hret_results_*.json."
     ),
-    make=later("hret.importing:imports"),
+    make=import_later("hret.importing:imports"),
     run_name="the file's name",
 )
 

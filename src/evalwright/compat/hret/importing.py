@@ -13,15 +13,15 @@ from typing import Any
 from evalwright.compat.hret.published import Likelihood
 from evalwright.compat.hret.rows import plain, sample_of, task_name
 from evalwright.compat.hret.settings import Given
-from evalwright.compat.programs import Imports, record_of
+from evalwright.compat.programs import Imports, describe_import
 from evalwright.compat.recording import (
     Destination,
-    digest_of,
+    hash_files,
     nothing_at,
     number,
-    opened,
-    parsed,
-    started,
+    open_recorded,
+    parse_json,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import Failure, RunError, ScoringError
@@ -87,7 +87,7 @@ def imports(path: Path, out: Path, name: str = "") -> Imports:
         note for run in runs for note in run.data["configuration"]["imported"]["notes"]
     ]
     recorded_keys = ("format", "file", "metrics", "notes")
-    return Imports(lines, [record_of(run, recorded_keys) for run in runs], left)
+    return Imports(lines, [describe_import(run, recorded_keys) for run in runs], left)
 
 
 def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
@@ -110,8 +110,8 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
 
 
 def _results(path: Path) -> Iterator[Given]:
-    with opened(path) as read:
-        data = parsed(read.read(), str(path))
+    with open_recorded(path) as read:
+        data = parse_json(read.read(), str(path))
     listed = data.get("results") if isinstance(data, Mapping) else None
     results = listed if isinstance(listed, list) else [data]
     for place, result in enumerate(results):
@@ -142,7 +142,7 @@ def _import(file: Path, result: Given, destination: Destination) -> Run:
     dataset = _text(result["info"].get("dataset_name"))
     model = _text(info.get("model") or info.get("model_backend_name")) or "model"
     task = task_name(dataset, _text(info.get("evaluation_method_name")))
-    made_from = {"imported": digest_of([file]), "result": plain(result)}
+    made_from = {"imported": hash_files([file]), "result": plain(result)}
     place = destination.place(model if destination.name else file.stem, [], made_from)
     records = [
         _record(task, index, sample) for index, sample in enumerate(result["samples"])
@@ -164,7 +164,7 @@ def _import(file: Path, result: Given, destination: Destination) -> Run:
     imported = {"format": FORMAT, "file": file.name, "info": info, "metrics": metrics}
     imported["notes"] = _notes(records, metrics, part)
     record = {
-        "started": started([], [file]),
+        "started": start_time([], [file]),
         "model": model,
         "code": {"imported": FORMAT, "name": model, "info": info},
         "tasks": [part],

@@ -21,7 +21,7 @@ from evalwright import bounded
 from evalwright.compat.hret.settings import Given
 from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError
 from evalwright.core.samples import Score
-from evalwright.scorers.text.mathematics import library_says
+from evalwright.scorers.text.formulas import compare_with_math_verify
 
 PENALTY = "language_penalizer"
 JUDGE_SCORE = "judge_score"
@@ -370,9 +370,21 @@ def verified(prediction: str, reference: str, latex: bool, expression: bool) -> 
     seconds = _MATH_SECONDS / (4 if max(len(prediction), len(reference)) > _LONG else 1)
     try:
         # It takes time to load.
-        bounded.call(library_says, "$1$", "$1$", True, True, seconds=10 * _MATH_SECONDS)
+        bounded.call(
+            compare_with_math_verify,
+            "$1$",
+            "$1$",
+            True,
+            True,
+            seconds=10 * _MATH_SECONDS,
+        )
         verdict: Read = bounded.call(
-            library_says, prediction, reference, latex, expression, seconds=seconds
+            compare_with_math_verify,
+            prediction,
+            reference,
+            latex,
+            expression,
+            seconds=seconds,
         )
         return verdict
     except bounded.LimitExceeded:

@@ -29,7 +29,7 @@ from evalwright.compat.hret.utils.metrics import language_penalizer
 from evalwright.compat.hret.utils.util import EvaluationResult
 from evalwright.core.samples import SampleRecord
 from evalwright.core.tasks import Task
-from evalwright.evaluation.running import evaluate
+from evalwright.evaluation.evaluating import evaluate
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 from evalwright.strategies.generate import TARGET

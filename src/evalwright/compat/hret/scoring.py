@@ -42,15 +42,16 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.metrics.registry import Column
 from evalwright.scorers import penalty
-from evalwright.scorers.match import mentions, read, targets_of
-from evalwright.scorers.number import find_numbers
+from evalwright.scorers.answers.name_targets import find_mentions, parse_name_targets
+from evalwright.scorers.answers.reply import parse_reply
+from evalwright.scorers.answers.verdict import correct, incorrect
 from evalwright.scorers.reading import reader
 from evalwright.scorers.registry import JUDGE, bind
+from evalwright.scorers.text.folded import fold_text
 from evalwright.scorers.text.languages import check_language
-from evalwright.scorers.text.locate import said
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.numbers import find_numbers
 from evalwright.scorers.text.spoken import spoken
-from evalwright.scorers.verdict import correct, incorrect
 from evalwright.statistics import Estimate
 
 KIND = "hret"
@@ -492,7 +493,7 @@ def _contains(sample: Sample, text: str) -> Score:
     """Whether what a reply claims, or without a claim all of it, has the target among its words or
     numbers.
     """
-    claim = said(text, sample.input)
+    claim = parse_reply(text, sample.input)
     language = str(sample.metadata["language"])
     target_numbers = find_numbers(plain(sample.target), language)
     if len(target_numbers) == 1 and not any(map(str.isalpha, sample.target)):
@@ -503,9 +504,11 @@ def _contains(sample: Sample, text: str) -> Score:
     else:
         target = sample.target.strip()
         literal = rf"(?<![\w])(?<!\d[.,]){re.escape(target)}(?![A-Za-z0-9]|[.,]\d)"
-        right = bool(mentions(read(claim.text), targets_of((target,)))) or (
+        right = bool(
+            find_mentions(fold_text(claim.text), parse_name_targets((target,)))
+        ) or (
             not _HANGUL.fullmatch(target)
-            and re.search(literal, claim.raw, re.IGNORECASE) is not None
+            and re.search(literal, claim.as_written, re.IGNORECASE) is not None
         )
     outcome = (correct if right else incorrect)(
         claim.rule or "the whole reply"

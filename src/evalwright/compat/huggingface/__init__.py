@@ -1,1 +1,1 @@
-"""Results in the forms that the Hugging Face hub reads."""
+"""Exports results in the forms that the Hugging Face Hub reads."""

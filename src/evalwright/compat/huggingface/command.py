@@ -12,8 +12,13 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.runs.reader import Run
 
 
-def _results(
-    runs: Sequence[Run], out: Path, *, task: str, annotations: str | None, category: str
+def _export_results(
+    runs: Sequence[Run],
+    folder: Path,
+    *,
+    task: str,
+    annotations: str | None,
+    category: str,
 ) -> Exports:
     from evalwright.compat.huggingface.hf_results import (
         export_hf_results,
@@ -25,7 +30,7 @@ def _results(
     files: list[Path] = []
     for run in runs:
         file = export_hf_results(
-            run, out, task=task, annotations=table, category=category
+            run, folder, task=task, annotations=table, category=category
         )
         if file in files:
             raise ConfigurationError(
@@ -45,7 +50,7 @@ def _results(
 
 def _eval_results(
     runs: Sequence[Run],
-    out: Path,
+    folder: Path,
     *,
     source_url: str,
     source_name: str,
@@ -60,14 +65,14 @@ def _eval_results(
     return Exports(
         [
             export_eval_results(
-                runs[0], out, source=source if source_url else None, **options
+                runs[0], folder, source=source if source_url else None, **options
             )
         ]
     )
 
 
 def _text(name: str, metavar: str, help: str, default: str = "") -> click.Option:
-    """An option that takes text."""
+    """Create an option that takes text."""
     return option(
         name, default=default, show_default=bool(default), metavar=metavar, help=help
     )
@@ -76,10 +81,10 @@ def _text(name: str, metavar: str, help: str, default: str = "") -> click.Option
 RESULTS = Exporter(
     "Write RUNS as structured results for a leaderboard on the Hugging Face Hub: a JSON"
     " file for each model.",
-    _results,
+    _export_results,
     "hf_results",
     "Where models' folders are made.",
-    several=True,
+    takes_several_runs=True,
     options=(
         _text("--task", "NAME", "The task, where a run has several."),
         option(

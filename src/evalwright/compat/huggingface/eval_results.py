@@ -1,9 +1,8 @@
-"""Writes a run as an entry for a model repository on the Hugging Face Hub:
-`.eval_results/<benchmark>.yaml`.
+"""Exports a run as an entry for a model repository on the Hub: `.eval_results/<benchmark>.yaml`.
 
 The fields are those of the Hub's documentation of evaluation results. A `value` there has no unit
-(published examples are 20.90 and 0.412), so the notes say it, with the interval and what the number
-rests on.
+(published examples are 20.90 and 0.412), so the notes give the unit, the interval and the number of
+samples.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.compat.huggingface.hf_results import one_metric, one_task
+from evalwright.compat.huggingface.hf_results import select_metric, select_task
 from evalwright.compat.recording import writing
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.metrics.registry import BOUNDED
@@ -25,7 +24,7 @@ from evalwright.tasks.files import write_text
 
 FOLDER = ".eval_results"
 UNITS = {"percent": "percent", "share": "share of 1"}
-"""Of a bounded metric, and as the notes say it."""
+"""Units of a bounded metric, and how the notes call them."""
 
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -33,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 def export_eval_results(
     run: Run,
-    out: Path,
+    repository: Path,
     *,
     dataset: str,
     task_id: str,
@@ -46,22 +45,33 @@ def export_eval_results(
     task: str = "",
     metric: str = "",
 ) -> Path:
-    """Write `out/.eval_results/<name>.yaml` with one result, and return it. out: the model's
-    repository.
+    """Write `.eval_results/<name>.yaml` with one result into a model's repository.
 
-    dataset: the benchmark's id on the Hub; task_id: as the dataset's eval.yaml names it. name: of
-    the file, the dataset's where empty. unit: of a bounded metric, "percent" or "share". source:
-    url, name and user of a place where the result can be looked up. notes: put before ours. task,
-    metric: which number; the only task and its main metric where they are empty. Raises RunError,
-    UnknownName or ConfigurationError.
+    Args:
+        repository: the model's repository.
+        dataset: the benchmark's id on the Hub.
+        task_id: the task's id in the dataset's eval.yaml.
+        name: the file's name; default: the dataset's.
+        unit: of a bounded metric, "percent" or "share".
+        source: url, name and user of a place where the result can be looked up.
+        notes: text before our own notes.
+        task, metric: which number; default: the only task and its main metric.
+
+    Returns:
+        The file.
+
+    Raises:
+        RunError: the run has several tasks, or no value.
+        UnknownName: the task, metric or unit is unknown.
+        ConfigurationError: an id, address or name is invalid.
     """
     import yaml
 
-    found = one_task(run, task)
+    task_result = select_task(run, task)
     name = name or dataset.rpartition("/")[2]
     where = {key: text for key, text in (source or {}).items() if text}
     _check(dataset, task_id, name, unit, where)
-    chosen = one_metric(found, metric)
+    chosen = select_metric(task_result, metric)
     row: dict[str, Any] = {
         "dataset": {
             "id": dataset,
@@ -76,9 +86,9 @@ def export_eval_results(
     if framework:
         row["evaluation_framework"] = framework
     row["notes"] = "; ".join(
-        part for part in (notes.strip(), _notes(run, found, chosen, unit)) if part
+        note for note in (notes.strip(), _notes(run, task_result, chosen, unit)) if note
     )
-    file = out / FOLDER / f"{name}.yaml"
+    file = repository / FOLDER / f"{name}.yaml"
     with writing(file):
         write_text(
             file, yaml.safe_dump([row], sort_keys=False, allow_unicode=True, width=100)
@@ -89,7 +99,7 @@ def export_eval_results(
 def _check(
     dataset: str, task_id: str, name: str, unit: str, source: Mapping[str, str]
 ) -> None:
-    """Raise for what the Hub would not take."""
+    """Raise for values that the Hub would reject."""
     if not _DATASET.fullmatch(dataset):
         raise ConfigurationError(
             f"'{dataset}' is not the id of a data set on the Hub: it must be"
@@ -119,39 +129,39 @@ def _number(metric: MetricResult, value: float, unit: str) -> float:
 
 
 def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
-    """The unit first, then how sure the number is and what it is of."""
+    """The unit, then the uncertainty of the number and what it is computed from."""
     estimate = metric.estimate
-    shown = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
-    parts = [
-        f"{metric.label} in {shown}, {'lower' if metric.less_is_better else 'higher'}"
+    unit_text = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
+    notes = [
+        f"{metric.label} in {unit_text}, {'lower' if metric.less_is_better else 'higher'}"
         " is better"
     ]
     as_published = run.is_as_published(task.name, metric.label)
     if as_published:
-        parts.append(AS_PUBLISHED)
+        notes.append(AS_PUBLISHED)
     elif estimate.low == estimate.low and estimate.high == estimate.high:
         low, high = (
             _number(metric, end, unit) for end in (estimate.low, estimate.high)
         )
-        parts.append(
+        notes.append(
             f"{100 * estimate.level:g}% interval {low} to {high} ({estimate.method})"
         )
     failed = (
         f", {estimate.n_missing} failed ones left out" if estimate.n_missing else ""
     )
-    parts.append(f"{estimate.n} items{failed}")
-    parts.append(f"task {task.name} version {task.version}")
+    notes.append(f"{estimate.n} items{failed}")
+    notes.append(f"task {task.name} version {task.version}")
     if judge := _judge(run, task):
-        parts.append(f"judge {judge}")
-    return "; ".join([*parts, f"evalwright {__version__}"])
+        notes.append(f"judge {judge}")
+    return "; ".join([*notes, f"evalwright {__version__}"])
 
 
 def _judge(run: Run, task: TaskResult) -> str:
-    """The model that judged, or what an imported task says of it."""
+    """The judge model, or what an imported task says of it."""
     role = run.data.get("roles", {}).get("judge", {})
     if role.get("name"):
         return str(role["name"])
-    found = next(
+    judge = next(
         (
             t["definition"].get("judge")
             for t in run.data["tasks"]
@@ -159,4 +169,4 @@ def _judge(run: Run, task: TaskResult) -> str:
         ),
         None,
     )
-    return found if isinstance(found, str) else ""
+    return judge if isinstance(judge, str) else ""

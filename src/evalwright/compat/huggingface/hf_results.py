@@ -1,10 +1,9 @@
-"""Writes a run as the structured results that leaderboard spaces on the Hugging Face Hub read: a
-JSON file for each model.
+"""Exports a run as the structured results of leaderboard spaces on the Hub.
 
-The shape is that of the hallucination leaderboard's Hub files: `config`, `results`,
-`model_annotations`, `category_results` and `text_complexity_results`; rates in percent, everything
-to three decimals. What is not known is null: a model's precision, its revision, the numbers of a
-category without a sample. Intervals and counts stand beside them under `evalwright`.
+There is a JSON file for each model, in the format of the hallucination leaderboard's files:
+`config`, `results`, `model_annotations`, `category_results` and `text_complexity_results`; rates in
+percent, numbers to three decimals. Unknown values are null: a model's precision, its revision, the
+numbers of a category without samples. Intervals and counts are under `evalwright`.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import write_json
 
 NAMES = {"mean-words": "average_summary_length"}
-"""Their names of metrics, where they are not ours with underscores."""
+"""Hub names of metrics that are not ours with underscores."""
 
 COMPLEXITY = {
     "standard_text": "low_complexity_text",
     "intensive_text": "high_complexity_text",
 }
-"""Their names of the data set's text types."""
+"""Hub names of the data set's text types."""
 
 OF_ALL = (
     "hallucination_rate",
@@ -47,8 +46,9 @@ OF_ALL = (
     "average_summary_length",
 )
 OF_A_PART = ("hallucination_rate", "answer_rate", "average_summary_length")
-"""What they give of all samples and of a category, where the run has a hallucination rate; other
-runs give all they have.
+"""Metrics for all samples and for a category, if the run has a hallucination rate.
+
+Other runs export all their metrics.
 """
 
 Annotations = Mapping[str, Mapping[str, Any]]
@@ -56,64 +56,74 @@ Annotations = Mapping[str, Mapping[str, Any]]
 
 def export_hf_results(
     run: Run,
-    out: Path,
+    output_folder: Path,
     *,
     task: str = "",
     annotations: Annotations | None = None,
     category: str = "category",
 ) -> Path:
-    """Write `out/<company>/<model>/results_<time>.json` and return it.
+    """Write `<company>/<model>/results_<time>.json` under a folder, and return the file.
 
-    task: the one whose numbers are written, where the run has several. annotations: by model, as
-    read by `read_annotations`. category: the slice key that gives `category_results`. Raises
-    RunError or UnknownName.
+    Args:
+        task: which task's numbers, if the run has several.
+        annotations: by model, as `read_annotations` returns them.
+        category: the slice key for `category_results`.
+
+    Raises:
+        RunError: the run has several tasks and none is named.
+        UnknownName: there is no such task.
     """
-    found = one_task(run, task)
+    task_result = select_task(run, task)
     name = labelled_name(run)
     started = str(run.data["started"])[:19].replace(":", "-")
-    folder = out.joinpath(*(file_safe(part) for part in name.split("/")))
+    folder = output_folder.joinpath(
+        *(file_safe(segment) for segment in name.split("/"))
+    )
     file = folder / f"results_{file_safe(started)}.json"
-    texts = found.slices.get("text_type", {})
-    data = {
+    texts = task_result.slices.get("text_type", {})
+    contents = {
         "config": {
-            "model_dtype": _told(run, "dtype", "[a-z]+[0-9]+[a-z0-9_]*"),
+            "model_dtype": _model_fact(run, "dtype", "[a-z]+[0-9]+[a-z0-9_]*"),
             "model_name": name,
-            "model_sha": _told(run, "revision", "[0-9a-f]{40}"),
+            "model_sha": _model_fact(run, "revision", "[0-9a-f]{40}"),
         },
-        "results": _results(found.metrics),
+        "results": _rates(task_result.metrics),
         "model_annotations": _annotated(annotations or {}, run),
         "category_results": {
-            value: _results(metrics, OF_A_PART)
-            for value, metrics in found.slices.get(category, {}).items()
+            slice_name: _rates(metrics, OF_A_PART)
+            for slice_name, metrics in task_result.slices.get(category, {}).items()
         },
         "text_complexity_results": {
-            theirs: _results(texts[ours], OF_A_PART) if ours in texts else None
-            for ours, theirs in COMPLEXITY.items()
+            hub_name_of_type: _rates(texts[text_type], OF_A_PART)
+            if text_type in texts
+            else None
+            for text_type, hub_name_of_type in COMPLEXITY.items()
         },
         "evalwright": {
             "version": __version__,
             "run": run.id,
             "model": run.model,
-            "task": found.name,
+            "task": task_result.name,
             "started": run.data["started"],
             "rates": "percent",
             "metrics": {
-                _their_name(metric.label): _doubt(
-                    metric, as_published=run.is_as_published(found.name, metric.label)
+                _their_name(metric.label): _with_uncertainty(
+                    metric,
+                    as_published=run.is_as_published(task_result.name, metric.label),
                 )
-                for metric in found.metrics
+                for metric in task_result.metrics
             },
         },
     }
     with writing(file):
-        write_json(file, data)
+        write_json(file, contents)
     return file
 
 
-def one_task(run: Run, name: str) -> TaskResult:
+def select_task(run: Run, name: str) -> TaskResult:
     """The task of that name, or the only one.
 
-    Raises RunError where nothing says which, UnknownName for an unknown one.
+    Raises RunError if the name is missing, UnknownName if it is unknown.
     """
     refuse_left_out([run], "export")
     if name:
@@ -127,39 +137,40 @@ def one_task(run: Run, name: str) -> TaskResult:
     return tasks[0]
 
 
-def one_metric(task: TaskResult, label: str) -> MetricResult:
+def select_metric(task: TaskResult, label: str) -> MetricResult:
     """The task's metric of that label, or its main one. Raises UnknownName."""
-    known = {metric.label: metric for metric in task.metrics}
-    if label and label not in known:
+    metrics_by_label = {metric.label: metric for metric in task.metrics}
+    if label and label not in metrics_by_label:
         raise UnknownName(
-            f"metric of '{task.name}'", label, known, known_names(label, known)
+            f"metric of '{task.name}'",
+            label,
+            metrics_by_label,
+            known_names(label, metrics_by_label),
         )
-    found = known[label] if label else task.main
-    if found is None or math.isnan(found.estimate.value):
+    metric = metrics_by_label[label] if label else task.main
+    if metric is None or math.isnan(metric.estimate.value):
         raise RunError(f"'{task.name}' has no value to export: nothing was scored.")
-    return found
+    return metric
 
 
 def hub_name(model: str) -> str:
-    """A model's name on the Hub: ours without the provider `hf` and without a revision."""
+    """A model's name on the Hub: without the provider `hf` and without a revision."""
     name = model.removeprefix("hf/")
     return name.partition("@")[0] if name != model else name
 
 
 def labelled_name(run: Run) -> str:
-    """company/model, with the label that the run's board shows in place of the model's own name
-    where it has one.
-    """
+    """company/model, with the run's label instead of the model's name if it has one."""
     name = hub_name(run.model)
     label = run.label
     if label in ("", run.model, name):
         return name
-    whole = re.fullmatch(r"[^/\s]+/[^/\s]+", label)
-    return label if whole else f"{name.split('/')[0]}/{label.replace('/', '-')}"
+    is_full_name = re.fullmatch(r"[^/\s]+/[^/\s]+", label)
+    return label if is_full_name else f"{name.split('/')[0]}/{label.replace('/', '-')}"
 
 
 def read_annotations(file: Path) -> Annotations:
-    """The table of a YAML file: a mapping for each model's name.
+    """Read annotations by model from a YAML file.
 
     Raises ConfigurationError naming what is wrong.
     """
@@ -167,18 +178,18 @@ def read_annotations(file: Path) -> Annotations:
 
     if not file.is_file():
         raise ConfigurationError(f"The annotations '{file}' do not exist.")
-    found = read_document(file).value
-    if not isinstance(found, Mapping):
+    table = read_document(file).value
+    if not isinstance(table, Mapping):
         raise ConfigurationError(
             f"{file} must be a mapping of models' names to their annotations."
         )
-    for name, fields in found.items():
+    for name, fields in table.items():
         if not isinstance(fields, Mapping):
             raise ConfigurationError(
                 f"{file}: '{name}' must be a mapping, for example {{model_size: small,"
                 " accessibility: open}."
             )
-    return {str(name): dict(fields) for name, fields in found.items()}
+    return {str(name): dict(fields) for name, fields in table.items()}
 
 
 def is_annotated(annotations: Annotations, run: Run) -> bool:
@@ -187,30 +198,28 @@ def is_annotated(annotations: Annotations, run: Run) -> bool:
 
 
 def _names(run: Run) -> tuple[str, ...]:
-    """What a table may call the run's model."""
+    """Names under which a table may list the run's model."""
     return run.model, hub_name(run.model), run.label, labelled_name(run)
 
 
 def _annotated(annotations: Annotations, run: Run) -> dict[str, Any]:
-    """The model's annotations; null for what the table tells of others and not of it."""
+    """The model's annotations; null for keys that only other models have."""
     keys = dict.fromkeys(key for fields in annotations.values() for key in fields)
-    own = next(filter(None, map(annotations.get, _names(run))), {})
-    return {key: own.get(key) for key in keys}
+    model_annotations = next(filter(None, map(annotations.get, _names(run))), {})
+    return {key: model_annotations.get(key) for key in keys}
 
 
-def _told(run: Run, key: str, form: str) -> str | None:
-    """What the record says of the model, where it is what the field is for: a branch is no hash,
-    and "auto" no precision.
-    """
-    found = str(run.data["model"].get(key, ""))
-    return found if re.fullmatch(form, found) else None
+def _model_fact(run: Run, key: str, form: str) -> str | None:
+    """A fact about the model; None if its form is wrong, such as a branch instead of a hash."""
+    fact = str(run.data["model"].get(key, ""))
+    return fact if re.fullmatch(form, fact) else None
 
 
-def _results(
+def _rates(
     metrics: Sequence[MetricResult], names: Sequence[str] = OF_ALL
 ) -> dict[str, float | None]:
     numbers = {
-        _their_name(metric.label): _scaled(metric, metric.estimate.value)
+        _their_name(metric.label): _scale(metric, metric.estimate.value)
         for metric in metrics
     }
     return (
@@ -220,19 +229,24 @@ def _results(
     )
 
 
-def _doubt(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:
-    one = metric.estimate
+def _with_uncertainty(metric: MetricResult, *, as_published: bool) -> dict[str, Any]:
+    estimate = metric.estimate
     if as_published:
-        value = _scaled(metric, one.value)
+        value = _scale(metric, estimate.value)
         return {
             "value": value,
             "interval": [None, None],
-            "n": one.n,
-            "n_missing": one.n_missing,
+            "n": estimate.n,
+            "n_missing": estimate.n_missing,
             "source": AS_PUBLISHED,
         }
-    value, *interval = (_scaled(metric, x) for x in (one.value, one.low, one.high))
-    counts = {key: getattr(one, key) for key in ("level", "n", "n_missing", "method")}
+    value, *interval = (
+        _scale(metric, number)
+        for number in (estimate.value, estimate.low, estimate.high)
+    )
+    counts = {
+        key: getattr(estimate, key) for key in ("level", "n", "n_missing", "method")
+    }
     return {"value": value, "interval": interval, **counts}
 
 
@@ -241,7 +255,7 @@ def _their_name(label: str) -> str:
     return NAMES.get(plain, plain.replace("-", "_"))
 
 
-def _scaled(metric: MetricResult, value: float) -> float | None:
+def _scale(metric: MetricResult, value: float) -> float | None:
     if not math.isfinite(value):
         return None
     return round(100 * value if metric.kind in BOUNDED else value, 3)

@@ -1,1 +1,1 @@
-"""Logs of inspect_ai: read as runs, and written of runs."""
+"""Imports logs of inspect_ai as runs, and exports runs as such logs."""

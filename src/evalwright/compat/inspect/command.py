@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from evalwright.compat.programs import Exporter, Importer, later
+from evalwright.compat.programs import Exporter, Importer, import_later
 
 IMPORTER = Importer(
     "Import the logs of inspect_ai in PATH: a log (.eval or .json), or a folder with"
     " some; a run for each.",
-    later("inspect.importing:imports"),
+    import_later("inspect.importing:imports"),
     "the model and the task",
 )
 EXPORTER = Exporter(
     "Write each task of each RUN as a log of inspect_ai (.eval).",
-    later("inspect.exporting:export_inspect"),
+    import_later("inspect.exporting:export_inspect"),
     "logs",
     "Where the logs are written.",
-    several=True,
+    takes_several_runs=True,
 )

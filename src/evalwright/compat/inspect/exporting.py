@@ -1,8 +1,7 @@
-"""Writes runs as logs of inspect_ai, an `.eval` file for each task: its samples and epochs, scores,
-errors and our numbers.
+"""Exports runs as logs of inspect_ai, an `.eval` file for each task.
 
 The same run gives the same bytes. What inspect_ai has no place for (passages, clusters, labels,
-parts of scores) stands in metadata under our name, from where an import takes it back.
+parts of scores) goes into metadata under our name, from where an import restores it.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.compat.inspect.conversations import STOPS, messages_from
+from evalwright.compat.inspect.conversations import STOPS, write_messages
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
 from evalwright.compat.programs import Exports
-from evalwright.compat.recording import file_name, mapping, replacing, writing
+from evalwright.compat.recording import as_mapping, file_name, replacing, writing
 from evalwright.core.responses import Usage
 from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.secrets import holds_secret, masked
@@ -40,12 +39,12 @@ _KNOWN_STOPS = {
     "unknown",
 }
 _NAMED = {"accuracy": "accuracy", "exact-match": "accuracy", "mean": "mean"}
-_MOST_SHOWN = 1000
+_MAX_SHOWN_CHARS = 1000
 _INTERVAL = ("low", "high", "level", "n", "n_missing", "method", "bounds")
 
 
-def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
-    """Write a log for each task of each run; return the files, and what to know. Raises RunError."""
+def export_inspect(runs: Sequence[Run], folder: Path) -> Exports:
+    """Write a log for each task of each run, and return the files and notes. Raises RunError."""
     refuse_left_out(runs, "export")
     files = []
     notes = []
@@ -53,10 +52,9 @@ def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             task = run.record(name)
             log = _Export(run, task)
-            path = (
-                out
-                / f"{log.created.replace(':', '-')}_{file_name(name, 'log', 80)}_{log.ids['task_id']}.eval"
-            )
+            time = log.created.replace(":", "-")
+            task_name = file_name(name, "log", 80)
+            path = folder / f"{time}_{task_name}_{log.ids['task_id']}.eval"
             with writing(path):
                 log.write(path, records)
             files.append(path)
@@ -69,36 +67,43 @@ def export_inspect(runs: Sequence[Run], out: Path) -> Exports:
 
 
 class _Export:
-    """One task of a run."""
+    """Exports one task of a run."""
 
     def __init__(self, run: Run, task: Mapping[str, Any]) -> None:
         self.run = run
         self.task = task
-        imported = mapping(run.data["configuration"].get("imported"))
+        imported = as_mapping(run.data["configuration"].get("imported"))
         self.theirs = imported if imported.get("format") == FORMAT else {}
         self.created = datetime.fromisoformat(str(run.data["started"])).isoformat(
             timespec="seconds"
         )
-        own = mapping(self.theirs.get("eval"))
+        their_eval = as_mapping(self.theirs.get("eval"))
         digest = hashlib.sha256(
             f"{run.data.get('identity')}\0{run.id}\0{task['name']}".encode()
         ).hexdigest()
         names = ("eval_id", "run_id", "task_id")
         self.ids = {
-            key: file_name(str(own.get(key) or digest[place * 20 :][:20]), "log", 80)
-            for place, key in enumerate(names)
+            key: file_name(
+                str(their_eval.get(key) or digest[index * 20 :][:20]), "log", 80
+            )
+            for index, key in enumerate(names)
         }
         self.total = 0
         self.pictures = False
-        known = (
-            mapping(mapping(task.get("definition")).get("metrics"))
+        definitions = (
+            as_mapping(as_mapping(task.get("definition")).get("metrics"))
             if self.theirs
             else {}
         )
-        self.known = {label: mapping(one) for label, one in known.items()}
+        self.known = {
+            label: as_mapping(metric) for label, metric in definitions.items()
+        }
         marks = [
-            (one["scorer"], f"[{self.known.get(one['label'], {}).get('reducer')}]")
-            for one in task["metrics"]
+            (
+                metric["scorer"],
+                f"[{self.known.get(metric['label'], {}).get('reducer')}]",
+            )
+            for metric in task["metrics"]
         ]
         self.reduced = {
             scorer: (scorer.removesuffix(mark), mark[1:-1])
@@ -109,7 +114,7 @@ class _Export:
         self.ended: set[str] = set()
 
     def write(self, path: Path, records: Iterable[SampleRecord]) -> None:
-        """Write the log, whole or not at all."""
+        """Write the log, completely or not at all."""
         with (
             replacing(path) as new,
             zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive,
@@ -131,43 +136,42 @@ class _Export:
                 self.total += 1
             _put(archive, "summaries.json", summaries)
             rows = [
-                {"scorer": scorer, "reducer": reducer, "samples": found}
-                for (scorer, reducer), found in self.reductions.items()
+                {"scorer": scorer, "reducer": reducer, "samples": samples}
+                for (scorer, reducer), samples in self.reductions.items()
             ]
             if rows:
                 _put(archive, "reductions.json", rows)
             _put(archive, "header.json", self._header())
 
     # -- the header
-    # ------------------------------------------------------------------------------------------------------
 
     def _spec(self) -> dict[str, Any]:
         run = self.run
         task = self.task
-        own = {**mapping(self.theirs.get("eval"))}
-        definition = mapping(task.get("definition"))
-        config = {"epochs": task["draws"], **mapping(own.get("config"))}
-        generation = mapping(definition.get("answer")) or mapping(
+        their_eval = {**as_mapping(self.theirs.get("eval"))}
+        definition = as_mapping(task.get("definition"))
+        config = {"epochs": task["draws"], **as_mapping(their_eval.get("config"))}
+        generation = as_mapping(definition.get("answer")) or as_mapping(
             definition.get("generation")
         )
         settings = ("temperature", "top_p", "max_tokens")
         sampling = {
             key: generation[key] for key in settings if generation.get(key) is not None
         }
-        version = own.get("task_version", task["version"])
+        version = their_eval.get("task_version", task["version"])
         scorers = [
             {
-                "name": one["name"],
+                "name": scorer["name"],
                 "options": {},
-                "metrics": self._definitions(one["name"]),
+                "metrics": self._definitions(scorer["name"]),
                 "metadata": {},
             }
-            for one in task["scorers"]
-            if one["name"] not in self.reduced
+            for scorer in task["scorers"]
+            if scorer["name"] not in self.reduced
         ]
         return {
             "created": self.created,
-            "task": own.get("task", task["name"]),
+            "task": their_eval.get("task", task["name"]),
             "dataset": {
                 "name": task["name"],
                 "samples": task["n_samples"],
@@ -185,7 +189,7 @@ class _Export:
                     "metrics": task["metric_specs"],
                 }
             },
-            **({"metadata": None, **own} if own else {}),
+            **({"metadata": None, **their_eval} if their_eval else {}),
             **self.ids,
             "task_version": version,
             "config": config,
@@ -193,9 +197,9 @@ class _Export:
 
     def _definitions(self, scorer: str) -> list[dict[str, Any]]:
         kinds = [
-            _NAMED.get(one["kind"])
-            for one in self.task["metrics"]
-            if one["scorer"] == scorer
+            _NAMED.get(metric["kind"])
+            for metric in self.task["metrics"]
+            if metric["scorer"] == scorer
         ]
         return [
             {"name": f"inspect_ai/{kind}", "options": {}}
@@ -206,7 +210,7 @@ class _Export:
         return self.theirs.get("plan") or {"name": "plan", "steps": [], "config": {}}
 
     def _header(self) -> dict[str, Any]:
-        stats = mapping(self.theirs.get("stats")) or {
+        stats = as_mapping(self.theirs.get("stats")) or {
             "started_at": self.created,
             "completed_at": self.created,
             "model_usage": {
@@ -233,59 +237,64 @@ class _Export:
         }
 
     def _scores(self) -> list[dict[str, Any]]:
-        """Our numbers, one entry for each scorer and reducer."""
-        made: dict[tuple[Any, ...], dict[str, Any]] = {}
-        for one in self.task["metrics"]:
-            theirs = self.known.get(one["label"], {})
-            name = theirs.get("name", one["scorer"])
-            scorer = theirs.get("scorer", one["scorer"])
-            entry = made.setdefault(
-                (scorer, name, theirs.get("reducer")),
+        """Our metrics, one entry for each scorer and reducer."""
+        entries: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for metric in self.task["metrics"]:
+            logged = self.known.get(metric["label"], {})
+            name = logged.get("name", metric["scorer"])
+            scorer = logged.get("scorer", metric["scorer"])
+            score_entry = entries.setdefault(
+                (scorer, name, logged.get("reducer")),
                 {
                     "name": name,
                     "scorer": scorer,
-                    "reducer": theirs.get("reducer"),
-                    "scored_samples": one["n"],
-                    "unscored_samples": one["n_missing"],
+                    "reducer": logged.get("reducer"),
+                    "scored_samples": metric["n"],
+                    "unscored_samples": metric["n_missing"],
                     "params": {},
                     "metrics": {},
                 },
             )
-            key = theirs.get("metric", one["label"])
-            numbers = entry["metrics"]
-            if one["value"] is not None:
-                as_published = self.run.is_as_published(self.task["name"], one["label"])
-                interval = {part: one.get(part) for part in _INTERVAL}
-                more = {"source": AS_PUBLISHED} if as_published else interval
+            key = logged.get("metric", metric["label"])
+            numbers = score_entry["metrics"]
+            if metric["value"] is not None:
+                as_published = self.run.is_as_published(
+                    self.task["name"], metric["label"]
+                )
+                interval = {field: metric.get(field) for field in _INTERVAL}
+                details = {"source": AS_PUBLISHED} if as_published else interval
                 numbers[key] = {
                     "name": key,
-                    "value": one["value"],
+                    "value": metric["value"],
                     "params": {},
-                    "metadata": {OURS: more},
+                    "metadata": {OURS: details},
                 }
                 error = (
-                    None if as_published and not theirs else one.get("standard_error")
+                    None
+                    if as_published and not logged
+                    else metric.get("standard_error")
                 )
                 if error is not None:
                     numbers.setdefault(
                         "stderr", {"name": "stderr", "value": error, "params": {}}
                     )
-        return list(made.values())
+        return list(entries.values())
 
     # -- samples
-    # ---------------------------------------------------------------------------------------------------------
 
     def _sample(self, record: SampleRecord) -> dict[str, Any]:
         sample = record.sample
         answer = record.answer
-        kept = mapping(sample.metadata.get(KEY))
+        extras = as_mapping(sample.metadata.get(KEY))
         prompt = answer.prompt if answer is not None else sample.input
         self.pictures = self.pictures or any(
             turn.images for turn in prompt if not isinstance(turn, str)
         )
-        messages = kept.get("messages") or messages_from(prompt or sample.input)
+        messages = extras.get("messages") or write_messages(prompt or sample.input)
         ours: dict[str, Any] = {
-            "passages": [{"id": one.id, "text": one.text} for one in sample.passages],
+            "passages": [
+                {"id": passage.id, "text": passage.text} for passage in sample.passages
+            ],
             "cluster": sample.cluster,
             "failure": record.failure.as_dict() if record.failure else None,
             "log_likelihoods": list(answer.log_likelihoods) if answer else [],
@@ -307,7 +316,7 @@ class _Export:
                     {"type": "reasoning", "reasoning": answer.reasoning},
                     {"type": "text", "text": answer.text},
                 ]
-            said = {
+            reply = {
                 "role": "assistant",
                 "content": content,
                 "source": "generate",
@@ -315,45 +324,48 @@ class _Export:
             }
             output = {
                 "model": (last.model if last else "") or self.run.model,
-                "choices": [{"message": said, "stop_reason": stop}],
+                "choices": [{"message": reply, "stop_reason": stop}],
                 "completion": answer.text,
                 "usage": _counts(usage),
-                "time": sum(one.latency for one in answer.responses),
+                "time": sum(response.latency for response in answer.responses),
             }
-            if "messages" not in kept:
-                messages = [*messages, said]
-            output = kept.get("output") or output
-        if "metadata" in kept:
-            metadata[KEY] = kept["metadata"]
-        if ours := {key: part for key, part in ours.items() if part}:
+            if "messages" not in extras:
+                messages = [*messages, reply]
+            output = extras.get("output") or output
+        if "metadata" in extras:
+            metadata[KEY] = extras["metadata"]
+        if ours := {key: extra for key, extra in ours.items() if extra}:
             metadata[OURS] = ours
-        name = kept.get("id", sample.id)
+        name = extras.get("id", sample.id)
         for column, which in self.reduced.items():
             if column in record.scores:
                 row = {"sample_id": name, "value": record.scores[column].value}
                 self.reductions.setdefault(which, []).append(row)
         target: Any = sample.target if len(sample.targets) < 2 else list(sample.targets)
-        failed = kept.get("error")
+        failed = extras.get("error")
         if record.failure is None:
             self.ended.add(f"{sample.id}\0{record.draw}")
         else:
-            failed = f"{'' if self.theirs else f'{record.failure.kind}: '}{record.failure.message}"
+            kind = "" if self.theirs else f"{record.failure.kind}: "
+            failed = f"{kind}{record.failure.message}"
         return {
             "id": name,
             "epoch": record.draw + 1,
-            "input": kept.get("input", sample.input),
+            "input": extras.get("input", sample.input),
             **({"choices": list(sample.choices)} if sample.choices else {}),
             "target": target,
             "messages": messages,
             "output": output,
-            "scores": _scores_of(record, kept, self.reduced),
+            "scores": _sample_scores(record, extras, self.reduced),
             "metadata": metadata,
             "store": {},
             "events": [],
             "attachments": {},
             "model_usage": {self.run.model: _counts(usage)} if usage != Usage() else {},
             **{
-                key: kept[key] for key in ("uuid", "limit", "total_time") if key in kept
+                key: extras[key]
+                for key in ("uuid", "limit", "total_time")
+                if key in extras
             },
             **(
                 {"error": {"message": failed, "traceback": "", "traceback_ansi": ""}}
@@ -363,63 +375,72 @@ class _Export:
         }
 
 
-def _scores_of(
-    record: SampleRecord, kept: Mapping[str, Any], without: Collection[str]
+def _sample_scores(
+    record: SampleRecord, extras: Mapping[str, Any], without: Collection[str]
 ) -> dict[str, Any]:
-    values = mapping(kept.get("values"))
-    more = mapping(kept.get("scores"))
-    out: dict[str, Any] = {}
+    values = as_mapping(extras.get("values"))
+    score_extras = as_mapping(extras.get("scores"))
+    scores: dict[str, Any] = {}
     for column, score in record.scores.items():
-        name = next((one for one in values if column.startswith(f"{one}.")), column)
-        if name in out or column in without:
+        name = next(
+            (parent for parent in values if column.startswith(f"{parent}.")), column
+        )
+        if name in scores or column in without:
             continue
         letter = _LETTERS.get((score.value, score.label))
         value = values.get(name, letter if letter and not score.parts else score.value)
-        extra = dict(mapping(more.get(name)))
-        own = {} if name in values or isinstance(value, str) else _own(score)
-        if own:
-            extra["metadata"] = {**mapping(extra.get("metadata")), OURS: own}
-        out[name] = {"value": value, "explanation": score.explanation or None, **extra}
-    lost = {
-        name: (one.kind, one.message) for name, one in record.score_failures.items()
+        extra = dict(as_mapping(score_extras.get(name)))
+        ours = {} if name in values or isinstance(value, str) else _our_fields(score)
+        if ours:
+            extra["metadata"] = {**as_mapping(extra.get("metadata")), OURS: ours}
+        scores[name] = {
+            "value": value,
+            "explanation": score.explanation or None,
+            **extra,
+        }
+    failures = {
+        name: (failure.kind, failure.message)
+        for name, failure in record.score_failures.items()
     }
-    for name, (reason, told) in lost.items():
-        if not any(name.startswith(f"{one}.") for one in values):
-            known = mapping(more.get(name))
-            out[name] = {
+    for name, (reason, message) in failures.items():
+        if not any(name.startswith(f"{parent}.") for parent in values):
+            recorded = as_mapping(score_extras.get(name))
+            scores[name] = {
                 "value": float("nan"),
-                "explanation": told,
+                "explanation": message,
                 "reason": reason,
-                **known,
+                **recorded,
             }
-    return out
+    return scores
 
 
-def _own(score: Score) -> dict[str, Any]:
-    parts = {
+def _our_fields(score: Score) -> dict[str, Any]:
+    fields = {
         "label": score.label,
         "parts": dict(score.parts),
         "item": score.as_dict().get("item"),
     }
-    return {key: part for key, part in parts.items() if part}
+    return {key: field for key, field in fields.items() if field}
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """A sample without its large parts."""
+    """A sample without its large fields."""
     keys = ("id", "epoch", "target", "scores", "model_usage", "uuid", "total_time")
     short = sample["input"] if isinstance(sample["input"], str) else "[messages]"
-    out = {key: sample[key] for key in keys if key in sample}
+    summary = {key: sample[key] for key in keys if key in sample}
     error = (
-        {"error": sample["error"]["message"][:_MOST_SHOWN]} if "error" in sample else {}
+        {"error": sample["error"]["message"][:_MAX_SHOWN_CHARS]}
+        if "error" in sample
+        else {}
     )
     limit = (
-        {"limit": str(mapping(sample["limit"]).get("type"))}
+        {"limit": str(as_mapping(sample["limit"]).get("type"))}
         if "limit" in sample
         else {}
     )
     return {
-        **out,
-        "input": short[:_MOST_SHOWN],
+        **summary,
+        "input": short[:_MAX_SHOWN_CHARS],
         "completed": True,
         "metadata": {},
         **error,
@@ -427,29 +448,29 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _used(given: Any) -> Usage:
-    return Usage(**given) if isinstance(given, dict) else Usage()
+def _used(usage: Any) -> Usage:
+    return Usage(**usage) if isinstance(usage, dict) else Usage()
 
 
 def _counts(usage: Usage) -> dict[str, int]:
-    """Tokens in their words: those read from a cache stand beside the input."""
+    """Token counts under inspect_ai's names, where cached tokens are not part of the input."""
     counts = {
         "input_tokens": usage.input_tokens - usage.cached_tokens,
         "output_tokens": usage.output_tokens,
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }
-    more = {
+    optional = {
         "input_tokens_cache_read": usage.cached_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
     }
-    return counts | {key: count for key, count in more.items() if count}
+    return counts | {key: count for key, count in optional.items() if count}
 
 
-def _put(archive: zipfile.ZipFile, name: str, part: Any) -> None:
+def _put(archive: zipfile.ZipFile, name: str, document: Any) -> None:
     # nan stands for a score that has no value, and its constant is in their JSON.
-    text = json.dumps(part, ensure_ascii=False, default=str)
+    text = json.dumps(document, ensure_ascii=False, default=str)
     text = (
-        json.dumps(masked(part), ensure_ascii=False, default=str)
+        json.dumps(masked(document), ensure_ascii=False, default=str)
         if holds_secret(text)
         else text
     )

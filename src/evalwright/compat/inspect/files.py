@@ -1,8 +1,8 @@
-"""Reads logs of inspect_ai, sample by sample: `.eval` (a zip archive of JSON, compressed with
-deflate or zstandard) and JSON.
+"""Reads logs of inspect_ai sample by sample, as `.eval` (a zip archive of JSON) or JSON.
 
-They are somebody else's files: names within an archive name nothing outside it, nothing is unpacked
-to disk, and what a log may unpack to is bounded, for each part and for the whole.
+Archives are compressed with deflate or zstandard. They are foreign files: names in an archive are
+never used as paths, nothing is unpacked to disk, and unpacked sizes are limited, of each member and
+in total.
 """
 
 from __future__ import annotations
@@ -16,29 +16,27 @@ from typing import IO, Any
 
 from evalwright.compat.recording import (
     Recorded,
+    as_list,
+    as_mapping,
     check_depth,
     field,
-    listed,
-    mapping,
     nothing_at,
-    opened,
-    parsed,
+    open_recorded,
+    parse_json,
     read_whole,
 )
 from evalwright.core.errors import MissingExtra, RunError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.text import printable
 
-WANTED = "Name a log of inspect_ai (.eval or .json), or a folder with some."
-MOST_PART = 1 << 28
-MOST_WHOLE = 1 << 30
-MOST_RATIO = 200
-"""Bytes that one part of a log may unpack to, and a whole log, which may have more where it is that
-many times its file's size.
-"""
+ADVICE = "Name a log of inspect_ai (.eval or .json), or a folder with some."
+MAX_PART_BYTES = 1 << 28
+MAX_LOG_BYTES = 1 << 30
+MAX_UNPACK_RATIO = 200
+"""Limits of unpacked size: of one member, of a log, and of a log relative to its file's size."""
 _ZSTANDARD = 93
 _ATTACHED = "attachment://"
-_HELD = (
+_RESOLVED_FIELDS = (
     "input",
     "target",
     "choices",
@@ -62,7 +60,7 @@ _UNREADABLE = (
 
 
 class LoggedSample(Recorded):
-    """A sample of a log, an epoch of it."""
+    """A sample of a log, in one epoch."""
 
     id: int | str = field("id", must="text or a whole number")
     epoch: int = field(
@@ -91,23 +89,23 @@ class LoggedSample(Recorded):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One log. header: everything but its samples and reductions."""
+    """One log. header: everything except samples and reductions."""
 
     path: Path
     header: Mapping[str, Any]
-    whole: Mapping[str, Any] | None = None
-    """Of a JSON log, all of it."""
+    document: Mapping[str, Any] | None = None
+    """The whole document, of a JSON log."""
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """Its `eval`."""
-        return mapping(self.header.get("eval"))
+        """The header's `eval`."""
+        return as_mapping(self.header.get("eval"))
 
     def samples(self) -> Iterator[tuple[str, LoggedSample]]:
-        """(where it stands, sample), as they lie. Raises RunError."""
+        """Yield (location, sample) in file order. Raises RunError."""
         for where, row in self._rows():
             sample = LoggedSample.of(row, where)
-            check_depth([getattr(sample, name) for name in _HELD], where)
+            check_depth([getattr(sample, name) for name in _RESOLVED_FIELDS], where)
             yield (
                 where,
                 (
@@ -118,131 +116,133 @@ class Log:
             )
 
     def reductions(self) -> list[Any]:
-        """Scores of samples over their epochs, as a reducer made them."""
-        if self.whole is not None:
-            results = mapping(self.whole.get("results"))
-            found = self.whole.get("reductions") or results.get("sample_reductions")
+        """Scores of samples over their epochs, as reducers made them."""
+        if self.document is not None:
+            log_results = as_mapping(self.document.get("results"))
+            reductions = self.document.get("reductions") or log_results.get(
+                "sample_reductions"
+            )
         else:
             with _Archive(self.path) as archive:
-                found = (
+                reductions = (
                     archive.read("reductions.json")
                     if "reductions.json" in archive.names
                     else []
                 )
-        return listed(found)
+        return as_list(reductions)
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
-        if self.whole is not None:
-            rows = self.whole.get("samples") or []
+        if self.document is not None:
+            rows = self.document.get("samples") or []
             if not isinstance(rows, list):
                 raise RunError(f"{self.path}: 'samples' must be a list.")
-            for place, row in enumerate(rows):
-                yield f"{self.path}, sample {place + 1}", row
+            for index, row in enumerate(rows):
+                yield f"{self.path}, sample {index + 1}", row
             return
         with _Archive(self.path) as archive:
-            own = [
+            sample_names = [
                 name
                 for name in archive.names
                 if name.startswith("samples/") and name.endswith(".json")
             ]
-            if any(name.endswith("/sample.json") for name in own):
+            if any(name.endswith("/sample.json") for name in sample_names):
                 raise RunError(
                     f"{self.path} has samples in parts, which are not read: write it as"
                     " JSON with `inspect log dump`."
                 )
-            for name in own:
+            for name in sample_names:
                 yield archive.where(name), archive.read(name)
 
 
 def read_log(path: Path) -> Log:
-    """A log. Raises RunError for what is none."""
-    with opened(path) as file:
+    """Read a log. Raises RunError if it is not one."""
+    with open_recorded(path) as file:
         packed = file.read(2) == b"PK"
-    whole = None
+    document = None
     if packed:
         with _Archive(path) as archive:
             # A log that was not ended has only what was written at its start.
             name = next(
                 (
-                    one
-                    for one in ("header.json", "_journal/start.json")
-                    if one in archive.names
+                    candidate
+                    for candidate in ("header.json", "_journal/start.json")
+                    if candidate in archive.names
                 ),
                 "",
             )
             if not name:
                 raise RunError(
                     f"{path} is an archive, but no log of inspect_ai: it has no header."
-                    f" {WANTED}"
+                    f" {ADVICE}"
                 )
             header = archive.read(name)
     else:
         hint = ": write it as .eval with `inspect log convert`"
-        header = whole = parsed(read_whole(path, MOST_WHOLE, hint), str(path))
+        header = document = parse_json(read_whole(path, MAX_LOG_BYTES, hint), str(path))
     spec = header.get("eval") if isinstance(header, dict) else None
     if not isinstance(spec, dict) or not all(
         isinstance(spec.get(key), str) and spec[key] for key in ("task", "model")
     ):
         raise RunError(
             f"{path} is no log of inspect_ai: it has no 'eval' that names a task and a"
-            f" model. {WANTED}"
+            f" model. {ADVICE}"
         )
-    kept = {
+    header_fields = {
         key: value
         for key, value in header.items()
         if key not in ("samples", "reductions")
     }
-    check_depth(kept, str(path))
-    return Log(path, kept, whole)
+    check_depth(header_fields, str(path))
+    return Log(path, header_fields, document)
 
 
 def find_logs(path: Path) -> tuple[list[Log], list[str]]:
-    """The logs at a path, and what of a folder was left out.
+    """Find the logs at a path, and list what was left out of a folder.
 
-    Of several tries of one task, the last. Raises RunError.
+    Of several attempts at one task, the last counts. Raises RunError.
     """
     if not path.exists():
-        raise nothing_at(path, WANTED)
+        raise nothing_at(path, ADVICE)
     if not path.is_dir():
         return [read_log(path)], []
     logs: list[Log] = []
-    left = []
+    left_out = []
     for file in sorted(
-        one
-        for one in path.rglob("*")
-        if one.suffix in (".eval", ".json") and one.is_file()
+        child
+        for child in path.rglob("*")
+        if child.suffix in (".eval", ".json") and child.is_file()
     ):
         try:
             logs.append(read_log(file))
         except RunError as error:
             if file.suffix == ".eval":
                 raise
-            left.append(f"{file.name} ({printable(str(error))})")
+            left_out.append(f"{file.name} ({printable(str(error))})")
     last: dict[str, Log] = {}
-    for log in sorted(logs, key=lambda one: str(one.spec.get("created", ""))):
+    for log in sorted(logs, key=lambda log: str(log.spec.get("created", ""))):
         task_id = str(log.spec.get("task_id") or log.path)
         if task_id in last:
-            left.append(
+            left_out.append(
                 f"{last[task_id].path.name}, a try of the task that {log.path.name}"
                 " repeats."
             )
         last[task_id] = log
     if not last:
-        raise RunError(f"'{path}' has no logs of inspect_ai. {WANTED}")
-    return list(last.values()), left
+        raise RunError(f"'{path}' has no logs of inspect_ai. {ADVICE}")
+    return list(last.values()), left_out
 
 
 class _Archive:
-    """A zip archive, read part by part."""
+    """Reads a zip archive member by member."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._zip = zipfile.ZipFile(ordinary(path))
+            self._zip = zipfile.ZipFile(check_ordinary(path))
         except _UNREADABLE as error:
             raise RunError(f"{path} cannot be read as an archive: {error}.") from error
         self.names = list(self._zip.NameToInfo)
-        self._left = max(MOST_WHOLE, MOST_RATIO * path.stat().st_size)
+        self._left = max(MAX_LOG_BYTES, MAX_UNPACK_RATIO * path.stat().st_size)
 
     def __enter__(self) -> _Archive:
         return self
@@ -251,31 +251,33 @@ class _Archive:
         self._zip.close()
 
     def where(self, name: str) -> str:
-        """A part, for people."""
+        """Describe a member in messages."""
         return f"{self.path}, {printable(name)}"
 
     def read(self, name: str) -> Any:
-        """A part's JSON. Raises RunError."""
+        """Parse a member's JSON. Raises RunError."""
         info = self._zip.NameToInfo[name]
-        most = min(MOST_PART, self._left)
+        max_bytes = min(MAX_PART_BYTES, self._left)
         try:
-            with _opened(self._zip, info, str(self.path)) as file:
-                data = file.read(most + 1)
+            with _open_member(self._zip, info, str(self.path)) as file:
+                content = file.read(max_bytes + 1)
         except _UNREADABLE as error:
             raise RunError(
                 f"{self.where(name)} cannot be unpacked: {error}."
             ) from error
-        self._left -= len(data)
-        if len(data) > most:
+        self._left -= len(content)
+        if len(content) > max_bytes:
             raise RunError(
-                f"{self.where(name)} unpacks to more than the {most >> 20:,} MB"
+                f"{self.where(name)} unpacks to more than the {max_bytes >> 20:,} MB"
                 " allowed."
             )
-        return parsed(data, self.where(name))
+        return parse_json(content, self.where(name))
 
 
-def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[bytes]:
-    """A part, unpacked as it is read. Python's own zipfile knows zstandard from 3.14 on."""
+def _open_member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str
+) -> IO[bytes]:
+    """Open a member for reading. Python's own zipfile supports zstandard from 3.14 on."""
     if info.compress_type != _ZSTANDARD or hasattr(zipfile, "ZIP_ZSTANDARD"):
         return archive.open(info)
     try:
@@ -290,41 +292,39 @@ def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> IO[b
     assert packed is not None
     packed.seek(info.header_offset)
     head = packed.read(30)
-    if head[:4] != b"PK\x03\x04" or info.compress_size > MOST_PART:
+    if head[:4] != b"PK\x03\x04" or info.compress_size > MAX_PART_BYTES:
         raise zipfile.BadZipFile("its header is broken")
     # The lengths of the name and of the extra field stand in the part's own header.
     packed.seek(
         int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1
     )
-    found: IO[bytes] = pa.CompressedInputStream(
+    stream: IO[bytes] = pa.CompressedInputStream(
         pa.BufferReader(packed.read(info.compress_size)), "zstd"
     )
-    return found
+    return stream
 
 
 def _with_attachments(sample: LoggedSample, where: str) -> LoggedSample:
-    """Long texts and images stand apart, each under a name of its own; here they are put where they
-    belong.
-    """
-    left = MOST_PART
+    """Resolve attachments: long texts and images that the log stores separately."""
+    remaining_bytes = MAX_PART_BYTES
 
     def put(value: Any) -> Any:
-        nonlocal left
+        nonlocal remaining_bytes
         if isinstance(value, str):
             if not value.startswith(_ATTACHED):
                 return value
-            found = sample.attachments.get(value[len(_ATTACHED) :], value)
-            left -= len(found)
-            if left < 0:
+            attachment = sample.attachments.get(value[len(_ATTACHED) :], value)
+            remaining_bytes -= len(attachment)
+            if remaining_bytes < 0:
                 raise RunError(
-                    f"{where}: its attachments are more than the {MOST_PART >> 20:,} MB"
+                    f"{where}: its attachments are more than the {MAX_PART_BYTES >> 20:,} MB"
                     " allowed."
                 )
-            return found
+            return attachment
         if isinstance(value, dict):
-            return {key: put(part) for key, part in value.items()}
-        return [put(part) for part in value] if isinstance(value, list) else value
+            return {key: put(child) for key, child in value.items()}
+        return [put(child) for child in value] if isinstance(value, list) else value
 
     return sample.model_copy(
-        update={name: put(getattr(sample, name)) for name in _HELD}
+        update={name: put(getattr(sample, name)) for name in _RESOLVED_FIELDS}
     )

@@ -1,6 +1,4 @@
-"""Makes runs of logs of inspect_ai: a run for each log, its epochs as draws, its metrics made again
-from its scores and checked.
-"""
+"""Imports logs of inspect_ai as runs, with epochs as draws and metrics computed again."""
 
 from __future__ import annotations
 
@@ -13,23 +11,23 @@ from typing import Any, get_args
 
 from evalwright.compat.inspect.conversations import (
     STOPS,
-    content_of,
-    prompt_of,
-    slim,
-    text_of,
+    message_text,
+    read_content,
+    read_prompt,
+    shrink_messages,
 )
 from evalwright.compat.inspect.files import Log, LoggedSample, find_logs
-from evalwright.compat.inspect.scores import OURS, Worths, scores_of
-from evalwright.compat.programs import Imports, imports_of
+from evalwright.compat.inspect.scores import OURS, ScoreReader, scores_by_scorer
+from evalwright.compat.programs import Imports, summarise_imports
 from evalwright.compat.recording import (
     UNKNOWN,
     Destination,
+    as_list,
+    as_mapping,
     count_of,
-    digest_of,
-    listed,
-    mapping,
+    hash_files,
     number,
-    started,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import Failure, Party, RunError
@@ -68,43 +66,46 @@ _PARTIES: tuple[tuple[str, Party], ...] = (
 )
 
 
-def imports(path: Path, out: Path, name: str = "") -> Imports:
-    """A run for every log at `path`, for the command line."""
-    runs, left = import_inspect(path, out, name)
-    return imports_of(runs, _told, ("format", "file", "status", "notes"), left)
+def imports(path: Path, runs_folder: Path, name: str = "") -> Imports:
+    """Import every log at `path`, for the command line."""
+    runs, left_out = import_inspect(path, runs_folder, name)
+    return summarise_imports(
+        runs, _describe_run, ("format", "file", "status", "notes"), left_out
+    )
 
 
-def _told(run: Run) -> list[str]:
+def _describe_run(run: Run) -> list[str]:
     task = run.tasks[0]
-    found = ", ".join(
-        f"{one.label} {one.estimate.value:.4g}" for one in task.metrics[:6]
+    figures = ", ".join(
+        f"{metric.label} {metric.estimate.value:.4g}" for metric in task.metrics[:6]
     )
     failed = f", without a score {task.n_missing}" if task.n_missing else ""
-    return [f"samples {task.n_samples}{failed}{'; ' if found else ''}{found})"]
+    return [f"samples {task.n_samples}{failed}{'; ' if figures else ''}{figures})"]
 
 
 def import_inspect(
-    path: Path, out: Path, name: str = ""
+    path: Path, runs_folder: Path, name: str = ""
 ) -> tuple[tuple[Run, ...], list[str]]:
-    """Make a run of a log, or of every log in a folder, under `out`; return them and what was left
-    out. Raises RunError.
+    """Import a log, or every log in a folder; return the runs and what was left out.
+
+    Raises RunError.
     """
-    logs, left = find_logs(path)
-    destination = Destination(out, name, alone=len(logs) == 1)
-    return tuple(_Import(log).run(destination) for log in logs), left
+    logs, left_out = find_logs(path)
+    destination = Destination(runs_folder, name, alone=len(logs) == 1)
+    return tuple(_Import(log).run(destination) for log in logs), left_out
 
 
-_SEEN = {
+_NOTED_FACTS = {
     "error": "ended with an error",
     "limit": "met a limit",
     "retried": "were tried again after an error",
 }
 _VERSIONS = (1, 2)
-"""Versions of the format that are known."""
+"""Supported versions of the log format."""
 
 
 class _Import:
-    """One log, read twice: for what its samples have, and for their records."""
+    """Imports one log, in two passes: one for what its samples have, one for their records."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
@@ -117,15 +118,14 @@ class _Import:
         self.epochs = 1
         self.columns: dict[str, tuple[float, float]] = {}
         self.slices: list[str] = []
-        self.worths = Worths()
+        self.worths = ScoreReader()
         self.reduced: dict[tuple[str, str], dict[str, float]] = {}
-        self.seen = dict.fromkeys(_SEEN, 0)
+        self.seen = dict.fromkeys(_NOTED_FACTS, 0)
         self._scan()
         self.published = _published(log.header)
         self.specs, self.theirs, self.left = self._metrics()
 
     # -- what there is
-    # ---------------------------------------------------------------------------------------------------
 
     def _scan(self) -> None:
         pairs: set[tuple[str, int]] = set()
@@ -164,45 +164,57 @@ class _Import:
                     f"{where}: more than {_MOST_COLUMNS:,} kinds of scores are not"
                     " read."
                 )
-        known = mapping(self.spec.get("dataset")).get("sample_ids")
-        order = {str(one): place for place, one in enumerate(listed(known))}
+        sample_ids = as_mapping(self.spec.get("dataset")).get("sample_ids")
+        order = {
+            str(sample_id): position
+            for position, sample_id in enumerate(as_list(sample_ids))
+        }
         ids = sorted(
-            self.places, key=lambda one: (order.get(one, len(order)), self.places[one])
+            self.places,
+            key=lambda sample_id: (
+                order.get(sample_id, len(order)),
+                self.places[sample_id],
+            ),
         )
-        self.places = {one: place for place, one in enumerate(ids)}
+        self.places = {sample_id: position for position, sample_id in enumerate(ids)}
 
     def _metrics(self) -> tuple[list[MetricSpec], dict[str, dict[str, Any]], list[str]]:
-        """(our metrics, theirs by label, what is in the record only)."""
-        if own := self._own_metrics():
-            return own, {}, []
+        """Our metrics, inspect_ai's by label, and those that are kept only in the record."""
+        if our_specs := self._own_metrics():
+            return our_specs, {}, []
         specs = []
-        theirs = {}
-        left = []
+        logged_metrics = {}
+        not_recomputed = []
         reducers = {str(score.get("reducer") or "mean") for score in self.published}
-        found = (
+        published_metrics = (
             (score, key)
             for score in self.published
-            for key in mapping(score.get("metrics"))
+            for key in as_mapping(score.get("metrics"))
         )
-        for score, key in found:
-            one = score["metrics"][key]
+        for score, key in published_metrics:
+            published = score["metrics"][key]
             name = str(score.get("name") or "")
             scorer = str(score.get("scorer") or "")
             reducer = str(score.get("reducer") or "mean")
-            metric = str(mapping(one).get("name") or key)
+            metric = str(as_mapping(published).get("name") or key)
             column = next(
-                (each for each in (f"{scorer}.{name}", name) if each in self.columns),
+                (
+                    candidate
+                    for candidate in (f"{scorer}.{name}", name)
+                    if candidate in self.columns
+                ),
                 "",
             )
             label = key if len(self.columns) == 1 else f"{column or name}.{key}"
             label = label if reducers == {"mean"} else f"{label}[{reducer}]"
-            value = number(mapping(one).get("value"))
+            value = number(as_mapping(published).get("value"))
             passed = next(
                 (m for pattern in _PASS if (m := re.fullmatch(pattern, reducer))), None
             )
-            plain = metric.rpartition("/")[2] in ("accuracy", "mean") and not mapping(
-                one
-            ).get("group")
+            plain = metric.rpartition("/")[2] in (
+                "accuracy",
+                "mean",
+            ) and not as_mapping(published).get("group")
             if column and plain and passed:
                 kind = _PASS[passed.re.pattern]
                 specs.append(MetricSpec(label, kind, column, {"k": int(passed[1])}))
@@ -212,18 +224,20 @@ class _Import:
                 and (reducer == "mean" or self._reduce(column, reducer))
             ):
                 low, high = self.columns[column]
-                inside = low >= 0 and high <= 1 and metric.endswith("accuracy")
-                made = column if reducer == "mean" else f"{column}[{reducer}]"
-                specs.append(MetricSpec(label, "accuracy" if inside else "mean", made))
+                is_share = low >= 0 and high <= 1 and metric.endswith("accuracy")
+                scorer_column = column if reducer == "mean" else f"{column}[{reducer}]"
+                specs.append(
+                    MetricSpec(label, "accuracy" if is_share else "mean", scorer_column)
+                )
             else:
-                left += (
+                not_recomputed += (
                     []
                     if metric.rpartition("/")[2] in _OWN_INTERVALS
                     else [f"{label} {value}"]
                 )
                 continue
             reduced = {"reducer": score.get("reducer"), "metric": key, "value": value}
-            theirs[label] = {"name": name, "scorer": scorer, **reduced}
+            logged_metrics[label] = {"name": name, "scorer": scorer, **reduced}
         for column, (low, high) in self.columns.items() if not specs else ():
             kind = "accuracy" if low >= 0 and high <= 1 else "mean"
             specs.append(
@@ -231,33 +245,38 @@ class _Import:
                     kind if len(self.columns) == 1 else f"{column}.{kind}", kind, column
                 )
             )
-        return specs, theirs, left
+        return specs, logged_metrics, not_recomputed
 
     def _own_metrics(self) -> list[MetricSpec]:
-        """Those of a run of ours that was exported."""
-        found = []
-        for one in map(
-            mapping,
-            listed(
-                mapping(mapping(self.spec.get("metadata")).get(OURS)).get("metrics")
+        """The metrics of an exported run of ours."""
+        specs = []
+        for metric in map(
+            as_mapping,
+            as_list(
+                as_mapping(as_mapping(self.spec.get("metadata")).get(OURS)).get(
+                    "metrics"
+                )
             ),
         ):
             label, kind, scorer = (
-                str(one.get(key)) for key in ("label", "kind", "scorer")
+                str(metric.get(key)) for key in ("label", "kind", "scorer")
             )
-            less = one.get("lower_is_better") is True
-            found.append(
-                MetricSpec(label, kind, scorer, mapping(one.get("options")), less)
+            less = metric.get("lower_is_better") is True
+            specs.append(
+                MetricSpec(label, kind, scorer, as_mapping(metric.get("options")), less)
             )
-        return [one for one in found if is_known(one) and one.scorer in self.columns]
+        return [
+            spec for spec in specs if is_known(spec) and spec.scorer in self.columns
+        ]
 
     def _reduce(self, column: str, reducer: str) -> bool:
-        """Whether the log has the scores of a reducer that we lack; then they are a column of their
-        own.
-        """
-        for one in map(mapping, self.log.reductions()):
-            if one.get("scorer") == column and one.get("reducer") == reducer:
-                rows = list(map(mapping, listed(one.get("samples"))))
+        """Whether the log has a reducer's scores; they then become a column of their own."""
+        for reduction in map(as_mapping, self.log.reductions()):
+            if (
+                reduction.get("scorer") == column
+                and reduction.get("reducer") == reducer
+            ):
+                rows = list(map(as_mapping, as_list(reduction.get("samples"))))
                 values = {
                     str(row.get("sample_id")): self.worths.worth(
                         column, row.get("value")
@@ -265,12 +284,11 @@ class _Import:
                     for row in rows
                 }
                 self.reduced[column, reducer] = {
-                    key: x for key, x in values.items() if x is not None
+                    key: worth for key, worth in values.items() if worth is not None
                 }
         return (column, reducer) in self.reduced
 
     # -- records
-    # ---------------------------------------------------------------------------------------------------------
 
     def run(self, destination: Destination) -> Run:
         """Write the run."""
@@ -278,21 +296,21 @@ class _Import:
         spec = self.spec
         model = printable(spec["model"])
         header = masked_arguments(dict(log.header))
-        place = destination.place(
-            model, [self.task], {"imported": digest_of([log.path])}
+        run_folder = destination.place(
+            model, [self.task], {"imported": hash_files([log.path])}
         )
         columns = [
             *self.columns,
             *(f"{column}[{reducer}]" for column, reducer in self.reduced),
         ]
         tally = TaskTally(columns, self.slices)
-        asked: dict[int, Any] = {}
+        rows_by_index: dict[int, Any] = {}
 
         def records() -> Iterator[SampleRecord]:
             for _, sample in log.samples():
                 record = self._record(sample)
                 tally.add(record)
-                asked[record.index] = [
+                rows_by_index[record.index] = [
                     record.sample.id,
                     record.sample.input,
                     list(record.sample.targets),
@@ -300,20 +318,20 @@ class _Import:
                 yield record
 
         def finished() -> Mapping[str, Any]:
-            stats = mapping(header.get("stats"))
-            config = mapping(mapping(header["eval"]).get("config"))
-            result = tally.result(
+            stats = as_mapping(header.get("stats"))
+            config = as_mapping(as_mapping(header["eval"]).get("config"))
+            task_result = tally.result(
                 self.task, str(spec.get("task_version", 0)), self.specs
             )
-            part = task_record(
-                result,
+            recorded_task = task_record(
+                task_result,
                 FORMAT,
                 description=f"{printable(spec['task'])}; imported from inspect_ai",
                 definition={"task": spec["task"], "metrics": self.theirs},
                 content_hash=fingerprint_of(
-                    {"rows": [row for _, row in sorted(asked.items())]}
+                    {"rows": [row for _, row in sorted(rows_by_index.items())]}
                 ),
-                scorers=[(one, FORMAT, {}) for one in columns],
+                scorers=[(column, FORMAT, {}) for column in columns],
                 metrics=self.specs,
                 slice_keys=self.slices,
                 draws=self.epochs,
@@ -322,21 +340,27 @@ class _Import:
                 "format": FORMAT,
                 "file": log.path.name,
                 "status": str(header.get("status") or "started"),
-                "notes": self._notes(result),
-                **{key: _without_ids(header[key]) for key in _KEPT if header.get(key)},
+                "notes": self._notes(task_result),
+                **{
+                    key: _without_ids(header[key])
+                    for key in _HEADER_KEYS
+                    if header.get(key)
+                },
             }
             began, ended = (
                 str(stats.get(key) or "") for key in ("started_at", "completed_at")
             )
-            seed = mapping(spec.get("model_generate_config")).get("seed")
+            seed = as_mapping(spec.get("model_generate_config")).get("seed")
             return {
-                "started": started([began, str(spec.get("created") or "")], [log.path]),
+                "started": start_time(
+                    [began, str(spec.get("created") or "")], [log.path]
+                ),
                 "model": model,
                 "code": {
                     "imported": FORMAT,
-                    **{key: mapping(header["eval"]).get(key) for key in _CODE},
+                    **{key: as_mapping(header["eval"]).get(key) for key in _MODEL_KEYS},
                 },
-                "tasks": [part],
+                "tasks": [recorded_task],
                 "configuration": {
                     "scoring": "published",
                     "limit": (
@@ -352,58 +376,63 @@ class _Import:
                 "usage": (
                     Counts(
                         usage=_usage(
-                            mapping(stats.get("model_usage")).get(spec["model"])
+                            as_mapping(stats.get("model_usage")).get(spec["model"])
                         )
                     ).as_dict()
                 ),
             }
 
-        return place.write(records(), finished, self.epochs)
+        return run_folder.write(records(), finished, self.epochs)
 
     def _record(self, row: LoggedSample) -> SampleRecord:
-        kept: dict[str, Any] = {} if isinstance(row.id, str) else {"id": row.id}
-        ours = mapping(row.metadata.get(OURS))
+        extras: dict[str, Any] = {} if isinstance(row.id, str) else {"id": row.id}
+        ours = as_mapping(row.metadata.get(OURS))
         messages = list(row.messages)
         choices = row.output.get("choices")
-        chosen = mapping(choices[0]) if isinstance(choices, list) and choices else {}
-        if messages and mapping(messages[-1]).get("role") == "assistant" and chosen:
+        chosen = as_mapping(choices[0]) if isinstance(choices, list) and choices else {}
+        if messages and as_mapping(messages[-1]).get("role") == "assistant" and chosen:
             messages.pop()
-        prompt, more = prompt_of(
+        prompt, lossy = read_prompt(
             messages or (row.input if isinstance(row.input, list) else [])
         )
-        if more or mapping(chosen.get("message")).get("tool_calls"):
-            kept |= {"messages": slim(row.messages), "output": slim(row.output)}
-        asked = row.input
-        if isinstance(asked, list):
-            kept["input"] = slim(asked)
-            asked = "\n\n".join(
-                text_of(one) for one in asked if mapping(one).get("role") == "user"
+        if lossy or as_mapping(chosen.get("message")).get("tool_calls"):
+            extras |= {
+                "messages": shrink_messages(row.messages),
+                "output": shrink_messages(row.output),
+            }
+        question = row.input
+        if isinstance(question, list):
+            extras["input"] = shrink_messages(question)
+            question = "\n\n".join(
+                message_text(message)
+                for message in question
+                if as_mapping(message).get("role") == "user"
             )
         targets = tuple([row.target] if isinstance(row.target, str) else row.target)
-        scores, failures = self.worths.scored(row, kept)
+        scores, failures = self.worths.read_scores(row, extras)
         if row.epoch == 1:
-            for (column, reducer), found in self.reduced.items():
-                if str(row.id) in found:
-                    told = f"{reducer} over the epochs"
+            for (column, reducer), reduced_scores in self.reduced.items():
+                if str(row.id) in reduced_scores:
+                    explanation = f"{reducer} over the epochs"
                     scores[f"{column}[{reducer}]"] = Score(
-                        found[str(row.id)], explanation=told
+                        reduced_scores[str(row.id)], explanation=explanation
                     )
-        place = self.places[str(row.id)]
-        known = {
+        index = self.places[str(row.id)]
+        log_fields = {
             key: getattr(row, key) for key in ("limit", "uuid") if getattr(row, key)
         }
-        kept |= known | (
+        extras |= log_fields | (
             {"retries": len(row.error_retries)} if row.error_retries else {}
         )
         if row.total_time:
-            kept["total_time"] = row.total_time
+            extras["total_time"] = row.total_time
         failure = None
         if row.error is not None:
             failure = _failure(row.error, ours.get("failure"))
             if scores:
-                kept["error"], failure = failure.message, None
+                extras["error"], failure = failure.message, None
         answer = (
-            self._answer(row, chosen, prompt or asked, ours)
+            self._answer(row, chosen, prompt or question, ours)
             if chosen and failure is None
             else None
         )
@@ -417,28 +446,36 @@ class _Import:
                 "no reply", "model", limit or "The log has no reply of the model here."
             )
         metadata = {key: value for key, value in row.metadata.items() if key != OURS}
-        passages = map(mapping, listed(ours.get("passages")))
+        passages = map(as_mapping, as_list(ours.get("passages")))
         if KEY in metadata:
-            kept["metadata"] = metadata[KEY]
+            extras["metadata"] = metadata[KEY]
         sample = Sample(
             str(row.id),
-            asked,
+            question,
             targets if targets != ("",) else (),
             tuple(row.choices),
             tuple(
                 right
-                for one in targets
-                if (right := _place(one, row.choices)) is not None
+                for target in targets
+                if (right := _option_index(target, row.choices)) is not None
             ),
             passages=tuple(
-                Passage(str(one.get("id")), str(one.get("text"))) for one in passages
+                Passage(str(passage.get("id")), str(passage.get("text")))
+                for passage in passages
             ),
-            metadata={**metadata, **({KEY: kept} if kept else {})},
+            metadata={**metadata, **({KEY: extras} if extras else {})},
             cluster=str(ours.get("cluster") or ""),
         )
-        lost = {} if failure else failures
+        score_failures = {} if failure else failures
         return SampleRecord(
-            self.task, place, row.epoch - 1, sample, answer, scores, failure, lost
+            self.task,
+            index,
+            row.epoch - 1,
+            sample,
+            answer,
+            scores,
+            failure,
+            score_failures,
         )
 
     def _answer(
@@ -448,44 +485,51 @@ class _Import:
         prompt: Any,
         ours: Mapping[str, Any],
     ) -> Answer:
-        parts, reasoning, _ = content_of(chosen.get("message"))
+        parts, reasoning, _ = read_content(chosen.get("message"))
         text = "".join(part for part in parts if isinstance(part, str))
         stop = str(chosen.get("stop_reason") or "")
         reason = str(ours.get("finish_reason") or STOPS.get(stop, stop))
-        used = _usage(
+        usage = _usage(
             row.model_usage.get(self.spec["model"]) or row.output.get("usage")
         )
         latency = number(row.output.get("time")) or 0.0
         model = str(row.output.get("model") or "")
         reason = LENGTH if row.limit and not text else reason
         response = Response(
-            text, reasoning, reason, usage=used, latency=latency, model=model
+            text, reasoning, reason, usage=usage, latency=latency, model=model
         )
-        letters = [mapping(one).get("answer") for one in scores_of(row).values()]
+        letters = [
+            as_mapping(score).get("answer") for score in scores_by_scorer(row).values()
+        ]
         first = next(
-            (one for one in letters if isinstance(one, str) and len(one) == 1), ""
+            (
+                letter
+                for letter in letters
+                if isinstance(letter, str) and len(letter) == 1
+            ),
+            "",
         )
-        found = [
+        likelihoods = [
             value
-            for one in listed(ours.get("log_likelihoods"))
-            if (value := number(one)) is not None
+            for raw in as_list(ours.get("log_likelihoods"))
+            if (value := number(raw)) is not None
         ]
         return Answer(
             text,
             reasoning,
-            _place(first, row.choices),
-            tuple(found),
+            _option_index(first, row.choices),
+            tuple(likelihoods),
             prompt,
             (response,),
         )
 
-    def _notes(self, result: TaskResult) -> list[str]:
-        """What the log says that its samples do not, and why."""
+    def _notes(self, task_result: TaskResult) -> list[str]:
+        """Note what the log says that its samples do not, and why."""
         notes = []
         header = self.log.header
         status = header.get("status", "started")
-        error = mapping(header.get("error")).get("message")
-        asked = mapping(self.spec.get("dataset")).get("samples")
+        error = as_mapping(header.get("error")).get("message")
+        n_samples = as_mapping(self.spec.get("dataset")).get("samples")
         if (version := header.get("version", 1)) not in _VERSIONS:
             notes.append(
                 f"The log is of version {printable(str(version))[:40]} of its format;"
@@ -494,25 +538,27 @@ class _Import:
                 " inspect_ai."
             )
         if status != "success":
-            told = f": {printable(str(error))}" if error else ""
+            reason = f": {printable(str(error))}" if error else ""
             notes.append(
                 f"Its status is '{printable(str(status))}', with {len(self.places)} of"
-                f" {asked} samples{told}."
+                f" {n_samples} samples{reason}."
             )
-        for key, what in _SEEN.items():
+        for key, description in _NOTED_FACTS.items():
             if self.seen[key]:
                 notes.append(
-                    f"Samples, each epoch counted, that {what}: {self.seen[key]}."
+                    f"Samples, each epoch counted, that {description}: {self.seen[key]}."
                 )
         notes += [
             f"'{column}' has values that are no numbers, such as"
             f" '{printable(value)[:40]}': they count as 0, as inspect_ai counts them."
             for column, value in self.worths.odd.items()
         ]
-        for metric in result.metrics:
-            there = self.theirs.get(metric.label, {}).get("value")
-            made = metric.estimate.value
-            if there is None or abs(there - made) <= 1e-9 * max(1.0, abs(there)):
+        for metric in task_result.metrics:
+            logged_value = self.theirs.get(metric.label, {}).get("value")
+            recomputed = metric.estimate.value
+            if logged_value is None or abs(logged_value - recomputed) <= 1e-9 * max(
+                1.0, abs(logged_value)
+            ):
                 continue
             why = (
                 "its samples do not give it; it may have been made from other scores,"
@@ -523,10 +569,10 @@ class _Import:
                     "inspect_ai counts a missing value (null) as 0; here it is a score"
                     " that failed"
                 )
-            elif math.isnan(made):
+            elif math.isnan(recomputed):
                 why = "nothing was scored, which inspect_ai shows as 0"
             notes.append(
-                f"'{metric.label}' is {there:.6g} in the log and {made:.6g} here:"
+                f"'{metric.label}' is {logged_value:.6g} in the log and {recomputed:.6g} here:"
                 f" {why}."
             )
         if self.left:
@@ -534,57 +580,63 @@ class _Import:
         return notes
 
 
-_KEPT = ("eval", "plan", "results", "stats", "error")
-_CODE = ("model", "model_base_url", "model_args", "model_generate_config")
+_HEADER_KEYS = ("eval", "plan", "results", "stats", "error")
+_MODEL_KEYS = ("model", "model_base_url", "model_args", "model_generate_config")
 
 
-def _place(letter: str, choices: Sequence[str]) -> int | None:
-    """Which option a letter names."""
-    place = ord(letter) - 65 if len(letter) == 1 else -1
-    return place if 0 <= place < len(choices) else None
+def _option_index(letter: str, choices: Sequence[str]) -> int | None:
+    """The index of the option that a letter names."""
+    index = ord(letter) - 65 if len(letter) == 1 else -1
+    return index if 0 <= index < len(choices) else None
 
 
 def _published(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The log's own numbers, one for each scorer and reducer."""
-    results = mapping(header.get("results"))
-    first = mapping(results.get("scorer"))
+    """The log's own metrics, one entry for each scorer and reducer."""
+    log_results = as_mapping(header.get("results"))
+    first = as_mapping(log_results.get("scorer"))
     if first:
-        metrics = results.get("metrics") or first.get("metrics")
+        metrics = log_results.get("metrics") or first.get("metrics")
         return [{"name": "score", "scorer": "score", "metrics": metrics}]
-    return [one for one in map(mapping, listed(results.get("scores"))) if one]
+    return [
+        score for score in map(as_mapping, as_list(log_results.get("scores"))) if score
+    ]
 
 
 def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
-    told = str(error.get("message") or "inspect_ai recorded no message.")[:2000]
-    own = mapping(ours)
-    if isinstance(own.get("kind"), str) and own.get("party") in get_args(Party):
+    message = str(error.get("message") or "inspect_ai recorded no message.")[:2000]
+    our_failure = as_mapping(ours)
+    if isinstance(our_failure.get("kind"), str) and our_failure.get(
+        "party"
+    ) in get_args(Party):
         return Failure(
-            own["kind"][:200], own["party"], str(own.get("message") or told)[:2000]
+            our_failure["kind"][:200],
+            our_failure["party"],
+            str(our_failure.get("message") or message)[:2000],
         )
-    kind = re.match(r"\w+", told)
+    kind = re.match(r"\w+", message)
     party: Party = next(
         (
-            one
-            for pattern, one in _PARTIES
+            culprit
+            for pattern, culprit in _PARTIES
             if re.search(pattern, (kind[0] if kind else "").lower())
         ),
         "task",
     )
-    return Failure(kind[0][:60] if kind else "error", party, told)
+    return Failure(kind[0][:60] if kind else "error", party, message)
 
 
-def _usage(given: Any) -> Usage:
-    """Tokens; with inspect_ai, those read from a cache stand beside the input."""
+def _usage(usage: Any) -> Usage:
+    """Parse token counts; in inspect_ai cached tokens are not part of the input."""
     names = (
         "input_tokens",
         "output_tokens",
         "reasoning_tokens",
         "input_tokens_cache_read",
     )
-    read, written, thought, cached = (
-        count_of(mapping(given).get(name)) for name in names
+    read, output, thought, cached = (
+        count_of(as_mapping(usage).get(name)) for name in names
     )
-    return Usage(read + cached, written, thought, cached)
+    return Usage(read + cached, output, thought, cached)
 
 
 def _between(began: str, ended: str) -> float:
@@ -597,18 +649,20 @@ def _between(began: str, ended: str) -> float:
 
 
 def _environment(spec: Mapping[str, Any]) -> dict[str, Any]:
-    commit = mapping(spec.get("revision")).get("commit")
-    packages = mapping(spec.get("packages")).items()
+    commit = as_mapping(spec.get("revision")).get("commit")
+    packages = as_mapping(spec.get("packages")).items()
     libraries = {printable(key): printable(str(value)) for key, value in packages}
-    known = printable(commit) if isinstance(commit, str) else None
-    return {**UNKNOWN, "libraries": libraries, "git_commit": known}
+    commit_hash = printable(commit) if isinstance(commit, str) else None
+    return {**UNKNOWN, "libraries": libraries, "git_commit": commit_hash}
 
 
-def _without_ids(part: Any) -> Any:
-    """A part of the header to be kept; the ids of samples stand in their records."""
-    if isinstance(part, dict) and isinstance(part.get("dataset"), dict):
-        kept = {
-            key: value for key, value in part["dataset"].items() if key != "sample_ids"
+def _without_ids(section: Any) -> Any:
+    """Remove the ids of samples from a section of the header."""
+    if isinstance(section, dict) and isinstance(section.get("dataset"), dict):
+        dataset = {
+            key: value
+            for key, value in section["dataset"].items()
+            if key != "sample_ids"
         }
-        return {**part, "dataset": kept}
-    return part
+        return {**section, "dataset": dataset}
+    return section

@@ -1,6 +1,4 @@
-"""What a score of inspect_ai is worth here: letters, words, numbers, lists and objects of them, and
-values that are missing.
-"""
+"""Converts inspect_ai's scores: letters, words, numbers, lists and objects of them."""
 
 from __future__ import annotations
 
@@ -9,54 +7,58 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.compat.inspect.files import LoggedSample
-from evalwright.compat.recording import mapping, number
+from evalwright.compat.recording import as_mapping, number
 from evalwright.core.errors import Failure
 from evalwright.core.samples import Score
 from evalwright.core.text import printable
 
 OURS = "evalwright"
-"""Under it stands, in their metadata, what only our records have."""
+"""The key in inspect_ai's metadata that holds what only our records have."""
 WORDS = {
     "C": (1.0, "correct"),
     "P": (0.5, "partial"),
     "I": (0.0, "incorrect"),
     "N": (0.0, "not_attempted"),
 }
-"""Their letters for what an answer is worth."""
+"""inspect_ai's letters for how good an answer is."""
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
-def scores_of(sample: LoggedSample) -> Mapping[str, Any]:
-    """By scorer; logs of the first version have one score without a name."""
+def scores_by_scorer(sample: LoggedSample) -> Mapping[str, Any]:
+    """Scores by scorer; logs of version 1 have one score without a name."""
     return sample.scores or ({"score": sample.score} if sample.score else {})
 
 
 @dataclass(slots=True)
-class Worths:
-    """Reads scores. odd: a text that is no number, by column; empty: columns that miss a value
-    somewhere.
+class ScoreReader:
+    """Reads scores.
 
-    A column is a scorer, or a part of one whose values are objects or lists: "scorer.part".
+    A column is a scorer, or a component of one whose values are objects or lists: "scorer.part".
+
+    odd: a text that is not a number, by column. empty: columns with a missing value.
     """
 
     odd: dict[str, str] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
 
     def values(self, sample: LoggedSample) -> Iterator[tuple[str, Any]]:
-        """(column, value) of a sample's scores."""
-        for name, score in scores_of(sample).items():
-            value = mapping(score).get("value")
+        """Yield (column, value) of a sample's scores."""
+        for name, score in scores_by_scorer(sample).items():
+            value = as_mapping(score).get("value")
             if isinstance(value, dict):
-                yield from ((f"{name}.{key}", part) for key, part in value.items())
+                yield from (
+                    (f"{name}.{key}", component) for key, component in value.items()
+                )
             elif isinstance(value, list):
                 yield from (
-                    (f"{name}.{place + 1}", part) for place, part in enumerate(value)
+                    (f"{name}.{index + 1}", component)
+                    for index, component in enumerate(value)
                 )
             else:
                 yield name, value
 
     def worth(self, column: str, value: Any) -> float | None:
-        """A value as inspect_ai's `value_to_float` has it; None for none."""
+        """Convert a value as inspect_ai's `value_to_float` does; None if it is missing."""
         if isinstance(value, str):
             if value in WORDS or value.lower() in _WORDS:
                 return WORDS[value][0] if value in WORDS else _WORDS[value.lower()]
@@ -69,68 +71,80 @@ class Worths:
             self.empty.add(column)
         return float(value) if isinstance(value, bool) else number(value)
 
-    def scored(
-        self, sample: LoggedSample, kept: dict[str, Any]
+    def read_scores(
+        self, sample: LoggedSample, extras: dict[str, Any]
     ) -> tuple[dict[str, Score], dict[str, Failure]]:
-        """Scores by column, and those without a value; what has no place here goes into `kept`."""
+        """Scores and failures by column; what a score cannot hold is added to `extras`."""
         scores: dict[str, Score] = {}
         failures: dict[str, Failure] = {}
-        theirs = {name: mapping(score) for name, score in scores_of(sample).items()}
-        _keep(theirs, kept)
+        logged_scores = {
+            name: as_mapping(score) for name, score in scores_by_scorer(sample).items()
+        }
+        _collect_extras(logged_scores, extras)
         for column, value in self.values(sample):
-            above = (
-                one for name, one in theirs.items() if column.startswith(f"{name}.")
+            parent_scores = (
+                parent_score
+                for name, parent_score in logged_scores.items()
+                if column.startswith(f"{name}.")
             )
-            score = theirs.get(column) or next(above, {})
-            metadata = mapping(score.get("metadata"))
-            own = mapping(metadata.get(OURS))
-            told = str(score.get("explanation") or "")
+            score = logged_scores.get(column) or next(parent_scores, {})
+            metadata = as_mapping(score.get("metadata"))
+            our_fields = as_mapping(metadata.get(OURS))
+            explanation = str(score.get("explanation") or "")
             worth = self.worth(column, value)
             if worth is not None:
                 word = WORDS.get(value, (0, value))[1] if isinstance(value, str) else ""
-                label = own.get("label") or word
-                named = mapping(own.get("parts")).items()
+                label = our_fields.get("label") or word
+                named = as_mapping(our_fields.get("parts")).items()
                 parts = {
-                    key: found
-                    for key, one in named
-                    if (found := number(one)) is not None
+                    key: part_worth
+                    for key, raw in named
+                    if (part_worth := number(raw)) is not None
                 }
-                item = own.get("item") if isinstance(own.get("item"), dict) else None
-                unsure = str(own.get("unsure") or "")
+                item = (
+                    our_fields.get("item")
+                    if isinstance(our_fields.get("item"), dict)
+                    else None
+                )
+                unsure = str(our_fields.get("unsure") or "")
                 scores[column] = Score(
-                    worth, str(label)[:200], told, parts, item, unsure=unsure
+                    worth, str(label)[:200], explanation, parts, item, unsure=unsure
                 )
                 continue
             reason = printable(
                 str(score.get("reason") or metadata.get("reason") or "no value")
             )
-            who: Any = "judge" if reason.startswith("grader") else "scorer"
+            party: Any = "judge" if reason.startswith("grader") else "scorer"
             failures[column] = Failure(
-                reason, who, told or "inspect_ai recorded no value."
+                reason, party, explanation or "inspect_ai recorded no value."
             )
         return scores, failures
 
 
-def _keep(theirs: Mapping[str, Mapping[str, Any]], kept: dict[str, Any]) -> None:
+def _collect_extras(
+    scores: Mapping[str, Mapping[str, Any]], extras: dict[str, Any]
+) -> None:
     values: dict[str, Any] = {}
-    more: dict[str, Any] = {}
-    for name, score in theirs.items():
+    score_extras: dict[str, Any] = {}
+    for name, score in scores.items():
         value = score.get("value")
         if isinstance(value, (dict, list)) or (
             isinstance(value, str) and value not in WORDS
         ):
             values[name] = value
-        rest = {
+        fields = {
             key: score[key]
             for key in ("answer", "reason", "metadata")
             if score.get(key) is not None
         }
-        if isinstance(metadata := rest.get("metadata"), dict):
-            rest["metadata"] = {
-                key: part for key, part in metadata.items() if key != OURS
+        if isinstance(metadata := fields.get("metadata"), dict):
+            fields["metadata"] = {
+                key: content for key, content in metadata.items() if key != OURS
             }
-        if rest := {key: part for key, part in rest.items() if part != {}}:
-            more[name] = rest
-    kept |= {
-        key: found for key, found in (("values", values), ("scores", more)) if found
+        if fields := {key: content for key, content in fields.items() if content != {}}:
+            score_extras[name] = fields
+    extras |= {
+        name: by_scorer
+        for name, by_scorer in (("values", values), ("scores", score_extras))
+        if by_scorer
     }

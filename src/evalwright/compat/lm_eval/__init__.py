@@ -1,6 +1,7 @@
-"""What a model class written after lm-evaluation-harness's New Model Guide imports: change
-`lm_eval` to `evalwright.compat.lm_eval` in its imports, run it as `lm/<name>`. Modules have the
-names that they have there:
+"""What model classes written after lm-evaluation-harness's New Model Guide import.
+
+Change `lm_eval` to `evalwright.compat.lm_eval` in a class's imports and run it as `lm/<name>`.
+Modules have the same names as there:
 
     from evalwright.compat.lm_eval.api.model import LM
     from evalwright.compat.lm_eval.models.huggingface import HFLM
@@ -35,9 +36,7 @@ _named, __dir__ = lazy_names(__name__, {"evaluator": "evaluate simple_evaluate"}
 
 
 def __getattr__(name: str) -> Any:
-    """A module that a script uses without importing it (`lm_eval.tasks.TaskManager`), or a name
-    that is loaded late.
-    """
+    """Import a submodule or a lazily loaded name on first use."""
     return (
         import_module(f"{__name__}.{name}")
         if name in ("evaluator", "filters", "models", "tasks", "utils")

@@ -7,10 +7,7 @@ from runpy import run_module
 
 
 def cli_evaluate() -> None:
-    """`evalwright lm-eval` with the command line of this process.
-
-    Ends the process where it does not end well.
-    """
+    """Run `evalwright lm-eval` with this process's command line; exits if the command fails."""
     sys.argv[1:1] = ["lm-eval"]
     try:
         run_module("evalwright", run_name="__main__", alter_sys=False)

@@ -9,11 +9,11 @@ from evalwright.compat.programs import Exporter, Exports, Importer, Imports
 from evalwright.runs.reader import Run
 
 
-def _import(path: Path, out: Path, name: str) -> Imports:
+def _import(path: Path, folder: Path, name: str) -> Imports:
     from evalwright.compat.lm_eval.runs.importing import import_lm_eval
     from evalwright.reports.numbers import counted
 
-    runs = import_lm_eval(path, out, name)
+    runs = import_lm_eval(path, folder, name)
     lines = []
     for run in runs:
         tasks = counted(len(run.tasks), "task")
@@ -28,11 +28,11 @@ def _import(path: Path, out: Path, name: str) -> Imports:
     )
 
 
-def _export(runs: Sequence[Run], out: Path) -> Exports:
+def _export(runs: Sequence[Run], folder: Path) -> Exports:
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
 
     (run,) = runs
-    files = export_lm_eval(run, out)
+    files = export_lm_eval(run, folder)
     if not run.n_missing:
         return Exports(files)
     failed = (

@@ -1,6 +1,4 @@
-"""From the settings of `lm_eval run` or `simple_evaluate` to a run of ours, and back to its
-results.
-"""
+"""Runs `lm_eval run` and `simple_evaluate` on our engine and returns results in lm_eval's form."""
 
 from __future__ import annotations
 
@@ -17,19 +15,23 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalwright.compat.lm_eval.api.model import CachingLM
-from evalwright.compat.lm_eval.harness.backends import SPREAD, Backend, backend_of
+from evalwright.compat.lm_eval.harness.backends import (
+    PARALLELIZE_FLAG,
+    Backend,
+    build_backend,
+)
 from evalwright.compat.lm_eval.harness.flags import (
     SEEDS,
-    mapping_of,
-    normalised,
+    normalise_settings,
+    parse_mapping,
     renamed_tasks,
 )
 from evalwright.compat.lm_eval.harness.plugins import load_plugins
-from evalwright.compat.lm_eval.runs.names import NAMING, file_safe
+from evalwright.compat.lm_eval.runs.names import MODEL_NAME_ARGUMENTS, file_safe
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
 from evalwright.compat.lm_eval.tasks.index import names as task_names
-from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks, paths_of
+from evalwright.compat.lm_eval.tasks.options import PREFIX, as_paths, installed_tasks
 from evalwright.core.errors import ConfigurationError, UnknownName, check_known
 from evalwright.core.secrets import masked_arguments
 from evalwright.evaluation.configuration import Configuration, ModelSpec
@@ -41,18 +43,18 @@ from evalwright.tasks.dialects import SCORINGS
 
 Settings = Mapping[str, Any]
 _LABELS = ("name", "group", "job_type", "tags", "notes", "step")
-"""What only labels a run of a tracker."""
+"""Keys of a tracker's arguments that only label its run."""
 _WANDB_MODES = ("online", "offline", "disabled")
-"""Where the numbers go: to its server, to a local folder, nowhere."""
+"""Log to the server, to a local folder, or nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What the settings become. notes: sentences on settings that became something else, or
-    nothing. track: trackers.
+    """An evaluation that is ready to run.
 
-    config: what its results files say of the settings, with the model's `name` there and what they
-    have beside the settings (`shown`). environment: variables that trackers read during the run.
+    notes: one sentence for each setting that was changed or ignored. track: trackers by name.
+    config: what the results file says of the settings; `name` is the model's name there and `shown`
+    holds its other top-level keys. environment: variables that trackers read during the run.
     plugins: Python files that were loaded for it.
     """
 
@@ -64,49 +66,54 @@ class Evaluation:
     plugins: tuple[str, ...] = ()
 
 
-def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
-    """What settings (as of `flags.normalised`) become. model: one that was made in Python.
+def build_evaluation(settings: Settings, model: Model | None = None) -> Evaluation:
+    """Turn settings into an evaluation.
 
-    Raises UsageError.
+    Args:
+        settings: as `flags.normalise_settings` returns them.
+        model: a model object made in Python; None to open the one that the settings name.
+
+    Raises:
+        UsageError: a setting cannot be honoured.
     """
-    tasks = given.get("tasks")
+    tasks = settings.get("tasks")
     if not tasks:
         raise ConfigurationError(
             "No tasks: name at least one with --tasks, such as arc_easy."
         )
-    plugins = [str(file) for file in given.get("plugin", ())]
+    plugins = [str(file) for file in settings.get("plugin", ())]
     load_plugins(plugins)
-    backend = Backend(ModelSpec(model.name)) if model else _backend(given)
+    backend = Backend(ModelSpec(model.name)) if model else _backend(settings)
     plugins += [file for file in backend.plugins if file not in plugins]
     spec = backend.spec
     notes = list(backend.notes)
-    scoring = given.get("scoring", "published")
+    scoring = settings.get("scoring", "published")
     check_known("scoring", [scoring], SCORINGS)
-    chat = given.get("apply_chat_template", False)
-    more: dict[str, Any] = {}
+    chat = settings.get("apply_chat_template", False)
+    extra_arguments: dict[str, Any] = {}
     if scoring == "published" and spec.model.startswith("hf/"):
-        more["token_rules"] = "published"
+        extra_arguments["token_rules"] = "published"
     if isinstance(chat, str):
-        more["chat_template"] = chat
+        extra_arguments["chat_template"] = chat
     if chat and spec.model.startswith("lm_eval/"):
-        more["chat"] = True
-    spec = replace(spec, arguments={**spec.arguments, **more})
-    seeds = given.get("seed", SEEDS)
+        extra_arguments["chat"] = True
+    spec = replace(spec, arguments={**spec.arguments, **extra_arguments})
+    seeds = settings.get("seed", SEEDS)
     dialect: dict[str, Any] = {
         "scoring": scoring,
-        "task_root": [str(root) for root in _roots(given)],
-        "trust": [*map(str, installed_tasks()), *given.get("trust", ())],
-        "named_folders": list(given.get("named_folders", ())),
-        "multiturn": not chat or given.get("fewshot_as_multiturn", True),
-        "system": given.get("system_instruction", ""),
-        "generation": given.get("gen_kwargs", {}),
+        "task_root": [str(root) for root in _roots(settings)],
+        "trust": [*map(str, installed_tasks()), *settings.get("trust", ())],
+        "named_folders": list(settings.get("named_folders", ())),
+        "multiturn": not chat or settings.get("fewshot_as_multiturn", True),
+        "system": settings.get("system_instruction", ""),
+        "generation": settings.get("gen_kwargs", {}),
         "metadata": {
-            **masked_arguments(given.get("model_args", {})),
-            **given.get("metadata", {}),
+            **masked_arguments(settings.get("model_args", {})),
+            **settings.get("metadata", {}),
         },
-        "samples": given.get("samples", {}),
-        "predict_only": given.get("predict_only", False),
-        "bootstrap": given.get("bootstrap_iters", 100_000),
+        "samples": settings.get("samples", {}),
+        "predict_only": settings.get("predict_only", False),
+        "bootstrap": settings.get("bootstrap_iters", 100_000),
         "as_written": (
             scoring == "published" and spec.model.startswith(("lm/", "lm_eval/"))
         ),
@@ -121,46 +128,51 @@ def evaluation_of(given: Settings, model: Model | None = None) -> Evaluation:
         "predict_only": False,
         "as_written": False,
     }
-    limit = given.get("limit")
+    limit = settings.get("limit")
     configuration = Configuration(
-        tasks=tuple(_tasks(tasks, tuple(_roots(given)))),
+        tasks=tuple(_qualified_names(tasks, tuple(_roots(settings)))),
         models=(spec,),
         limit=limit if limit is None or limit < 1 else int(limit),
         seed=seeds[0] or 0,
-        home=given.get("home"),
+        home=settings.get("home"),
         format="chat" if chat else "text",
         dialect={
             key: value
             for key, value in dialect.items()
             if (value != plain[key] if key in plain else value)
         },
-        num_fewshot=given.get("num_fewshot"),
+        num_fewshot=settings.get("num_fewshot"),
     )
-    track = tuple(_track(given, notes))
-    environment = _tracker_environment(given)
-    config = _config(given, spec, seeds)
-    said = [*notes, *_notes(given)]
-    return Evaluation(configuration, said, track, config, environment, tuple(plugins))
+    track = tuple(_tracker_specs(settings, notes))
+    environment = _tracker_environment(settings)
+    config = _results_config(settings, spec, seeds)
+    all_notes = [*notes, *_notes(settings)]
+    return Evaluation(
+        configuration, all_notes, track, config, environment, tuple(plugins)
+    )
 
 
-def _backend(given: Settings) -> Backend:
-    arguments = dict(given.get("model_args", {}))
+def _backend(settings: Settings) -> Backend:
+    arguments = dict(settings.get("model_args", {}))
     for name in ("device", "batch_size", "max_batch_size"):
-        if given.get(name) is not None:
-            arguments[name] = given[name]
-    if given.get("trust_remote_code"):
+        if settings.get(name) is not None:
+            arguments[name] = settings[name]
+    if settings.get("trust_remote_code"):
         arguments["trust_remote_code"] = True
-    return backend_of(str(given.get("model", "hf")), arguments)
+    return build_backend(str(settings.get("model", "hf")), arguments)
 
 
-def _roots(given: Settings) -> Iterator[Path]:
-    if given.get("include_defaults", True):
+def _roots(settings: Settings) -> Iterator[Path]:
+    if settings.get("include_defaults", True):
         yield from installed_tasks()
-    yield from paths_of(given.get("include_path"))
+    yield from as_paths(settings.get("include_path"))
 
 
-def _tasks(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
-    """Our names of theirs; a folder that is no task's name stands for its YAML files."""
+def _qualified_names(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
+    """Prefix task names with the dialect.
+
+    A folder that is not a task's name stands for its YAML files.
+    """
     if not all(isinstance(name, str) for name in names):
         raise ConfigurationError(
             "Tasks are given by name or by file; write a task made in Python as a YAML"
@@ -169,23 +181,23 @@ def _tasks(names: Sequence[str], roots: Sequence[Path]) -> Iterator[str]:
     for name in dict.fromkeys(names):
         if any(pattern != name and fnmatchcase(name, pattern) for pattern in names):
             continue  # a pattern has it, and it would be there twice
-        alone = len(names) == 1 and Path(name).is_dir()
-        folder = alone and all(one.name != name for one in task_names(roots))
+        only_folder = len(names) == 1 and Path(name).is_dir()
+        folder = only_folder and all(task.name != name for task in task_names(roots))
         yield f"{PREFIX}{name}/*.yaml" if folder else f"{PREFIX}{name}"
 
 
-def _notes(given: Settings) -> Iterator[str]:
-    yield from (said for name, said in TABLES["notes"].items() if given.get(name))
+def _notes(settings: Settings) -> Iterator[str]:
+    yield from (note for name, note in TABLES["notes"].items() if settings.get(name))
     if any(
-        seed != SEEDS[place]
-        for place, seed in enumerate(given.get("seed", SEEDS))
-        if place in (1, 2)
+        seed != SEEDS[index]
+        for index, seed in enumerate(settings.get("seed", SEEDS))
+        if index in (1, 2)
     ):
         yield (
             "The seeds of numpy and torch have no effect: nothing here draws from their"
             " global generators."
         )
-    if (verbosity := given.get("verbosity")) and str(
+    if (verbosity := settings.get("verbosity")) and str(
         verbosity
     ).upper() not in logging.getLevelNamesMapping():
         raise ConfigurationError(
@@ -193,13 +205,13 @@ def _notes(given: Settings) -> Iterator[str]:
         )
 
 
-def _track(given: Settings, notes: list[str]) -> Iterator[str]:
-    """Trackers by name and project, with notes on what they are not given.
+def _tracker_specs(settings: Settings, notes: list[str]) -> Iterator[str]:
+    """List trackers as name=project, and add a note for each label that is ignored.
 
-    Raises ConfigurationError for what cannot be left out.
+    Raises ConfigurationError for arguments that cannot be ignored.
     """
     for tracker, name in (("wandb", "wandb_args"), ("trackio", "trackio_args")):
-        if arguments := dict(given.get(name, {})):
+        if arguments := dict(settings.get(name, {})):
             project = arguments.pop("project", "")
             entity = arguments.pop("entity", "") if tracker == "wandb" else ""
             mode = _wandb_mode(arguments) if tracker == "wandb" else None
@@ -220,14 +232,14 @@ def _track(given: Settings, notes: list[str]) -> Iterator[str]:
                     "--wandb_args mode=disabled: nothing is logged to Weights & Biases."
                 )
                 continue
-            where = "/".join(part for part in (entity, project) if part)
+            where = "/".join(segment for segment in (entity, project) if segment)
             yield f"{tracker}={where}" if where else tracker
-    if given.get("wandb_config_args"):
+    if settings.get("wandb_config_args"):
         raise ConfigurationError(
             "--wandb_config_args is not supported: the whole configuration of the run"
             " is logged."
         )
-    if given.get("hf_hub_log_args", {}).keys() - {"output_path"}:
+    if settings.get("hf_hub_log_args", {}).keys() - {"output_path"}:
         raise ConfigurationError(
             "--hf_hub_log_args: nothing is pushed to the hub by a run. `evalwright"
             " export hf-results RUN` writes the files to upload."
@@ -235,68 +247,69 @@ def _track(given: Settings, notes: list[str]) -> Iterator[str]:
 
 
 def _wandb_mode(arguments: dict[str, Any]) -> str | None:
-    """Take `mode` out of the arguments of Weights & Biases.
+    """Remove `mode` from the arguments for Weights & Biases and check it.
 
-    Raises ConfigurationError for one that it does not have.
+    Raises ConfigurationError for an unknown mode.
     """
     mode = arguments.pop("mode", None)
     if mode is not None and mode not in _WANDB_MODES:
-        known = ", ".join(_WANDB_MODES)
-        raise ConfigurationError(f"--wandb_args mode takes {known}, not {mode!r}.")
+        modes = ", ".join(_WANDB_MODES)
+        raise ConfigurationError(f"--wandb_args mode takes {modes}, not {mode!r}.")
     return None if mode is None else str(mode)
 
 
-def _tracker_environment(given: Settings) -> dict[str, str]:
-    """The variables that carry what `TrackedRun` has no place for: where Weights & Biases writes."""
-    mode = _wandb_mode(dict(given.get("wandb_args", {})))
+def _tracker_environment(settings: Settings) -> dict[str, str]:
+    """The environment variable that sets the mode of Weights & Biases."""
+    mode = _wandb_mode(dict(settings.get("wandb_args", {})))
     return {} if mode is None else {"WANDB_MODE": mode}
 
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables, and set them back afterwards."""
-    before = {name: os.environ.get(name) for name in variables}
+    """Set environment variables for the duration of a block."""
+    previous_values = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
+        for name, previous in previous_values.items():
+            if previous is None:
                 os.environ.pop(name, None)
             else:
-                os.environ[name] = value
+                os.environ[name] = previous
 
 
-def _config(
-    given: Settings, spec: ModelSpec, seeds: Sequence[int | None]
+def _results_config(
+    settings: Settings, spec: ModelSpec, seeds: Sequence[int | None]
 ) -> dict[str, Any]:
     names = ("random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
-    arguments = dict(given.get("model_args", {}))
-    if given.get("trust_remote_code"):
+    arguments = dict(settings.get("model_args", {}))
+    if settings.get("trust_remote_code"):
         arguments["trust_remote_code"] = True
     model = next(
-        (str(arguments[key]) for key in NAMING if arguments.get(key)), spec.model
+        (str(arguments[key]) for key in MODEL_NAME_ARGUMENTS if arguments.get(key)),
+        spec.model,
     )
     return {
         "name": model,
         "shown": {
-            "model_source": given.get("model", "hf"),
+            "model_source": settings.get("model", "hf"),
             "model_name": model,
             "model_name_sanitized": file_safe(model),
-            "fewshot_as_multiturn": given.get(
+            "fewshot_as_multiturn": settings.get(
                 "fewshot_as_multiturn",
-                True if given.get("apply_chat_template") else None,
+                True if settings.get("apply_chat_template") else None,
             ),
         },
-        "model": given.get("model", "hf"),
+        "model": settings.get("model", "hf"),
         "model_args": masked_arguments(arguments) or None,
-        "batch_size": given.get("batch_size"),
+        "batch_size": settings.get("batch_size"),
         "batch_sizes": [],
-        "device": given.get("device"),
-        "use_cache": given.get("use_cache"),
-        "limit": given.get("limit"),
-        "bootstrap_iters": given.get("bootstrap_iters", 100_000),
-        "gen_kwargs": given.get("gen_kwargs"),
+        "device": settings.get("device"),
+        "use_cache": settings.get("use_cache"),
+        "limit": settings.get("limit"),
+        "bootstrap_iters": settings.get("bootstrap_iters", 100_000),
+        "gen_kwargs": settings.get("gen_kwargs"),
         **dict(zip(names, seeds, strict=True)),
     }
 
@@ -306,7 +319,7 @@ def run_evaluation(
     model: Model | None = None,
     progress: ProgressReporter | None = None,
 ) -> Run:
-    """The finished run. Raises UsageError."""
+    """Run the evaluation and return the finished run. Raises UsageError."""
     with _environment(evaluation.environment):
         return _finished_run(evaluation, model, progress)
 
@@ -314,42 +327,41 @@ def run_evaluation(
 def _finished_run(
     evaluation: Evaluation, model: Model | None, progress: ProgressReporter | None
 ) -> Run:
+    from evalwright.evaluation.evaluating import evaluate_settings
     from evalwright.evaluation.objects import Objects
-    from evalwright.evaluation.running import evaluate_configuration, run_blocking
+    from evalwright.evaluation.running import run_blocking
+    from evalwright.evaluation.settings import Settings
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 
     objects = Objects()
     if model is not None:
-        objects.model(model)
-    told = Callbacks(open_trackers(list(evaluation.track)))
+        objects.name_model(model)
+    settings = Settings(evaluation.configuration, models=objects.models)
+    callbacks = Callbacks(open_trackers(list(evaluation.track)))
     try:
-        how: dict[str, Any] = {
-            "progress": progress,
-            "objects": objects,
-            "callbacks": told,
-        }
         runs: list[Run] = run_blocking(
-            lambda: evaluate_configuration(evaluation.configuration, **how)
+            lambda: evaluate_settings(settings, progress=progress, callbacks=callbacks)
         )
     except UnknownName as error:
         names = (name.removeprefix(PREFIX) for name in evaluation.configuration.tasks)
-        if gone := list(renamed_tasks(names)):
-            raise ConfigurationError(" ".join((str(error), *gone))) from error
+        if renames := list(renamed_tasks(names)):
+            raise ConfigurationError(" ".join((str(error), *renames))) from error
         raise
-    told.warn()
+    callbacks.warn()
     return runs[0]
 
 
-def results_of(
+def collect_results(
     run: Run,
     config: Mapping[str, Any],
     model: Model | None = None,
     *,
     samples: bool = True,
 ) -> dict[str, Any]:
-    """The dictionary that `simple_evaluate` returns. model: one that was made in Python; samples:
-    with those of each task.
+    """Build the dictionary that `simple_evaluate` returns.
+
+    model: the model object where it was made in Python. samples: include the samples of each task.
     """
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
 
@@ -357,37 +369,45 @@ def results_of(
         files = export_lm_eval(
             run, Path(folder), config["name"], getattr(model, "rendered", None)
         )
-        found: dict[str, Any] = json.loads(files[0].read_text(encoding="utf-8"))
+        results_json: dict[str, Any] = json.loads(files[0].read_text(encoding="utf-8"))
         if samples:
             names = [task["name"].removeprefix(PREFIX) for task in run.data["tasks"]]
-            found["samples"] = {
-                name: _samples(name, files[1:], found["configs"][name])
+            results_json["samples"] = {
+                name: _samples(name, files[1:], results_json["configs"][name])
                 for name in names
             }
     settings = {
         key: value for key, value in config.items() if key not in ("name", "shown")
     }
-    return {**found, **config["shown"], "config": {**found["config"], **settings}}
+    return {
+        **results_json,
+        **config["shown"],
+        "config": {**results_json["config"], **settings},
+    }
 
 
 def _samples(name: str, files: Sequence[Path], config: Mapping[str, Any]) -> list[Any]:
-    """The lines of a task."""
+    """Read the lines of one task's samples file."""
     generated = config.get("output_type", "generate_until") == "generate_until"
     for file in files:
         if file.name.startswith(f"samples_{file_safe(name)}_2"):
             with file.open(encoding="utf-8") as lines:
-                return [_in_memory(json.loads(line), generated) for line in lines]
+                return [_restore_types(json.loads(line), generated) for line in lines]
     return []
 
 
-def _in_memory(line: dict[str, Any], generated: bool) -> dict[str, Any]:
-    """A line of a samples file as `simple_evaluate` has it, where numbers are not text yet.
+def _restore_types(line: dict[str, Any], generated: bool) -> dict[str, Any]:
+    """Convert a line of a samples file to what `simple_evaluate` has in memory.
 
-    Targets of generation stay text.
+    There numbers are numbers, except that targets of generation stay text.
     """
-    line["arguments"] = [tuple(one.values()) for one in line["arguments"].values()]
+    line["arguments"] = [
+        tuple(arguments.values()) for arguments in line["arguments"].values()
+    ]
     if not generated:
-        line |= {name: _unspelled(line[name]) for name in ("resps", "filtered_resps")}
+        line |= {
+            name: _parse_likelihoods(line[name]) for name in ("resps", "filtered_resps")
+        }
         if line["target"].isdigit() or line["target"].startswith("["):
             # a row may hold any text
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
@@ -395,19 +415,23 @@ def _in_memory(line: dict[str, Any], generated: bool) -> dict[str, Any]:
     return line
 
 
-def _unspelled(value: Any) -> Any:
-    """Log-likelihoods as numbers, each with whether it is greedy; a rolling one stands alone.
+def _parse_likelihoods(response: Any) -> Any:
+    """Parse log-likelihoods and greedy flags from text; a rolling log-likelihood stands alone.
 
-    What a filter wrote stays.
+    What a filter wrote is left alone.
     """
-    if isinstance(value, list):
-        found = [_unspelled(one) for one in value]
-        return tuple(found) if len(found) == 2 and isinstance(found[1], bool) else found
-    if value in ("True", "False"):
-        return value == "True"
+    if isinstance(response, list):
+        numbers = [_parse_likelihoods(element) for element in response]
+        return (
+            tuple(numbers)
+            if len(numbers) == 2 and isinstance(numbers[1], bool)
+            else numbers
+        )
+    if response in ("True", "False"):
+        return response == "True"
     with suppress(TypeError, ValueError):
-        return float(value)
-    return value
+        return float(response)
+    return response
 
 
 def simple_evaluate(
@@ -422,85 +446,109 @@ def simple_evaluate(
     fewshot_random_seed: int | None = SEEDS[3],
     **settings: Any,
 ) -> dict[str, Any]:
-    """As `lm_eval.simple_evaluate`: evaluate a model on tasks and return its dictionary of results.
+    """Evaluate a model on tasks, as `lm_eval.simple_evaluate` does, and return its results.
 
-    model: the name of a class ("hf") or a model made of one. settings: the others of `lm_eval run`,
-    `trust`, `scoring` and `home` among them; None leaves a setting out. A setting that cannot be
-    honoured is an error that says why. Raises UsageError.
+    Settings that cannot be honoured raise an error that says why.
+
+    Args:
+        model: the name of a model class ("hf"), or a model object.
+        settings: the other settings of `lm_eval run`, and `trust`, `scoring` and `home`; None
+            leaves a
+            setting at its default.
+
+    Raises:
+        UsageError: a setting is wrong, or the evaluation cannot start.
     """
-    check_one_process(SPREAD)
-    made = _instance(model, bool(settings.get("apply_chat_template")))
-    given = {name: value for name, value in settings.items() if value is not None}
-    manager = given.pop("task_manager", None)
-    tracker = given.pop("evaluation_tracker", None)
+    check_one_process(PARALLELIZE_FLAG)
+    custom_model = _wrap_instance(model, bool(settings.get("apply_chat_template")))
+    options = {name: value for name, value in settings.items() if value is not None}
+    manager = options.pop("task_manager", None)
+    tracker = options.pop("evaluation_tracker", None)
     if tracker is not None or not (manager is None or isinstance(manager, TaskManager)):
-        name, instead = (
+        name, replacement = (
             ("task_manager", "include_path")
             if tracker is None
             else ("evaluation_tracker", "output_path")
         )
         raise ConfigurationError(
-            f"{name} is an object of lm_eval: give {instead} in its place."
+            f"{name} is an object of lm_eval: give {replacement} in its place."
         )
     for name in ("rewrite_requests_cache", "delete_requests_cache"):
-        given.pop(name, None)  # prompts are not cached
+        options.pop(name, None)  # prompts are not cached
     # What is no flag there, or wants a folder only on the command line.
-    names = [name for name in ("bootstrap_iters", "predict_only") if name in given]
-    apart: dict[str, Any] = {name: given.pop(name) for name in names}
+    names = [name for name in ("bootstrap_iters", "predict_only") if name in options]
+    python_only: dict[str, Any] = {name: options.pop(name) for name in names}
     if model_args:
-        given["model_args"] = mapping_of("model_args", model_args)
+        options["model_args"] = parse_mapping("model_args", model_args)
     seeds = (random_seed, numpy_random_seed, torch_random_seed, fewshot_random_seed)
-    wished = normalised(
-        {**given, "tasks": tasks, "seed": seeds, **({} if made else {"model": model})}
+    run_settings = normalise_settings(
+        {
+            **options,
+            "tasks": tasks,
+            "seed": seeds,
+            **({} if custom_model else {"model": model}),
+        }
     )
-    wished |= apart
+    run_settings |= python_only
     if isinstance(manager, TaskManager):
-        wished["include_path"] = [
+        run_settings["include_path"] = [
             *manager.include_path,
-            *paths_of(wished.get("include_path")),
+            *as_paths(run_settings.get("include_path")),
         ]
-        wished["include_defaults"] = manager.include_defaults
-        wished["metadata"] = {**manager.metadata, **wished.get("metadata", {})}
-    evaluation = evaluation_of(wished, made)
+        run_settings["include_defaults"] = manager.include_defaults
+        run_settings["metadata"] = {
+            **manager.metadata,
+            **run_settings.get("metadata", {}),
+        }
+    evaluation = build_evaluation(run_settings, custom_model)
     multiturn = settings.get("fewshot_as_multiturn", True)
     config = {
         **evaluation.config,
         "shown": {**evaluation.config["shown"], "fewshot_as_multiturn": multiturn},
     }
-    if made is not None:
+    if custom_model is not None:
         config["shown"]["model_source"] = "CUSTOM"
         config["model"] = getattr(
             getattr(model, "config", None), "_name_or_path", type(model).__name__
         )
-    if isinstance(model_args, str) and config["model_args"] == mapping_of(
+    if isinstance(model_args, str) and config["model_args"] == parse_mapping(
         "model_args", model_args
     ):
         config["model_args"] = (
             model_args  # as it was given, where nothing in it is masked
         )
-    return results_of(
-        run_evaluation(evaluation, made), config, made, samples=log_samples
+    return collect_results(
+        run_evaluation(evaluation, custom_model),
+        config,
+        custom_model,
+        samples=log_samples,
     )
 
 
 def evaluate(
     lm: Any, task_dict: Mapping[str, Any] | Sequence[str], **settings: Any
 ) -> dict[str, Any]:
-    """As `lm_eval.evaluate`: a model that was made already, on tasks by name. task_dict: names, or
-    a mapping whose keys they are.
+    """Evaluate a model object on tasks by name, as `lm_eval.evaluate` does.
+
+    task_dict: task names, or a mapping with these as its keys.
     """
     if isinstance(task_dict, TaskDict):
         settings.setdefault("task_manager", task_dict.manager)
     return simple_evaluate(lm, tasks=list(task_dict), **settings)
 
 
-def _instance(model: Any, chat: bool) -> Model | None:
-    """A model of lm_eval's interface behind our door; None for a name. Raises ConfigurationError."""
+def _wrap_instance(model: Any, chat: bool) -> Model | None:
+    """Wrap an object of lm_eval's model interface as a model of ours; None for a name.
+
+    Raises ConfigurationError.
+    """
     if isinstance(model, str):
         return None
     if isinstance(model, Model):
         return model
     from evalwright.compat.lm_eval.models.adapter import LMAdapter
 
-    kind = type(model.lm if isinstance(model, CachingLM) else model)
-    return LMAdapter(f"lm/{kind.__name__}", kind, {}, chat=chat, instance=model)
+    model_class = type(model.lm if isinstance(model, CachingLM) else model)
+    return LMAdapter(
+        f"lm/{model_class.__name__}", model_class, {}, chat=chat, instance=model
+    )

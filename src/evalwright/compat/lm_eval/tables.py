@@ -1,4 +1,4 @@
-"""What is said of lm-evaluation-harness as data: see `tables.toml`."""
+"""Facts about lm-evaluation-harness as data, read from `tables.toml`."""
 
 import tomllib
 from pathlib import Path

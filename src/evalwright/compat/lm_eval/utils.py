@@ -1,5 +1,6 @@
-"""The helpers of `lm_eval.utils` that model classes import: windows, arguments, order, the
-tokenizer of a server.
+"""The helpers of `lm_eval.utils` that model classes import.
+
+They cover token windows, argument strings, reordering and remote tokenizers.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from evalwright.core.errors import ConfigurationError
 
 eval_logger = logging.getLogger("evalwright.lm_eval")
 LARGEST = 2**28
-"""The most bytes of a reply that are read."""
+"""The most bytes of a server's reply that are read."""
 
 Window = tuple[list[int], list[int]]
 
@@ -28,12 +29,11 @@ Window = tuple[list[int], list[int]]
 def get_rolling_token_windows(
     token_list: list[int], prefix_token: int, max_seq_len: int, context_len: int
 ) -> Iterator[Window]:
-    """Windows over a long text as (input tokens, tokens that they predict), so that each token is
-    predicted once.
+    """Split a long text into windows (input tokens, predicted tokens) that predict each token once.
 
-    The first input begins with `prefix_token`; later ones have at least `context_len` tokens that
-    are no longer predicted, and the last as many as fit. Raises AssertionError unless 1 <=
-    context_len <= max_seq_len.
+    The first input begins with `prefix_token`; later inputs have at least `context_len` tokens of
+    context that is not predicted again, and the last one as many as fit. Raises AssertionError
+    unless 1 <= context_len <= max_seq_len.
     """
     assert 1 <= context_len <= max_seq_len, "1 <= context_len <= max_seq_len"
     count = len(token_list)
@@ -47,77 +47,77 @@ def get_rolling_token_windows(
 
 
 def make_disjoint_window(pair: Window) -> Window:
-    """A window with its input cut to what is not predicted in it."""
-    given, predicted = pair
-    return given[: len(given) - len(predicted) + 1], predicted
+    """Cut a window's input to the tokens that it does not predict."""
+    inputs, predicted = pair
+    return inputs[: len(inputs) - len(predicted) + 1], predicted
 
 
 def simple_parse_args_string(args_string: str | None) -> dict[str, Any]:
-    """ "key=value,key=value" as a mapping, each value as `handle_arg_string` reads it.
+    """Parse "key=value,key=value" into a mapping; values are read by `handle_arg_string`.
 
     Raises ConfigurationError.
     """
-    out: dict[str, Any] = {}
-    for part in filter(None, (args_string or "").strip().split(",")):
-        key, equals, value = part.partition("=")
+    arguments: dict[str, Any] = {}
+    for pair in filter(None, (args_string or "").strip().split(",")):
+        key, equals, value = pair.partition("=")
         if not equals or not key:
             raise ConfigurationError(
-                f"'{part}' is not an argument of the form key=value."
+                f"'{pair}' is not an argument of the form key=value."
             )
-        out[key] = handle_arg_string(value)
-    return out
+        arguments[key] = handle_arg_string(value)
+    return arguments
 
 
 def handle_arg_string(arg: str) -> Any:
-    """A value as what it reads as: a text in quotes, true, false, none, a number, else the text."""
+    """Parse one value: quoted text, true, false, none, a number, else plain text."""
     arg = arg.strip()
     if len(arg) >= 2 and arg[0] == arg[-1] and arg[0] in "'\"":
         return arg[1:-1]
     words = {"true": True, "false": False, "none": None}
     if arg.lower() in words:
         return words[arg.lower()]
-    for kind in (int, float) if arg.lstrip("+-").isdigit() else (float,):
+    for number_type in (int, float) if arg.lstrip("+-").isdigit() else (float,):
         try:
-            return kind(arg)
+            return number_type(arg)
         except ValueError:
             pass
     return arg
 
 
 def group(arr: Iterable[Any], fn: Callable[[Any], Hashable]) -> list[list[Any]]:
-    """The items that share `fn`'s value, in the order in which each value came first."""
-    found: dict[Hashable, list[Any]] = {}
-    for item in arr:
-        found.setdefault(fn(item), []).append(item)
-    return list(found.values())
+    """Group elements by `fn`'s value, in the order in which the values first appear."""
+    groups: dict[Hashable, list[Any]] = {}
+    for element in arr:
+        groups.setdefault(fn(element), []).append(element)
+    return list(groups.values())
 
 
 class Reorderer:
-    """Items in the order of `fn`, and results back in the order of the items."""
+    """Sorts elements by `fn`, and puts results back into the original order."""
 
     def __init__(self, arr: Sequence[Any], fn: Callable[[Any], Any]) -> None:
         self._arr = arr
         # Equal keys stand together where the first of them came, as a stable sort leaves them.
-        self._order = sorted(range(len(arr)), key=lambda place: fn(arr[place]))
+        self._order = sorted(range(len(arr)), key=lambda index: fn(arr[index]))
 
     def get_reordered(self) -> list[Any]:
-        """The items in order."""
-        return [self._arr[place] for place in self._order]
+        """The elements in sorted order."""
+        return [self._arr[index] for index in self._order]
 
     def get_original(self, newarr: Sequence[Any]) -> list[Any]:
-        """Results of the ordered items, in the items' order."""
-        return restored(self._order, newarr)
+        """Results of the sorted elements, in the original order."""
+        return restore_order(self._order, newarr)
 
 
-def restored(order: Sequence[int], results: Iterable[Any]) -> list[Any]:
-    """Results that came in this order of places, each at its place.
+def restore_order(order: Sequence[int], responses: Iterable[Any]) -> list[Any]:
+    """Put responses back at the positions given by `order`.
 
-    Raises ValueError where they are not as many.
+    Raises ValueError if their number differs.
     """
-    out: list[Any] = [None] * len(order)
-    for place, result in zip(order, results, strict=True):
-        out[place] = result
-    return out
+    original: list[Any] = [None] * len(order)
+    for index, response in zip(order, responses, strict=True):
+        original[index] = response
+    return original
 
 
 def create_iterator(
@@ -127,17 +127,17 @@ def create_iterator(
     world_size: int = 1,
     limit: int | None = None,
 ) -> Iterator[Any]:
-    """The items of one process among several, up to a limit."""
+    """The elements that process `rank` of `world_size` handles, up to a limit."""
     return islice(raw_iterator, rank, limit, world_size)
 
 
 def positional_deprecated(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself: nothing is deprecated here."""
+    """Return the function unchanged: nothing is deprecated here."""
     return fn
 
 
 def hash_string(string: str) -> str:
-    """SHA-256 in hexadecimal."""
+    """SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(string.encode("utf-8")).hexdigest()
 
 
@@ -154,13 +154,13 @@ def info_once(logger: logging.Logger, msg: str, *args: Any) -> None:
 
 
 def maybe_warn(msg: str, verbose: bool = True) -> None:
-    """Log a warning, if so wished."""
+    """Log a warning if `verbose`."""
     if verbose:
         eval_logger.warning(msg)
 
 
 def setup_logging(verbosity: int | str = logging.INFO) -> None:
-    """Set the level of our log."""
+    """Set the level of Evalwright's logger."""
     logging.getLogger("evalwright").setLevel(
         verbosity.upper() if isinstance(verbosity, str) else verbosity
     )
@@ -169,34 +169,42 @@ def setup_logging(verbosity: int | str = logging.INFO) -> None:
 def make_table(
     result_dict: Mapping[str, Any], column: str = "results", sort_results: bool = False
 ) -> str:
-    """The Markdown table of results, or of groups, a line for each metric."""
+    """Format results, or groups, as a Markdown table with a line for each metric."""
     from evalwright.compat.lm_eval.runs.names import depths
     from evalwright.reports.text import inert
 
-    found = result_dict[column]
+    metrics_by_name = result_dict[column]
     title = "Groups" if column == "groups" else "Tasks"
     rows: list[Sequence[Any]] = [
         (title, "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")
     ]
-    names = sorted(found) if sort_results else found
+    names = sorted(metrics_by_name) if sort_results else metrics_by_name
     for name, depth in depths(result_dict.get("group_subtasks", {}), names):
-        alias = f"{' ' * depth + '- ' if depth else ''}{found[name].get('alias', name)}"
+        alias = f"{' ' * depth + '- ' if depth else ''}{metrics_by_name[name].get('alias', name)}"
         first = [alias, str(result_dict["versions"].get(name, "N/A"))]
         better = result_dict.get("higher_is_better", {}).get(name, {})
-        for key in sorted(found[name]):
+        for key in sorted(metrics_by_name[name]):
             metric, comma, pipeline = key.partition(",")
             if not comma or metric.endswith("_stderr"):
                 continue
-            error = found[name].get(f"{metric}_stderr,{pipeline}")
+            error = metrics_by_name[name].get(f"{metric}_stderr,{pipeline}")
             arrow = {True: "↑", False: "↓"}.get(better.get(metric), "")
             shots = str(result_dict.get("n-shot", {}).get(name, ""))
-            ends = ("", "") if error is None else ("±", error)
+            error_cells = ("", "") if error is None else ("±", error)
             rows.append(
-                (*first, pipeline, shots, metric, arrow, found[name][key], *ends)
+                (
+                    *first,
+                    pipeline,
+                    shots,
+                    metric,
+                    arrow,
+                    metrics_by_name[name][key],
+                    *error_cells,
+                )
             )
             first = ["", ""]
     cells = [
-        [f"{one:.4f}" if isinstance(one, float) else str(one) for one in row]
+        [f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in row]
         for row in rows
     ]
     texts = [[inert(cell).replace("|", "\\|") for cell in row] for row in cells]
@@ -216,7 +224,7 @@ def make_table(
 
 
 class Refused(Exception):
-    """A server's answer that is no success."""
+    """An HTTP reply with an error status."""
 
     def __init__(self, status: int, text: str, wait: str | None = None) -> None:
         super().__init__(f"HTTP {status}: {text[:500].strip() or 'no text'}")
@@ -225,16 +233,14 @@ class Refused(Exception):
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """A request with a key goes to the host that was named, and to no other."""
+    """Follows no redirects, so a key reaches only the host that was named."""
 
     def redirect_request(self, *arguments: Any) -> None:
-        """None: the answer is then an error with its status."""
+        """Return None, which makes the redirect an HTTPError."""
 
 
 def handle_non_serializable(value: Any) -> Any:
-    """For `json.dump(..., default=)`: numbers of numpy as Python's, sets as lists, all else as
-    text.
-    """
+    """Convert numpy numbers, sets and other objects for `json.dump(..., default=)`."""
     number = getattr(value, "item", None)
     if callable(number) and getattr(value, "shape", None) == ():
         return number()
@@ -248,20 +254,20 @@ def call_json(
     timeout: float = 300,
     verify: bool | str = True,
 ) -> Any:
-    """The JSON that a server answers; a POST where there is a body.
+    """Send a request and return the server's JSON; a POST if there is a body.
 
-    verify: check certificates, or the file with those of the authorities. Raises Refused, OSError
-    (not reached), ValueError (no JSON).
+    verify: whether to check certificates, or a file of certificate authorities. Raises Refused for
+    an error status, OSError if the server cannot be reached, ValueError if the reply is not JSON.
     """
-    data = None if body is None else json.dumps(body).encode()
+    payload = None if body is None else json.dumps(body).encode()
     request = Request(
-        url, data, {"Content-Type": "application/json", **(headers or {})}
+        url, payload, {"Content-Type": "application/json", **(headers or {})}
     )
     if request.type not in ("http", "https"):
         raise ConfigurationError(
             f"base_url must begin with http:// or https://, not {url!r}."
         )
-    opener = build_opener(_NoRedirects, HTTPSHandler(context=trusting(verify)))
+    opener = build_opener(_NoRedirects, HTTPSHandler(context=ssl_context(verify)))
     try:
         with opener.open(request, timeout=timeout) as reply:
             return json.loads(reply.read(LARGEST))
@@ -274,10 +280,8 @@ def call_json(
         ) from error
 
 
-def trusting(verify: bool | str) -> ssl.SSLContext:
-    """How certificates are checked. verify: the authorities of the system, those of a file, or
-    (False) not at all.
-    """
+def ssl_context(verify: bool | str) -> ssl.SSLContext:
+    """Create an SSL context that trusts the system's authorities, those of a file, or anyone."""
     context = ssl.create_default_context(
         cafile=verify if isinstance(verify, str) else None
     )
@@ -288,8 +292,9 @@ def trusting(verify: bool | str) -> ssl.SSLContext:
 
 
 class RemoteTokenizer:
-    """The tokenizer of a server such as vLLM's, by its `/tokenizer_info`, `/tokenize` and
-    `/detokenize`.
+    """The tokenizer of a server such as vLLM's.
+
+    It uses the endpoints `/tokenizer_info`, `/tokenize` and `/detokenize`.
     """
 
     def __init__(
@@ -311,7 +316,7 @@ class RemoteTokenizer:
         self.tokenizer_info: dict[str, Any] = dict(self._call("tokenizer_info"))
 
     def _call(self, path: str, body: Any = None) -> Any:
-        """Raises RuntimeError."""
+        """Call an endpoint, retrying on errors. Raises RuntimeError."""
         last: Exception | None = None
         for _ in range(self.max_retries):
             try:
@@ -346,31 +351,37 @@ class RemoteTokenizer:
     eot_token = property(lambda self: self.eos_token_id, doc="As `eos_token_id`.")
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text, without special ones."""
+        """The tokens of a text, without special tokens."""
         body = {"prompt": text, "add_special_tokens": False}
-        return list(self._part("tokenize", body, "tokens", list, "list of tokens"))
+        return list(
+            self._call_field("tokenize", body, "tokens", list, "list of tokens")
+        )
 
     def decode(self, tokens: list[int]) -> str:
-        """The text of tokens."""
-        return str(self._part("detokenize", {"tokens": tokens}, "prompt", str, "text"))
+        """The text of a list of tokens."""
+        return str(
+            self._call_field("detokenize", {"tokens": tokens}, "prompt", str, "text")
+        )
 
-    def _part(self, path: str, body: Any, name: str, kind: type, what: str) -> Any:
-        found = self._call(path, body)
-        part = found.get(name) if isinstance(found, dict) else None
-        if not isinstance(part, kind):
-            raise RuntimeError(f"The server's /{path} gave no {what}.")
-        return part
+    def _call_field(
+        self, path: str, body: Any, name: str, expected_type: type, description: str
+    ) -> Any:
+        reply = self._call(path, body)
+        content = reply.get(name) if isinstance(reply, dict) else None
+        if not isinstance(content, expected_type):
+            raise RuntimeError(f"The server's /{path} gave no {description}.")
+        return content
 
     def batch_decode(self, tokens_list: list[list[int]]) -> list[str]:
-        """The text of each."""
+        """The texts of several lists of tokens."""
         return [self.decode(tokens) for tokens in tokens_list]
 
     def apply_chat_template(
         self, chat_history: Any, add_generation_prompt: bool = True, **kwargs: Any
     ) -> str:
-        """A conversation by the server's template, in a sandbox.
+        """Render a conversation with the server's chat template, in jinja2's sandbox.
 
-        Raises ValueError where it has none.
+        Raises ValueError if the server has none.
         """
         from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -388,14 +399,16 @@ class RemoteTokenizer:
 
 
 def check_remote_tokenizer_support(
-    base_url: str, timeout: int = 5, *more: Any, **how: Any
+    base_url: str, timeout: int = 5, *arguments: Any, **options: Any
 ) -> bool:
-    """Whether a server tells its tokenizer and tokenises.
+    """Whether a server has the tokenizer endpoints and they work.
 
-    The arguments are those of RemoteTokenizer.
+    Takes the arguments of RemoteTokenizer.
     """
     try:
-        found = RemoteTokenizer(base_url, timeout, *more, **how)
-        return "eos_token" in found.tokenizer_info and bool(found.encode("test"))
+        tokenizer = RemoteTokenizer(base_url, timeout, *arguments, **options)
+        return "eos_token" in tokenizer.tokenizer_info and bool(
+            tokenizer.encode("test")
+        )
     except (RuntimeError, ValueError):
         return False

@@ -1,1 +1,1 @@
-"""open-factual-bench: its questions and its finished runs."""
+"""Imports open-factual-bench: its questions and its finished runs."""

@@ -10,21 +10,29 @@ import click
 from evalwright.compat.programs import (
     Importer,
     Imports,
-    imports_of,
     option,
     scoring_option,
+    summarise_imports,
 )
 from evalwright.core.text import printable
 from evalwright.runs.reader import Run
 
 _SHOWN = 60
-_KEPT = ("scoring", "hardware", "run_id", "published", "counts", "differences", "notes")
-"""What of an imported run other programs are told."""
+_SHOWN_KEYS = (
+    "scoring",
+    "hardware",
+    "run_id",
+    "published",
+    "counts",
+    "differences",
+    "notes",
+)
+"""Facts about an imported run that --json shows."""
 
 
 def _import(
     path: Path,
-    out: Path,
+    runs_folder: Path,
     name: str,
     *,
     scoring: str | None,
@@ -39,56 +47,58 @@ def _import(
     folder = Path(task_files or FOLDER)
     questions = Path(tasks) if tasks else None
     runs = import_ofb(
-        path, out, name, scoring=scoring, tasks=questions, task_files=folder
+        path, runs_folder, name, scoring=scoring, tasks=questions, task_files=folder
     )
-    made = imports_of(runs, _told, _KEPT)
+    imports = summarise_imports(runs, _describe_run, _SHOWN_KEYS)
     if not questions:
-        return made
-    more = (
+        return imports
+    hint = (
         f"Task files of the questions: {folder}. Ask them with: evalwright run"
         f" {folder}/*.yaml --model MODEL"
     )
-    return replace(made, lines=[*made.lines, more])
+    return replace(imports, lines=[*imports.lines, hint])
 
 
-def _told(run: Run) -> list[str]:
-    """The run's counts, then row by row what differs and why."""
+def _describe_run(run: Run) -> list[str]:
+    """Describe the run's counts, then each row that differs and why."""
     imported = run.data["configuration"]["imported"]
     scoring = ", as published" if imported["scoring"] == "published" else ""
     lines = [f"{run.data['samples']['records']:,} rows{scoring})"]
     for task in run.tasks:
         metrics = ", ".join(
-            f"{one.label} {round(one.estimate.value * one.estimate.n)} of"
-            f" {one.estimate.n}"
-            for one in task.metrics
-            if one.estimate.n
+            f"{metric.label} {round(metric.estimate.value * metric.estimate.n)} of"
+            f" {metric.estimate.n}"
+            for metric in task.metrics
+            if metric.estimate.n
         )
         failed = f"; not scored: {task.n_missing}" if task.n_missing else ""
         lines.append(f"  {task.name}: {metrics or 'no score'}{failed}")
     counts = [
-        f"{name} {found['correct']} of {found['graded']}"
-        for name, found in imported["counts"].items()
-        if found
+        f"{name} {tally['correct']} of {tally['graded']}"
+        for name, tally in imported["counts"].items()
+        if tally
     ]
     lines.append(f"  Correct: {', '.join(counts)}")
-    for one in imported["differences"]:
+    for difference in imported["differences"]:
         reference = (
-            f" (reference '{_short(one['reference'])}')" if one["reference"] else ""
+            f" (reference '{_shorten(difference['reference'])}')"
+            if difference["reference"]
+            else ""
         )
-        said = ", ".join(
-            f"{key} {one[key]}"
+        verdicts = ", ".join(
+            f"{key} {difference[key]}"
             for key in ("recorded", "published", "corrected")
-            if one[key]
+            if difference[key]
         )
-        why = f": {printable(one['why'])}" if one["why"] else ""
+        reason = f": {printable(difference['why'])}" if difference["why"] else ""
         lines.append(
-            f"  Differs: {one['task_id']} '{_short(one['response'])}'{reference}:"
-            f" {said}{why}"
+            f"  Differs: {difference['task_id']} '{_shorten(difference['response'])}'{reference}:"
+            f" {verdicts}{reason}"
         )
     return lines
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = printable(" ".join(text.split())[:200])
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
 

@@ -1,8 +1,6 @@
-"""Finds and reads what open-factual-bench leaves: a JSON file for each run, and the questions,
-which its runs do not hold.
+"""Reads open-factual-bench's files: a JSON file for each run, and the questions, kept separately.
 
-Its questions are a Python file. That file is never run: it is parsed, and only literals in it are
-read.
+The questions are a Python file. It is never run: it is parsed, and only literals in it are read.
 """
 
 from __future__ import annotations
@@ -18,11 +16,11 @@ from pydantic import AfterValidator, BeforeValidator
 
 from evalwright.compat.recording import (
     Recorded,
+    as_mapping,
     field,
-    mapping,
     nothing_at,
     number,
-    parsed,
+    parse_json,
     read_rows,
     read_whole,
 )
@@ -31,7 +29,7 @@ from evalwright.core.text import printable
 from evalwright.tasks.files import failing_as
 
 MOST_BYTES = 64 << 20
-"""A larger file is none of a benchmark of a few dozen questions."""
+"""The largest file accepted; the benchmark has only a few dozen questions."""
 
 _FACTS = ("eval_type", "max_new_tokens", "temperature", "seed")
 _COUNTS = (
@@ -47,12 +45,12 @@ _COUNTS = (
 )
 
 
-def _name(value: Any) -> str:
+def _clean_name(value: Any) -> str:
     return printable(value.strip()) if isinstance(value, str) else ""
 
 
 def _positive(value: Any) -> float:
-    """A number that is not negative; 0 for everything else."""
+    """Convert to a number that is not negative; 0 for anything else."""
     return max(0.0, number(value) or 0.0)
 
 
@@ -66,14 +64,15 @@ def _filled(value: Any) -> str:
     return str(value)
 
 
-Name = Annotated[str, BeforeValidator(_name)]
+Name = Annotated[str, BeforeValidator(_clean_name)]
 Filled = Annotated[str, BeforeValidator(_filled)]
 Id = Annotated[str, AfterValidator(printable), BeforeValidator(_filled)]
 
 
 class Question(Recorded):
-    """One question of the benchmark. type: "factual_qa", "hallucination_stress",
-    "retrieval_candidate".
+    """A question of the benchmark.
+
+    type: "factual_qa", "hallucination_stress" or "retrieval_candidate".
     """
 
     id: Id = field("id", must="text that is not empty")
@@ -87,8 +86,9 @@ class Question(Recorded):
 
 
 class Result(Recorded):
-    """One row of a run. correct: as recorded, None where it was not graded. label: of a stress
-    question. latency: in seconds.
+    """A row of a run.
+
+    correct: as recorded, None if not graded. label: of a stress question. latency: in seconds.
     """
 
     id: Id = field("task_id", must="text that is not empty")
@@ -106,9 +106,7 @@ class Result(Recorded):
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run as its file has it. settings: how it was made; summary: the numbers that the file gives
-    of itself.
-    """
+    """A run as recorded in its file. settings: how it was made. summary: the file's own totals."""
 
     path: Path
     run_id: str
@@ -120,7 +118,10 @@ class RecordedRun:
 
 
 def find_files(path: Path) -> list[Path]:
-    """The run files at a path: a file, or a folder's, by name. Raises RunError for none."""
+    """Find the run files at a path, a file or a folder, sorted by name.
+
+    Raises RunError if there are none.
+    """
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -128,13 +129,11 @@ def find_files(path: Path) -> list[Path]:
             path, "Name a result file of open-factual-bench, or the folder with them."
         )
     folders = [path, path / "results"]
-    found = [
-        one
-        for folder in folders
-        if folder.is_dir()
-        for one in sorted(folder.glob("*.json"))
-    ]
-    runs = [one for one in found if one.is_file() and _looks_like_a_run(one)]
+    candidates: list[Path] = []
+    for folder in folders:
+        if folder.is_dir():
+            candidates += sorted(folder.glob("*.json"))
+    runs = [file for file in candidates if file.is_file() and _looks_like_a_run(file)]
     if not runs:
         raise RunError(
             f"'{path}' has no run of open-factual-bench: no JSON file with `config` and"
@@ -144,11 +143,11 @@ def find_files(path: Path) -> list[Path]:
 
 
 def _looks_like_a_run(path: Path) -> bool:
-    data = _json(path)
+    document = _json(path)
     return (
-        isinstance(data, dict)
-        and isinstance(data.get("results"), list)
-        and "config" in data
+        isinstance(document, dict)
+        and isinstance(document.get("results"), list)
+        and "config" in document
     )
 
 
@@ -156,31 +155,31 @@ def _looks_like_a_run(path: Path) -> bool:
 
 
 def read_run(path: Path) -> RecordedRun:
-    """A run from its JSON file. Raises RunError with the file and what is wrong in it."""
-    data = _json(path)
-    if not isinstance(data, dict) or not isinstance(data.get("results"), list):
+    """Read a run from its JSON file. Raises RunError with the file and what is wrong in it."""
+    document = _json(path)
+    if not isinstance(document, dict) or not isinstance(document.get("results"), list):
         raise RunError(
             f"{path} is not a run of open-factual-bench: it has no list `results`."
         )
-    settings = mapping(data.get("config"))
-    summary = mapping(data.get("summary"))
-    rows = enumerate(data["results"], 1)
-    results = tuple(
-        Result.of(_flat(row), f"{path}, row {place} of `results`")
-        for place, row in rows
+    settings = as_mapping(document.get("config"))
+    summary = as_mapping(document.get("summary"))
+    rows = enumerate(document["results"], 1)
+    run_results = tuple(
+        Result.of(_flatten(row), f"{path}, row {position} of `results`")
+        for position, row in rows
     )
-    if not results:
+    if not run_results:
         raise RunError(f"{path} has no row in `results`.")
     seen: set[str] = set()
-    for row in results:
+    for row in run_results:
         if row.id in seen:
             raise RunError(f"{path}: the task '{row.id}' occurs twice in `results`.")
         seen.add(row.id)
     return RecordedRun(
         path,
-        _name(data.get("run_id")) or path.stem,
-        _name(settings.get("model_id")) or "unknown model",
-        _name(settings.get("hardware")),
+        _clean_name(document.get("run_id")) or path.stem,
+        _clean_name(settings.get("model_id")) or "unknown model",
+        _clean_name(settings.get("hardware")),
         {
             key: settings[key]
             for key in _FACTS
@@ -191,13 +190,13 @@ def read_run(path: Path) -> RecordedRun:
             for key in _COUNTS
             if isinstance(summary.get(key), int | float)
         },
-        results,
+        run_results,
     )
 
 
-def _flat(row: Any) -> Any:
-    """A row with what stands in its `metadata` beside its own."""
-    nested = mapping(row).get("metadata")
+def _flatten(row: Any) -> Any:
+    """Merge a row's `metadata` into the row."""
+    nested = as_mapping(row).get("metadata")
     if not isinstance(nested, dict):
         return row
     names = {"label": "hallucination_label", "sub_domain": "sub_domain", "type": "type"}
@@ -208,48 +207,50 @@ def _flat(row: Any) -> Any:
 
 
 def read_questions(path: Path) -> dict[str, Question]:
-    """The questions by id, from the benchmark's Python file (which is read and never run), JSON,
-    JSON Lines or CSV.
+    """Read the questions by id, from the benchmark's Python file, JSON, JSON Lines or CSV.
 
-    Raises RunError where the file holds none, or one without an id, a question or a reference
-    answer.
+    The Python file is never run. Raises RunError if there are no questions, or one lacks an id, a
+    question or a reference answer.
     """
     rows = list(_question_rows(path))
     if not rows:
         raise RunError(f"{path} has no question of open-factual-bench.")
-    out: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     for where, row in rows:
-        found = Question.of(_flat(row), where)
-        if found.id in out:
-            raise RunError(f"{where}: the task '{found.id}' occurs twice.")
-        out[found.id] = found
-    return out
+        question = Question.of(_flatten(row), where)
+        if question.id in questions:
+            raise RunError(f"{where}: the task '{question.id}' occurs twice.")
+        questions[question.id] = question
+    return questions
 
 
 def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    kind = path.suffix.lower()
-    if kind == ".py":
+    suffix = path.suffix.lower()
+    if suffix == ".py":
         yield from _python_rows(path)
-    elif kind == ".csv":
+    elif suffix == ".csv":
         with failing_as(RunError, f"{path} is not CSV", csv.Error):
             rows = list(csv.DictReader(_text(path).splitlines(keepends=True)))
-        yield from ((f"{path}, row {place}", row) for place, row in enumerate(rows, 1))
-    elif kind == ".jsonl":
+        yield from (
+            (f"{path}, row {position}", row) for position, row in enumerate(rows, 1)
+        )
+    elif suffix == ".jsonl":
         yield from ((where, row) for where, _, row in read_rows(path))
     else:
-        data = _json(path)
-        listed = data.get("tasks") if isinstance(data, dict) else data
+        document = _json(path)
+        listed = document.get("tasks") if isinstance(document, dict) else document
         if not isinstance(listed, list):
             raise RunError(
                 f"{path} is neither a list of questions nor an object with `tasks`."
             )
         yield from (
-            (f"{path}, question {place}", row) for place, row in enumerate(listed, 1)
+            (f"{path}, question {position}", row)
+            for position, row in enumerate(listed, 1)
         )
 
 
 def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The keyword arguments of every `Task(...)` in a Python file, where they are literals."""
+    """Yield the keyword arguments of every `Task(...)` in a Python file; they must be literals."""
     try:
         tree = ast.parse(_text(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -257,7 +258,7 @@ def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             f"{path} cannot be parsed as Python: {printable(str(error))}."
         ) from error
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or _called(node.func) != "Task":
+        if not isinstance(node, ast.Call) or _callee_name(node.func) != "Task":
             continue
         where = f"{path}, line {node.lineno}"
         row: dict[str, Any] = {}
@@ -273,14 +274,10 @@ def _python_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield where, row
 
 
-def _called(node: ast.expr) -> str:
-    return (
-        node.id
-        if isinstance(node, ast.Name)
-        else node.attr
-        if isinstance(node, ast.Attribute)
-        else ""
-    )
+def _callee_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 # -- files -----------------------------------------------------------------------------
@@ -288,8 +285,10 @@ def _called(node: ast.expr) -> str:
 
 def _text(path: Path) -> str:
     try:
-        data = read_whole(path, MOST_BYTES, ": it is not a file of open-factual-bench")
-        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        content = read_whole(
+            path, MOST_BYTES, ": it is not a file of open-factual-bench"
+        )
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise RunError(
             f"{path} is not UTF-8: {error.reason} at byte {error.start}."
@@ -297,4 +296,4 @@ def _text(path: Path) -> str:
 
 
 def _json(path: Path) -> Any:
-    return parsed(_text(path), str(path))
+    return parse_json(_text(path), str(path))

@@ -1,4 +1,4 @@
-"""Makes run folders of recorded runs of open-factual-bench: one for each of its JSON files."""
+"""Imports recorded runs of open-factual-bench, one for each of its JSON files."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from evalwright.compat.open_factual_bench.task_files import write_tasks
 from evalwright.compat.recording import (
     Destination,
     check_scoring,
-    opened,
-    started,
+    open_recorded,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import RunError
@@ -52,30 +52,32 @@ _STRESS_SPECS = (
     MetricSpec("unclear", "accuracy", UNCLEAR, lower_is_better=True),
 )
 _UNREADABLE_SPEC = MetricSpec(UNREADABLE, "accuracy", UNREADABLE, lower_is_better=True)
-"""Beside the others where answers are read: the benchmark's own labels know no unreadable answer.
-"""
+"""Added where answers are read: the benchmark's own labels have none for an unreadable answer."""
 
 
 def import_ofb(
     path: Path,
-    out: Path,
+    runs_folder: Path,
     name: str = "",
     *,
     scoring: str | None = None,
     tasks: Path | None = None,
     task_files: Path | None = None,
 ) -> tuple[Run, ...]:
-    """Make a run of every result file in `path`, under `out`.
+    """Import every result file in `path` as a run.
 
-    path: a result file, or a folder with some. name: of the run; with several, the model's name is
-    added. tasks: the questions (the benchmark's Python file, which is never run, or JSON, JSON
-    Lines or CSV). scoring: "published" counts as the benchmark does, or without questions as it
-    recorded; "corrected" scores the recorded answers again, and needs the questions. None:
-    corrected where there are questions. task_files: the folder in which task files of the questions
-    are written, None for none.
+    Args:
+        path: a result file, or a folder of them.
+        name: the run's name; with several runs, each model's name is added.
+        tasks: the questions: the benchmark's Python file (never run), JSON, JSON Lines or CSV.
+        scoring: "published" counts as the benchmark does, or, without questions, as it recorded;
+            "corrected" scores the recorded answers again, and needs the questions. Default:
+            corrected if
+            there are questions.
+        task_files: the folder for task files of the questions; None for none.
 
-    Raises RunError for broken files, for "corrected" without questions, and where a run of that
-    name was made from something else.
+    Raises:
+        RunError: a file is broken, "corrected" lacks the questions, or another run has that name.
     """
     if scoring is not None:
         check_scoring(scoring)
@@ -90,7 +92,7 @@ def import_ofb(
     questions = read_questions(tasks) if tasks is not None else None
     recorded = [read_run(file) for file in find_files(path)]
     if questions is not None and not any(
-        row.id in questions for one in recorded for row in one.results
+        row.id in questions for run in recorded for row in run.results
     ):
         raise RunError(
             f"{tasks} has none of the questions of '{path}': is it the file of another"
@@ -98,8 +100,8 @@ def import_ofb(
         )
     if questions is not None and task_files is not None:
         write_tasks(questions, task_files, (TASK, STRESS_TASK))
-    destination = Destination(out, name, alone=len(recorded) == 1)
-    return tuple(_import(one, destination, chosen, questions) for one in recorded)
+    destination = Destination(runs_folder, name, alone=len(recorded) == 1)
+    return tuple(_import(run, destination, chosen, questions) for run in recorded)
 
 
 def _import(
@@ -108,21 +110,24 @@ def _import(
     scoring: str,
     questions: Mapping[str, Question] | None,
 ) -> Run:
-    with opened(recorded.path) as file:
+    with open_recorded(recorded.path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    known = sorted(
-        (one.id, one.question, one.reference) for one in (questions or {}).values()
+    question_texts = sorted(
+        (question.id, question.question, question.reference)
+        for question in (questions or {}).values()
     )
-    parts = [recorded.run_id, "published" if scoring == "published" else ""]
-    place = destination.place(
-        recorded.model, parts, {"imported": digest, "facts": [scoring, known]}
+    qualifiers = [recorded.run_id, "published" if scoring == "published" else ""]
+    run_folder = destination.place(
+        recorded.model,
+        qualifiers,
+        {"imported": digest, "facts": [scoring, question_texts]},
     )
     rows = judge_rows(recorded, questions, scoring)
     records = list(_records(rows))
     imported = _imported(recorded, rows, scoring)
     stamps = sorted(row.timestamp for row in recorded.results if row.timestamp)
-    whole = {
-        "started": started(stamps, [recorded.path]),
+    run_fields = {
+        "started": start_time(stamps, [recorded.path]),
         "model": recorded.model,
         "code": {
             "imported": FORMAT,
@@ -132,7 +137,7 @@ def _import(
         "tasks": [
             _task(
                 task,
-                [one for one in records if one.task == task],
+                [record for record in records if record.task == task],
                 scoring,
                 questions is not None,
             )
@@ -141,14 +146,14 @@ def _import(
         "configuration": {"scoring": scoring, "imported": imported},
         "seconds": round(sum(row.latency for row in recorded.results), 3),
     }
-    return place.write(records, lambda: whole)
+    return run_folder.write(records, lambda: run_fields)
 
 
 # -- records and numbers ---------------------------------------------------------------
 
 
 def _records(rows: Sequence[Judged]) -> Iterator[SampleRecord]:
-    """Questions with a short answer first, then stress questions."""
+    """Yield records of short-answer questions first, then of stress questions."""
     for task, stress in ((TASK, False), (STRESS_TASK, True)):
         chosen = [row for row in rows if row.stress is stress]
         for index, row in enumerate(chosen):
@@ -157,8 +162,8 @@ def _records(rows: Sequence[Judged]) -> Iterator[SampleRecord]:
                 if row.failure
                 else {}
             )
-            made = row.sample, row.answer, _scores(row), None, failures
-            yield SampleRecord(task, index, 0, *made)
+            record_fields = row.sample, row.answer, _scores(row), None, failures
+            yield SampleRecord(task, index, 0, *record_fields)
 
 
 def _scores(row: Judged) -> dict[str, Score]:
@@ -174,32 +179,28 @@ def _scores(row: Judged) -> dict[str, Score]:
 
 
 def _task(
-    task: str, records: Sequence[SampleRecord], scoring: str, known: bool
+    task: str, records: Sequence[SampleRecord], scoring: str, has_references: bool
 ) -> dict[str, Any]:
     specs: Sequence[MetricSpec] = _SHORT_SPECS if task == TASK else _STRESS_SPECS
     if task == STRESS_TASK and scoring != "published":
         specs = (*specs, _UNREADABLE_SPEC)
     columns = [SHORT_ANSWER] if task == TASK else [STRESS, *GROUPS]
     tally = TaskTally(columns, ["domain"], records)
-    kind = (
-        FORMAT
-        if scoring == "published"
-        else STRESS
-        if task == STRESS_TASK
-        else SHORT_ANSWER
-    )
-    what = (
+    kind = STRESS if task == STRESS_TASK else SHORT_ANSWER
+    if scoring == "published":
+        kind = FORMAT
+    subject = (
         "short answers" if task == TASK else "answers to questions with a false premise"
     )
     questions = sorted(
         (row.id, row.input, list(row.targets))
-        for row in (one.sample for one in records)
+        for row in (record.sample for record in records)
     )
     return task_record(
         tally.result(task, "1", specs),
         FORMAT,
-        description=f"{what}; imported from open-factual-bench",
-        definition={"task": task, "scoring": scoring, "references": known},
+        description=f"{subject}; imported from open-factual-bench",
+        definition={"task": task, "scoring": scoring, "references": has_references},
         content_hash=fingerprint_of({"questions": questions}),
         scorers=[
             (name, kind if name in (SHORT_ANSWER, STRESS) else FORMAT, {})
@@ -224,7 +225,7 @@ def _imported(
         "settings": dict(recorded.settings),
         "published": dict(recorded.summary),
         "counts": {
-            column: _count(rows, column)
+            column: _count_correct(rows, column)
             for column in ("recorded", "published", "corrected")
         },
         "differences": differences(list(rows)),
@@ -232,9 +233,15 @@ def _imported(
     }
 
 
-def _count(rows: Sequence[Judged], column: str) -> dict[str, int] | None:
-    said = [found for row in rows if not row.stress and (found := getattr(row, column))]
-    return {"correct": said.count("correct"), "graded": len(said)} if said else None
+def _count_correct(rows: Sequence[Judged], column: str) -> dict[str, int] | None:
+    verdicts = [
+        verdict for row in rows if not row.stress and (verdict := getattr(row, column))
+    ]
+    return (
+        {"correct": verdicts.count("correct"), "graded": len(verdicts)}
+        if verdicts
+        else None
+    )
 
 
 def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[str]:
@@ -246,23 +253,23 @@ def _notes(recorded: RecordedRun, rows: Sequence[Judged], scoring: str) -> list[
             " was scored again (--tasks)"
         )
     elif unknown:
-        notes.append(f"not among the questions: {_listed(unknown)}")
-    said = _count(rows, "recorded") or {"correct": 0, "graded": 0}
+        notes.append(f"not among the questions: {_list_ids(unknown)}")
+    recorded_count = _count_correct(rows, "recorded") or {"correct": 0, "graded": 0}
     summary = tuple(recorded.summary.get(key) for key in ("correct", "auto_graded"))
-    if None not in summary and summary != tuple(said.values()):
-        rows_say = f"{said['correct']} of {said['graded']}"
+    if None not in summary and summary != tuple(recorded_count.values()):
+        rows_say = f"{recorded_count['correct']} of {recorded_count['graded']}"
         notes.append(
             f"its summary says {summary[0]} of {summary[1]}, but its rows say"
             f" {rows_say}"
         )
-    if far := runaway(recorded):
+    if runaway_ids := runaway(recorded):
         notes.append(
             "took the time of a full-length reply but kept a few tokens, so what was"
-            f" kept may answer a question that the model made up itself: {_listed(far)}"
+            f" kept may answer a question that the model made up itself: {_list_ids(runaway_ids)}"
         )
     return notes
 
 
-def _listed(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - 20} more" if len(ids) > 20 else ""
-    return f"{len(ids)} ({', '.join(ids[:20])}{more})"
+def _list_ids(ids: Sequence[str]) -> str:
+    remainder = f" and {len(ids) - 20} more" if len(ids) > 20 else ""
+    return f"{len(ids)} ({', '.join(ids[:20])}{remainder})"

@@ -1,6 +1,4 @@
-"""What each row of a recorded run of open-factual-bench is worth: as recorded, by its own
-arithmetic, and by our scorers.
-"""
+"""Scores each row of a recorded run in three ways: as recorded, published and corrected."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ HANDLED = "handled"
 HALLUCINATED = "hallucinated"
 UNCLEAR = "unclear"
 GROUPS = (HANDLED, HALLUCINATED, UNCLEAR, UNREADABLE)
-"""The columns of stress answers; each answer stands in one of them."""
+"""Columns of stress answers; each answer is in exactly one."""
 STRESS_TYPE = "hallucination_stress"
 
 _GROUPS = {
@@ -42,19 +40,18 @@ _GROUPS = {
     "premise accepted": HALLUCINATED,
     UNREADABLE: UNREADABLE,
 }
-"""Which column a class stands in; every other class (partial, empty) is unclear.
+"""The column of each class; all other classes (partial, empty) are unclear.
 
-What nobody can read is no hallucination either.
+An unreadable answer does not count as a hallucination.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A row and what is said of it. recorded, published, corrected: a class in words, "" where
-    nobody says one.
+    """A row and its verdicts.
 
-    score: what the run records, None where there is nothing to say. failure: why no score could be
-    given.
+    recorded, published, corrected: a class in words, "" if there is none. score: the score of the
+    run, None if there is none. failure: why there is no score.
     """
 
     result: Result
@@ -69,41 +66,39 @@ class Judged:
 
     @property
     def sample(self) -> Sample:
-        """The question as a sample; without the questions, its id alone."""
-        return _sample_of(self.result, self.question)
+        """The question as a sample; without the questions, only its id."""
+        return _build_sample(self.result, self.question)
 
     @property
     def answer(self) -> Answer:
-        """The text that the benchmark kept of the response."""
-        return _answer_of(self.result)
+        """The part of the response that the benchmark kept."""
+        return _build_answer(self.result)
 
     @property
     def group(self) -> str:
-        """Of a stress question: "handled", "hallucinated", "unclear" or "unreadable"; "" without a
-        label.
-        """
+        """The column of a stress question, "" without a label."""
         return (
             _GROUPS.get(self.score.label, UNCLEAR) if self.stress and self.score else ""
         )
 
 
-def _sample_of(result: Result, question: Question | None) -> Sample:
+def _build_sample(row: Result, question: Question | None) -> Sample:
     """The sample of a row.
 
-    A sub-domain takes the place of its domain, as in the benchmark's own tables.
+    A sub-domain replaces its domain, as in the benchmark's own tables.
     """
     if question is None:
-        return Sample(result.id)
+        return Sample(row.id)
     return Sample(
-        result.id,
+        row.id,
         question.question,
         (question.reference,),
-        metadata=metadata_of(question),
+        metadata=question_metadata(question),
     )
 
 
-def metadata_of(question: Question) -> dict[str, Any]:
-    """What a sample tells of its question besides the text."""
+def question_metadata(question: Question) -> dict[str, Any]:
+    """A question's metadata."""
     metadata: dict[str, Any] = {
         "domain": question.sub_domain or question.domain,
         "type": question.type,
@@ -116,29 +111,34 @@ def metadata_of(question: Question) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if value}
 
 
-def _answer_of(found: Result) -> Answer:
+def _build_answer(row: Result) -> Answer:
     response = Response(
-        found.response, usage=Usage(output_tokens=found.tokens), latency=found.latency
+        row.response, usage=Usage(output_tokens=row.tokens), latency=row.latency
     )
-    return Answer(found.response, responses=(response,))
+    return Answer(row.response, responses=(response,))
 
 
 def judge_rows(
     run: RecordedRun, questions: Mapping[str, Question] | None, scoring: str
 ) -> list[Judged]:
-    """Every row of a run. scoring: whose verdict becomes the score, "published" or "corrected"."""
-    out = []
+    """Judge every row of a run.
+
+    scoring: which verdict becomes the score, "published" or "corrected".
+    """
+    judged = []
     for row in run.results:
         question = (questions or {}).get(row.id)
         stress = bool(row.label) or (
             question is not None and question.type == STRESS_TYPE
         )
-        out.append((_judge_stress if stress else _judge_short)(row, question, scoring))
-    return out
+        judged.append(
+            (_judge_stress if stress else _judge_short)(row, question, scoring)
+        )
+    return judged
 
 
 def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged:
-    recorded = "" if row.correct is None else _word(row.correct)
+    recorded = "" if row.correct is None else _verdict_word(row.correct)
     if question is None:
         missing = scoring == "corrected" and row.correct is not None
         score = None
@@ -151,11 +151,11 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
         )
         return Judged(row, None, False, recorded, "", "", score, "", failure)
     right = published_correct(row.response, question.reference)
-    published = "" if right is None else _word(right)
+    published = "" if right is None else _verdict_word(right)
     if not is_graded(question.reference):
         why = "its reference is not a short answer"
         return Judged(row, question, False, recorded, published, "", None, why)
-    ours = _scored(bind(SHORT_ANSWER), row, question)
+    ours = _apply_scorer(bind(SHORT_ANSWER), row, question)
     score = ours
     if scoring == "published":
         score = Score(float(bool(right)), published, "by its own arithmetic")
@@ -167,7 +167,7 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
 def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judged:
     published = published_label(row.response)
     ours = (
-        _scored(bind(STRESS, {"judge": "never"}), row, question)
+        _apply_scorer(bind(STRESS, {"judge": "never"}), row, question)
         if question is not None
         else None
     )
@@ -181,7 +181,7 @@ def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judge
     )
 
 
-def _word(correct: bool) -> str:
+def _verdict_word(correct: bool) -> str:
     return "correct" if correct else "incorrect"
 
 
@@ -189,18 +189,20 @@ def _failure(message: str) -> Failure:
     return Failure("not scored", "scorer", message)
 
 
-def _scored(scorer: Scorer, row: Result, question: Question) -> Score:
-    """The score by rules alone."""
-    given = _sample_of(row, question), _answer_of(row)
-    found: Any = (
-        scorer.function(*given, _no_model) if scorer.asks else scorer.function(*given)
+def _apply_scorer(scorer: Scorer, row: Result, question: Question) -> Score:
+    """Score a row by rules alone, without a model."""
+    arguments = _build_sample(row, question), _build_answer(row)
+    outcome: Any = (
+        scorer.function(*arguments, _no_model)
+        if scorer.asks
+        else scorer.function(*arguments)
     )
-    if inspect.isawaitable(found):
-        found = run_blocking(lambda: found)
-    if isinstance(found, NoScore):
-        return Score(0.0, found.reason or UNCLEAR, found.reason)
-    made: Score = found
-    return made
+    if inspect.isawaitable(outcome):
+        outcome = run_blocking(lambda: outcome)
+    if isinstance(outcome, NoScore):
+        return Score(0.0, outcome.reason or UNCLEAR, outcome.reason)
+    score: Score = outcome
+    return score
 
 
 async def _no_model(*_: Any) -> Any:
@@ -211,42 +213,39 @@ async def _no_model(*_: Any) -> Any:
 
 
 def differences(rows: list[Judged]) -> list[dict[str, str]]:
-    """Rows of which the record, the benchmark's arithmetic and our scorers do not say the same,
-    with the reason.
-    """
-    out = []
+    """List rows whose record, published verdict and corrected verdict differ, with the reason."""
+    differing = []
     for row in rows:
         words = {
             "recorded": row.recorded,
             "published": row.published,
             "corrected": row.corrected,
         }
-        said = [one for one in words.values() if one]
+        verdicts = [verdict for verdict in words.values() if verdict]
         if row.stress:
-            kinds = {_GROUPS.get(one, UNCLEAR) for one in said}
+            kinds = {_GROUPS.get(verdict, UNCLEAR) for verdict in verdicts}
         else:
             # An answer that was not attempted is not correct either.
-            kinds = {str(one == "correct") for one in said}
+            kinds = {str(verdict == "correct") for verdict in verdicts}
         if len(kinds) > 1:
             reference = (
                 row.question.reference if row.question and not row.stress else ""
             )
-            about = {
+            row_facts = {
                 "task_id": row.result.id,
                 "response": row.result.response,
                 "reference": reference,
             }
-            out.append({**about, **words, "why": row.why})
-    return out
+            differing.append({**row_facts, **words, "why": row.why})
+    return differing
 
 
 def runaway(run: RecordedRun) -> list[str]:
-    """Rows whose few tokens took the time of many: what was kept is an answer to a question that
-    the model went on to.
+    """Find rows that took the time of many tokens but kept few.
 
-    The benchmark keeps what follows the last "Answer:". A row took at least half of the limit's
-    tokens by its time (at the median pace of the rows that used all of them) and kept less than
-    half of these.
+    The benchmark keeps what follows the last "Answer:", here the answer to a question that the
+    model made up. Such a row took at least half of the limit's tokens by its time (at the median
+    pace of rows that used all of them) and kept less than half of these.
     """
     limit = run.settings.get("max_new_tokens")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 8:
@@ -256,9 +255,9 @@ def runaway(run: RecordedRun) -> list[str]:
     )
     if len(full) < 3:
         return []
-    whole = full[len(full) // 2]
+    full_latency = full[len(full) // 2]
     return [
         row.id
         for row in run.results
-        if row.latency > 0.8 * whole and 0 < row.tokens < 0.5 * limit
+        if row.latency > 0.8 * full_latency and 0 < row.tokens < 0.5 * limit
     ]

@@ -1,9 +1,8 @@
-"""The arithmetic that open-factual-bench documents, written anew from its description: what
-"published" numbers rest on.
+"""open-factual-bench's documented arithmetic, reimplemented: the source of "published" numbers.
 
-Kept with its flaws, which is its purpose: a reference counts wherever its letters stand ("Au" in
-"because"), number words are replaced one by one, and a stress answer is labelled by a few phrases,
-capital letters and its length.
+It deliberately keeps the flaws: a reference counts anywhere in the answer ("Au" in "because"),
+number words are replaced one by one, and a stress answer is labelled by a few phrases, capital
+letters and its length.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ CANDIDATE = "hallucination_candidate"
 UNCLEAR = "unclear"
 
 LONGEST_REFERENCE = 80
-"""A longer reference describes what a good answer does, and is not compared."""
+"""A longer reference describes a good answer, and is not compared."""
 
 _NEAR = 0.01
 _FEWEST_CHARACTERS = 3
@@ -58,56 +57,59 @@ _TWO_CAPITALISED = re.compile(r"[A-Z][a-z]+\s+[A-Z][a-z]+")
 
 
 def is_graded(reference: str) -> bool:
-    """Whether an answer is compared with this reference at all: no placeholder, and not a
-    description.
-    """
-    found = reference.strip()
-    return not ("[" in found and "]" in found) and len(found) <= LONGEST_REFERENCE
+    """Whether answers are compared with this reference: it is no placeholder and no description."""
+    stripped = reference.strip()
+    return (
+        not ("[" in stripped and "]" in stripped) and len(stripped) <= LONGEST_REFERENCE
+    )
 
 
 def published_correct(answer: str, reference: str) -> bool | None:
-    """Whether the benchmark counts an answer as correct; None where it compares nothing.
+    """Whether the benchmark counts an answer as correct; None if it does not grade it.
 
-    The reference anywhere in the answer is enough; both as numbers may differ by less than 0.01.
-    Its further rule for short references finds nothing that this one does not.
+    The reference anywhere in the answer is enough; as numbers they may differ by less than 0.01.
+    The benchmark's further rule for short references never finds more than this one.
     """
     if not is_graded(reference):
         return None
-    given = _folded(answer)
-    wanted = _folded(reference)
-    return wanted in given or _close(given, wanted)
+    folded_answer = _fold(answer)
+    folded_reference = _fold(reference)
+    return folded_reference in folded_answer or _equal_numbers(
+        folded_answer, folded_reference
+    )
 
 
 def published_label(answer: str) -> str:
-    """The label of an answer to a stress question, one of the three above."""
-    found = answer.strip()
-    if len(found) < _FEWEST_CHARACTERS:
+    """The benchmark's label of an answer to a stress question: one of the three constants above."""
+    stripped = answer.strip()
+    if len(stripped) < _FEWEST_CHARACTERS:
         return UNCLEAR
-    if _SAYS_NO.search(found):
+    if _SAYS_NO.search(stripped):
         return REFUSED
-    if _TWO_CAPITALISED.search(found):
+    if _TWO_CAPITALISED.search(stripped):
         return CANDIDATE
     return (
         CANDIDATE
-        if len(found.split()) <= _FEW_WORDS and not found.endswith("?")
+        if len(stripped.split()) <= _FEW_WORDS and not stripped.endswith("?")
         else UNCLEAR
     )
 
 
-def _folded(text: str) -> str:
-    found = " ".join(unicodedata.normalize("NFKD", text).lower().split())
-    found = found.replace("`", "").rstrip(".,;:!?")
-    article = _ARTICLE.match(found)
-    found = found[article.end() :] if article else found
+def _fold(text: str) -> str:
+    folded = " ".join(unicodedata.normalize("NFKD", text).lower().split())
+    folded = folded.replace("`", "").rstrip(".,;:!?")
+    article = _ARTICLE.match(folded)
+    folded = folded[article.end() :] if article else folded
     return _NUMBER_WORD.sub(
-        lambda word: _DIGITS.get(word.group(), word.group()), found.strip()
+        lambda word: _DIGITS.get(word.group(), word.group()), folded.strip()
     )
 
 
-def _close(given: str, wanted: str) -> bool:
+def _equal_numbers(answer: str, reference: str) -> bool:
     try:
         return (
-            abs(float(given.replace(",", "")) - float(wanted.replace(",", ""))) < _NEAR
+            abs(float(answer.replace(",", "")) - float(reference.replace(",", "")))
+            < _NEAR
         )
     except ValueError:
         return False

@@ -1,7 +1,6 @@
-"""The benchmark's questions as task files that `evalwright run` takes, so that new runs stand on a
-board beside imported ones.
+"""Writes the benchmark's questions as task files, to compare new runs with imported ones.
 
-Names of tasks, ids, questions and references are those of the imported runs, so items are paired;
+Tasks, ids, questions and references have the same names as in imported runs, so samples are paired;
 the prompt is ours.
 """
 
@@ -12,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evalwright.compat.open_factual_bench.files import Question
-from evalwright.compat.open_factual_bench.rows import STRESS_TYPE, metadata_of
+from evalwright.compat.open_factual_bench.rows import STRESS_TYPE, question_metadata
 from evalwright.compat.open_factual_bench.scoring import is_graded
 from evalwright.tasks.files import write_file
 
@@ -59,18 +58,19 @@ _KEYS = ("domain", "type", "source", "created_at", "premise")
 def write_tasks(
     questions: Mapping[str, Question], folder: Path, names: tuple[str, str]
 ) -> None:
-    """Write a task file with its data for the short answers and one for the stress questions.
-    names: of both tasks.
+    """Write task files and data for the short answers and for the stress questions.
 
-    A reference that is a description is compared with no answer, so its question is left out.
-    Raises RunError.
+    Questions whose reference is a description are left out. names: of the two tasks. Raises
+    RunError.
     """
     short = [
-        one
-        for one in questions.values()
-        if one.type != STRESS_TYPE and is_graded(one.reference)
+        question
+        for question in questions.values()
+        if question.type != STRESS_TYPE and is_graded(question.reference)
     ]
-    stress = [one for one in questions.values() if one.type == STRESS_TYPE]
+    stress = [
+        question for question in questions.values() if question.type == STRESS_TYPE
+    ]
     kinds = (
         (short, "short-answer", "accuracy", "Facts from memory, in a short phrase."),
         (
@@ -80,7 +80,7 @@ def write_tasks(
             "Questions with a false premise; the right answer says so.",
         ),
     )
-    for name, (rows, scorer, metric, about) in zip(names, kinds, strict=True):
+    for name, (rows, scorer, metric, description) in zip(names, kinds, strict=True):
         if not rows:
             continue
         keys = [key for key in _KEYS if key != "premise" or scorer == "stress"]
@@ -94,16 +94,16 @@ def write_tasks(
             "metric": metric,
         }
         lines = ""
-        for one in rows:
+        for question in rows:
             row = {
-                "id": one.id,
-                "question": one.question,
-                "reference": one.reference,
-                **metadata_of(one),
+                "id": question.id,
+                "question": question.question,
+                "reference": question.reference,
+                **question_metadata(question),
             }
             lines += json.dumps(row, ensure_ascii=False) + "\n"
         write_file(folder / f"{name}.jsonl", lines)
         write_file(
             folder / f"{name}.yaml",
-            _FILE.format(about=about, metadata=metadata, **facts),
+            _FILE.format(about=description, metadata=metadata, **facts),
         )

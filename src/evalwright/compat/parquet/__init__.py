@@ -1,1 +1,1 @@
-"""Runs as Parquet files, and such files as runs."""
+"""Exports runs as Parquet files, and imports them again."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from evalwright.compat.programs import Exporter, Importer, later
+from evalwright.compat.programs import Exporter, Importer, import_later
 
 IMPORTER = Importer(
     "Import a run that `evalwright export parquet` wrote: PATH is its file of samples.",
-    later("parquet.files:imports"),
+    import_later("parquet.files:imports"),
     "that of the run exported",
 )
 EXPORTER = Exporter(
     "Write each RUN as two Parquet files: NAME.samples.parquet, a row for each sample"
     " and draw, and NAME.scores.parquet, a row for each score.",
-    later("parquet.files:exports"),
+    import_later("parquet.files:exports"),
     "parquet",
     "Where the files are written.",
-    several=True,
+    takes_several_runs=True,
 )

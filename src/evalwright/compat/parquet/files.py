@@ -1,8 +1,8 @@
-"""A run as two Parquet files: its samples, with `run.json` in the file's metadata, and its scores
-as a long table.
+"""A run as two Parquet files, of samples and of scores.
 
-What people ask for stands in columns of its own; the whole record of each sample stands in one
-more, as JSON, and comes back by an import.
+The samples' file holds `run.json` in its metadata; the scores are a long table. What people look
+for has columns of its own; one more column holds each sample's record as JSON, from which an import
+restores it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 from evalwright.compat.programs import Exports, Imports
 from evalwright.compat.recording import (
     Destination,
-    mapping,
+    as_mapping,
     nothing_at,
-    parsed,
+    parse_json,
     replacing,
     writing,
 )
 from evalwright.core.errors import MissingExtra, RunError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import upgrade_row, upgrade_run
 from evalwright.runs.reader import Run, open_run
@@ -31,27 +31,30 @@ from evalwright.runs.records import record_from, record_row
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, to_json
 
 _KEY = b"evalwright.run"
-_WHOLE = "record"
-_MOST_RUN = 1 << 26
-_MOST_RECORD = 1 << 26
-MOST_WHOLE = 1 << 34
-"""Bytes that the records of a file may unpack to."""
+_RECORD_COLUMN = "record"
+_MAX_RUN_BYTES = 1 << 26
+_MAX_RECORD_BYTES = 1 << 26
+MAX_RECORDS_BYTES = 1 << 34
+"""The most bytes that a file's records may unpack to."""
 _ROWS = 256
-"""Records written and read at a time."""
+"""Number of records written and read at a time."""
 _SAMPLES = {
-    "task": "string", "id": "string", "index": "int64", "draw": "int32", "outcome": "string", "input": "string", "target": "string",
-    "answer": "string", "reasoning": "string", "failure": "string", "input_tokens": "int64", "output_tokens": "int64",
-    "latency": "float64", "metadata": "string", _WHOLE: "string",
+    "task": "string", "id": "string", "index": "int64", "draw": "int32",
+    "outcome": "string", "input": "string", "target": "string", "answer": "string",
+    "reasoning": "string", "failure": "string", "input_tokens": "int64",
+    "output_tokens": "int64", "latency": "float64", "metadata": "string",
+    _RECORD_COLUMN: "string",
 }  # fmt: skip
 _SCORES = {
-    "task": "string", "id": "string", "draw": "int32", "scorer": "string", "value": "float64", "label": "string",
-    "explanation": "string", "unsure": "string", "parts": "string", "failure": "string",
+    "task": "string", "id": "string", "draw": "int32", "scorer": "string",
+    "value": "float64", "label": "string", "explanation": "string", "unsure": "string",
+    "parts": "string", "failure": "string",
 }  # fmt: skip
 
 
-def imports(path: Path, out: Path, name: str) -> Imports:
-    """A file of samples as a run, for the command line."""
-    run = import_parquet(path, out, name)
+def imports(path: Path, folder: Path, name: str) -> Imports:
+    """Import a file of samples, for the command line."""
+    run = import_parquet(path, folder, name)
     line = (
         f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,}"
         " records)"
@@ -62,41 +65,44 @@ def imports(path: Path, out: Path, name: str) -> Imports:
     )
 
 
-def exports(runs: Sequence[Run], out: Path) -> Exports:
-    """Runs as files, for the command line."""
-    return Exports([file for run in runs for file in export_parquet(run, out)])
+def exports(runs: Sequence[Run], folder: Path) -> Exports:
+    """Export runs, for the command line."""
+    return Exports([file for run in runs for file in export_parquet(run, folder)])
 
 
-def export_parquet(run: Run, out: Path) -> list[Path]:
-    """Write a run's samples and scores under `out`; return the files.
+def export_parquet(run: Run, folder: Path) -> list[Path]:
+    """Write a run's samples and scores into a folder, and return the files.
 
     Raises RunError, and MissingExtra without pyarrow.
     """
     pa, pq = _arrow("Writing Parquet")
     facts = to_json(run.data).encode("utf-8", "replace")
-    files = [out / f"{run.name}.{what}.parquet" for what in ("samples", "scores")]
-    with writing(out):
+    files = [folder / f"{run.name}.{table}.parquet" for table in ("samples", "scores")]
+    with writing(folder):
         for file, columns, rows in zip(
             files, (_SAMPLES, _SCORES), (_sample_rows, _score_rows), strict=True
         ):
             schema = pa.schema(
-                [(name, getattr(pa, kind)()) for name, kind in columns.items()]
+                [
+                    (name, getattr(pa, arrow_type)())
+                    for name, arrow_type in columns.items()
+                ]
             )
             facts_too = schema.with_metadata({_KEY: facts})
             with (
                 replacing(file) as new,
                 pq.ParquetWriter(new, facts_too, compression="zstd") as writer,
             ):
-                found = rows(run)
+                table_rows = rows(run)
                 size = _ROWS
                 while size == _ROWS:
-                    size = len(batch := list(islice(found, _ROWS)))
+                    size = len(batch := list(islice(table_rows, _ROWS)))
                     writer.write_table(pa.Table.from_pylist(batch, schema=schema))
     return files
 
 
-def import_parquet(path: Path, out: Path, name: str = "") -> Run:
-    """Make the run of a file of samples again, under `out`.
+def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
+    """Import a run from its file of samples.
 
     Raises RunError, and MissingExtra without pyarrow.
     """
@@ -104,47 +110,49 @@ def import_parquet(path: Path, out: Path, name: str = "") -> Run:
     if not path.exists():
         raise nothing_at(path, "Name a file that `evalwright export parquet` wrote.")
     try:
-        with pq.ParquetFile(ordinary(path)) as file:
+        with pq.ParquetFile(check_ordinary(path)) as file:
             facts = (file.schema_arrow.metadata or {}).get(_KEY)
             if (
                 facts is None
-                or _WHOLE not in file.schema_arrow.names
-                or len(facts) > _MOST_RUN
+                or _RECORD_COLUMN not in file.schema_arrow.names
+                or len(facts) > _MAX_RUN_BYTES
             ):
                 raise RunError(
                     f"{path} was not written by `evalwright export parquet`: it lacks"
-                    f" the run or the column '{_WHOLE}'."
+                    f" the run or the column '{_RECORD_COLUMN}'."
                 )
-            if _unpacked(file) > MOST_WHOLE:
+            if _unpacked(file) > MAX_RECORDS_BYTES:
                 raise RunError(
-                    f"{path} unpacks to more than the {MOST_WHOLE:,} bytes allowed."
+                    f"{path} unpacks to more than the {MAX_RECORDS_BYTES:,} bytes allowed."
                 )
-            data = mapping(parsed(facts, f"{path}, the run"))
-            if data.get("schema") not in range(1, SCHEMA_VERSION + 1) or not isinstance(
-                data.get("id"), str
-            ):
+            run_record = as_mapping(parse_json(facts, f"{path}, the run"))
+            if run_record.get("schema") not in range(
+                1, SCHEMA_VERSION + 1
+            ) or not isinstance(run_record.get("id"), str):
                 raise RunError(f"{path} has a run that this version does not read.")
-            destination = Destination(out, name or data["id"], alone=True)
-            folder = destination.place("", [], str(data.get("identity"))).folder
+            destination = Destination(runs_folder, name or run_record["id"], alone=True)
+            folder = destination.place("", [], str(run_record.get("identity"))).folder
             with RunWriter(folder) as writer:
-                for place, record in enumerate(_records(file, path)):
+                for position, record in enumerate(_records(file, path)):
                     try:
-                        writer.add(place, record_from(upgrade_row(dict(record))))
+                        writer.add(position, record_from(upgrade_row(dict(record))))
                     except (KeyError, TypeError, ValueError, AttributeError) as error:
-                        why = (
+                        problem = (
                             f"is not a record of a sample ({type(error).__name__}:"
                             f" {error})"
                         )
-                        raise RunError(f"{path}, row {place + 1} {why}.") from error
-                _check(Run(path, upgrade_run(dict(data))), path)
-                writer.finish({**data, "id": folder.name})
+                        raise RunError(
+                            f"{path}, row {position + 1} {problem}."
+                        ) from error
+                _check(Run(path, upgrade_run(dict(run_record))), path)
+                writer.finish({**run_record, "id": folder.name})
     except (OSError, pa.ArrowException) as error:
         raise RunError(f"{path} cannot be read as Parquet: {error}.") from error
     return open_run(folder)
 
 
 def _check(run: Run, path: Path) -> None:
-    """Raise RunError where the parts of a run are of a wrong kind, before anything is written."""
+    """Raise RunError if parts of a run have the wrong type, before anything is written."""
     try:
         _ = (
             run.label,
@@ -155,34 +163,34 @@ def _check(run: Run, path: Path) -> None:
             run.data["started"],
         )
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        why = f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}"
         raise RunError(
-            f"{path} has a run whose parts cannot be read ({why})."
+            f"{path} has a run whose parts cannot be read ({problem})."
         ) from error
     if fault := impossible_figure(run.data):
         raise RunError(f"{path} has a run with a figure that cannot be: {fault}.")
 
 
 def _unpacked(file: Any) -> int:
-    """How large the column of records is, as the file says."""
-    place = file.schema_arrow.names.index(_WHOLE)
+    """The unpacked size of the column of records, according to the file."""
+    column_index = file.schema_arrow.names.index(_RECORD_COLUMN)
     groups = range(file.metadata.num_row_groups)
     return sum(
-        int(file.metadata.row_group(one).column(place).total_uncompressed_size)
-        for one in groups
+        int(file.metadata.row_group(group).column(column_index).total_uncompressed_size)
+        for group in groups
     )
 
 
 def _records(file: Any, path: Path) -> Iterator[Mapping[str, Any]]:
-    place = 0
-    for batch in file.iter_batches(_ROWS, columns=[_WHOLE]):
+    row_number = 0
+    for batch in file.iter_batches(_ROWS, columns=[_RECORD_COLUMN]):
         for text in batch.column(0).to_pylist():
-            place += 1
-            if not isinstance(text, str) or len(text) > _MOST_RECORD:
+            row_number += 1
+            if not isinstance(text, str) or len(text) > _MAX_RECORD_BYTES:
                 raise RunError(
-                    f"{path}, row {place} has no record, or one that is too long."
+                    f"{path}, row {row_number} has no record, or one that is too long."
                 )
-            yield parsed(text, f"{path}, row {place}")
+            yield parse_json(text, f"{path}, row {row_number}")
 
 
 def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:
@@ -195,20 +203,22 @@ def _sample_rows(run: Run) -> Iterator[dict[str, Any]]:
             "index": record.index,
             "draw": record.draw,
             "outcome": record.outcome,
-            "input": _fit(sample.input),
-            "target": _fit(sample.target),
-            "answer": _fit(answer.text) if answer else None,
-            "reasoning": _fit(answer.reasoning) if answer else None,
+            "input": _valid_utf8(sample.input),
+            "target": _valid_utf8(sample.target),
+            "answer": _valid_utf8(answer.text) if answer else None,
+            "reasoning": _valid_utf8(answer.reasoning) if answer else None,
             "failure": (
-                _fit(f"{record.failure.kind}: {record.failure.message}")
+                _valid_utf8(f"{record.failure.kind}: {record.failure.message}")
                 if record.failure
                 else None
             ),
             "input_tokens": answer.usage.input_tokens if answer else None,
             "output_tokens": answer.usage.output_tokens if answer else None,
-            "latency": sum(one.latency for one in answer.responses) if answer else None,
-            "metadata": _fit(to_json(dict(sample.metadata))),
-            _WHOLE: _escaped(record_row(record)),
+            "latency": sum(response.latency for response in answer.responses)
+            if answer
+            else None,
+            "metadata": _valid_utf8(to_json(dict(sample.metadata))),
+            _RECORD_COLUMN: _escaped(record_row(record)),
         }
 
 
@@ -217,34 +227,40 @@ def _score_rows(run: Run) -> Iterator[dict[str, Any]]:
         base = {"task": record.task, "id": record.sample.id, "draw": record.draw}
         for name, score in record.scores.items():
             parts = to_json(dict(score.parts)) if score.parts else None
-            told = {
+            texts = {
                 "label": score.label or None,
-                "explanation": _fit(score.explanation) or None,
+                "explanation": _valid_utf8(score.explanation) or None,
             }
-            told["unsure"] = _fit(score.unsure) or None
-            yield {**base, "scorer": name, "value": score.value, **told, "parts": parts}
+            texts["unsure"] = _valid_utf8(score.unsure) or None
+            yield {
+                **base,
+                "scorer": name,
+                "value": score.value,
+                **texts,
+                "parts": parts,
+            }
         for name, failure in record.score_failures.items():
             yield {
                 **base,
                 "scorer": name,
-                "failure": _fit(f"{failure.kind}: {failure.message}"),
+                "failure": _valid_utf8(f"{failure.kind}: {failure.message}"),
             }
 
 
-def _fit(text: str) -> str:
-    """Text with a UTF-8 form: half a surrogate pair has none."""
+def _valid_utf8(text: str) -> str:
+    """Replace half surrogate pairs, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _escaped(row: Mapping[str, Any]) -> str:
-    """JSON in which it is escaped, and so comes back."""
+    """Write JSON in ASCII, so that half surrogate pairs survive."""
     return json.dumps(json.loads(to_json(row)))
 
 
-def _arrow(what: str) -> tuple[Any, Any]:
+def _arrow(purpose: str) -> tuple[Any, Any]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise MissingExtra(what, "parquet", "pyarrow") from error
+        raise MissingExtra(purpose, "parquet", "pyarrow") from error
     return pa, pq

@@ -9,10 +9,10 @@ from evalwright.compat.programs import (
     Exporter,
     Importer,
     Imports,
-    imports_of,
-    later,
+    import_later,
     option,
     scoring_option,
+    summarise_imports,
 )
 from evalwright.runs.reader import Run
 
@@ -54,7 +54,7 @@ def _import(
         scoring=scoring,
         task_root=Path(task_root) if task_root else None,
     )
-    imports = imports_of(runs, _summary_lines, _KEPT, left_out)
+    imports = summarise_imports(runs, _summary_lines, _KEPT, left_out)
     return (
         replace(imports, lines=[*imports.lines, *_over_runs(path, out)])
         if over_runs
@@ -111,9 +111,9 @@ IMPORTER = Importer(
 EXPORTER = Exporter(
     "Write the SEA-HELM tasks of each RUN as SEA-HELM writes its results:"
     " ORGANISATION/MODEL/run_N with configs, results and inferences.",
-    later("sea_helm.exporting:export_sea_helm"),
+    import_later("sea_helm.exporting:export_sea_helm"),
     "exports",
     "Where the folders of the models are made.",
-    several=True,
+    takes_several_runs=True,
     options=(_OVER_RUNS,),
 )

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
-from evalwright.compat.indexes import State, kept
+from evalwright.compat.indexes import State, cached_index
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,
@@ -394,7 +394,7 @@ def _files(place: Path) -> Iterator[State]:
 def _read(root: Path, files: tuple[State, ...]) -> Tree:
     return Tree(
         root,
-        **kept(
+        **cached_index(
             "sea-helm",
             root,
             files,

@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import Any
 
 from evalwright.compat import recording
-from evalwright.compat.recording import mapping, not_scored, number
+from evalwright.compat.recording import as_mapping, not_scored, number
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
 from evalwright.compat.sea_helm.config import (
     DIALECT,
@@ -98,7 +98,7 @@ def import_sea_helm(
                 else scoring
             )
             made_from = [
-                recording.digest_of(files),
+                recording.hash_files(files),
                 [file.name for file in files],
                 model_scoring,
                 bool(tree),
@@ -122,7 +122,7 @@ def import_sea_helm(
 
 def _import(
     numbered_runs: Sequence[NumberedRun],
-    place: recording.Place,
+    place: recording.RunFolder,
     scoring: str,
     tree: Tree | None,
 ) -> Run:
@@ -174,7 +174,7 @@ def _import(
             },
             "git": sorted(
                 {
-                    str(mapping(run.config.get("run_env")).get("seahelm_git_hash"))
+                    str(as_mapping(run.config.get("run_env")).get("seahelm_git_hash"))
                     for run in numbered_runs
                 }
             ),
@@ -190,7 +190,7 @@ def _import(
             "name": model,
             "base": bool(first.arguments.get("is_base_model")),
         }
-        began = recording.started(
+        began = recording.start_time(
             [first.stamp], [file for run in numbered_runs for file in run.files]
         )
         record = {
@@ -410,7 +410,7 @@ class _Task:
                     continue
                 over = str(of_rows.options.get("over", ""))
                 groups.setdefault(
-                    str(mapping(row.get("metadata")).get(over)), []
+                    str(as_mapping(row.get("metadata")).get(over)), []
                 ).append(score.value)
                 highest = max(highest, score.value)
             recorded = self.recorded[draw]
@@ -522,7 +522,7 @@ class _Task:
         if self.errors:
             lost = f"{self.errors} without a reply: failed, published as empty answers"
             self.notes.append(f"{self.name}: {lost}")
-        version = str(mapping(config.get("metadata")).get("version", "1"))
+        version = str(as_mapping(config.get("metadata")).get("version", "1"))
         definition = {
             **self.facts,
             "left_out": list(missing),

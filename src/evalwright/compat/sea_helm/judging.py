@@ -37,9 +37,14 @@ from evalwright.core.tasks import MetricSpec
 from evalwright.scorers.judge.criteria import SEVERITY
 from evalwright.scorers.judge.forms import json_objects
 from evalwright.scorers.judge.material import Exchange
-from evalwright.scorers.judge.opinions import Opinion, Scale, judged, pass_or_fail
+from evalwright.scorers.judge.opinions import (
+    Opinion,
+    Scale,
+    pass_or_fail,
+    score_opinions,
+)
 from evalwright.scorers.judge.pair import FIRST, LABELS, SAME, SECOND
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
@@ -289,7 +294,7 @@ class Judged(Scoring):
             questions = self.questions(row, replies)
 
             async def opinion(role: str, _: Exchange) -> Opinion:
-                verdicts = await together(
+                verdicts = await gather_all(
                     [
                         self._verdict(role, ask, *question)
                         for question in questions.values()
@@ -305,7 +310,7 @@ class Judged(Scoring):
                 )
                 return replace(opinion_of_row, parts={**opinion_of_row.parts, **unread})
 
-            score = await judged(
+            score = await score_opinions(
                 self.roles, [Exchange((), "", "")], opinion, self.scale
             )
         except (SeaHelmRaised, *_BROKEN) as error:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalwright.compat.recording import listed, mapping, number
+from evalwright.compat.recording import as_list, as_mapping, number
 from evalwright.compat.sea_helm.rows import ROLES
 from evalwright.core.errors import Failure
 from evalwright.core.reasoning import separate_reasoning
@@ -38,10 +38,12 @@ def at(values: Sequence[Any], place: int) -> Any:
 def prompt_of(row: Mapping[str, Any]) -> tuple[Message, ...]:
     """The conversation that was sent, its images left out."""
     messages = []
-    for message in map(mapping, listed(row.get("conversations"))):
+    for message in map(as_mapping, as_list(row.get("conversations"))):
         content = message.get("content")
         if isinstance(content, list):
-            content = "".join(str(mapping(part).get("text") or "") for part in content)
+            content = "".join(
+                str(as_mapping(part).get("text") or "") for part in content
+            )
         if isinstance(content, str) and message.get("role") in ROLES:
             messages.append(Message(message["role"], content))
     return tuple(messages)
@@ -62,7 +64,7 @@ def answer_of(row: Mapping[str, Any]) -> Answer | Failure:
         return Failure("request failed", "model", why)
     responses = []
     for turn in range(len(texts)):
-        counts = mapping(at(entries(row, "token_usages"), turn))
+        counts = as_mapping(at(entries(row, "token_usages"), turn))
         usage = {
             ours: int(number(counts.get(theirs)) or 0) for theirs, ours in USAGE.items()
         }

@@ -17,13 +17,13 @@ from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any
 
-from evalwright.analysis.run_checks import Checked, in_words
+from evalwright.analysis.run_checks import RunCheck, describe_problems
 from evalwright.compat.recording import (
-    mapping,
+    as_mapping,
     nothing_at,
     number,
-    opened,
-    parsed,
+    open_recorded,
+    parse_json,
     read_rows,
 )
 from evalwright.compat.sea_helm.config import TASKS, Tree, check, is_name, tree_of
@@ -91,7 +91,7 @@ class NumberedRun:
             )
         names = sorted(
             {
-                str(mapping(config.get("run_args")).get("model_name"))
+                str(as_mapping(config.get("run_args")).get("model_name"))
                 for config in configs
             }
         )
@@ -118,14 +118,14 @@ class NumberedRun:
     @property
     def arguments(self) -> Mapping[str, Any]:
         """`run_args`: what the command line said."""
-        return mapping(self.config.get("run_args"))
+        return as_mapping(self.config.get("run_args"))
 
     @property
     def scoring(self) -> str:
         """By which arithmetic its numbers were made: "corrected" where an export of ours says
         so.
         """
-        return str(mapping(self.config.get("run_env")).get("scoring") or "published")
+        return str(as_mapping(self.config.get("run_env")).get("scoring") or "published")
 
     @property
     def model(self) -> str:
@@ -153,8 +153,8 @@ class NumberedRun:
     def _results(self) -> list[Mapping[str, Any]]:
         results = []
         for path in self.dated[1]:
-            with opened(path) as file:
-                results.append(parsed(file.read(), str(path)))
+            with open_recorded(path) as file:
+                results.append(parse_json(file.read(), str(path)))
             if not isinstance(results[-1], dict):
                 raise RunError(
                     f"{path} is not a mapping of languages: SEA-HELM did not write it."
@@ -166,7 +166,7 @@ class NumberedRun:
         numbers: Mapping[str, Any] = {}
         for here in self._results:
             for key in (language, self.config["tasks"][name]["competency"], name):
-                here = mapping(here.get(key))
+                here = as_mapping(here.get(key))
             numbers = here or numbers
         return numbers
 
@@ -185,7 +185,7 @@ class NumberedRun:
         for path in filter(
             self._has, (self.file(name, language, turn) for turn in (0, 1))
         ):
-            with opened(path) as file:
+            with open_recorded(path) as file:
                 return sum(line.endswith(b"\n") for line in file)
         return 0
 
@@ -347,7 +347,7 @@ def _place(path: Path) -> tuple[str, str]:
 # -- what its integrity notebook looks for, in every line instead of the first ---------
 
 
-def check_folder(path: Path, settings: Mapping[str, Any]) -> list[Checked]:
+def check_folder(path: Path, settings: Mapping[str, Any]) -> list[RunCheck]:
     """Each numbered run in a folder. settings: `task_root`, SEA-HELM's folder of today, for what is
     stale. Raises UsageError.
     """
@@ -361,7 +361,7 @@ def check_folder(path: Path, settings: Mapping[str, Any]) -> list[Checked]:
 
 def _checked(
     run: NumberedRun, model_runs: list[NumberedRun], tree: Tree | None, path: Path
-) -> Checked:
+) -> RunCheck:
     name = str(run.folder.relative_to(path)) if run.folder != path else run.folder.name
     problems: dict[str, dict[str, str]] = {}
     try:
@@ -371,9 +371,9 @@ def _checked(
             if what:
                 problems.setdefault(what, {})["/".join(pair)] = why
     except RunError as error:
-        return Checked(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
+        return RunCheck(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
     problems_found = [
-        *in_words(problems),
+        *describe_problems(problems),
         *([] if run.dated[1] else ["no results/*.json"]),
     ]
     n_complete = len(pairs) - sum(map(len, problems.values()))
@@ -387,7 +387,7 @@ def _checked(
             ),
         )
     )
-    return Checked(
+    return RunCheck(
         name, run.model, n_complete, len(pairs), tuple(problems_found), notes
     )
 
@@ -433,7 +433,7 @@ def _problem(
         return "not of today", "no such task"
     configs = (run.config["tasks"][task], tree.tasks[task])
     then, today = (
-        str(mapping(config.get("metadata")).get("version")) for config in configs
+        str(as_mapping(config.get("metadata")).get("version")) for config in configs
     )
     return (
         ("not of today", f"version {then}, now {today}") if then != today else ("", "")

@@ -45,7 +45,7 @@ from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.scorers.label import behind_tag
-from evalwright.scorers.text.mathematics import library_says
+from evalwright.scorers.text.formulas import compare_with_math_verify
 
 if TYPE_CHECKING:
     from evalwright.metrics.registry import Column
@@ -100,7 +100,7 @@ def plain(text: str) -> str:
 
 def math_verified(label: str, text: str) -> int:
     """Whether math-verify reads both as the same: 1 or 0. Run in the process with limits."""
-    return int(library_says(text.strip(), label)[2])
+    return int(compare_with_math_verify(text.strip(), label)[2])
 
 
 DIALECT = SCORER = "sea-helm"

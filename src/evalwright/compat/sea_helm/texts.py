@@ -39,9 +39,9 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import MetricSpec, Scored
 from evalwright.metrics.corpus import SCORES
 from evalwright.scorers import procedure
-from evalwright.scorers.code.livecodebench import cases_of, passes
+from evalwright.scorers.code.livecodebench import read_cases, run_test
 from evalwright.scorers.code.sandbox import Outcome, run_script
-from evalwright.scorers.code.unit_tests import turns
+from evalwright.scorers.code.unit_tests import program_slots
 from evalwright.scorers.corpus import PARTS, require, statistics
 from evalwright.scorers.label import NULL
 from evalwright.scorers.registry import bind
@@ -370,7 +370,7 @@ class Procedures(Scoring):
             right, partly, extracted = procedure.worth(
                 self.entry["kind"], row["label"], text, published=True
             )
-        except procedure.Raised as error:
+        except procedure.PublishedFailure as error:
             raise SeaHelmRaised(str(error)) from None
         parts = {
             self.part: partly,
@@ -573,7 +573,7 @@ class Programs(Scoring):
         program in.
         """
         row = self.rows[int(sample.metadata["index"])]
-        tests = cases_of(row, sample.id)
+        tests = read_cases(row, sample.id)
         name = str((row.get("metadata") or {}).get("func_name") or "")
         if name and not name.isidentifier():
             raise ScoringError(
@@ -581,7 +581,7 @@ class Programs(Scoring):
             )
         published = self.task.published
         once, text = (
-            (_published, self.text(answer)) if published else (passes, answer.text)
+            (_published, self.text(answer)) if published else (run_test, answer.text)
         )
 
         def judged() -> Outcome:
@@ -600,7 +600,7 @@ class Programs(Scoring):
                     )
             return Outcome("passed", f"all of {len(tests)} tests")
 
-        async with turns():
+        async with program_slots():
             outcome = await asyncio.to_thread(judged)
         right = float(outcome.label == "passed")
         return Score(right, outcome.label, outcome.why, {self.part: right})

@@ -72,9 +72,9 @@ class Report(Plain):
         return masked
 
 
-def _masked(value: Any) -> Any:
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, dict):
-        return {name: _masked(part) for name, part in value.items()}
-    return [_masked(part) for part in value] if isinstance(value, list) else value
+def _masked(fact: Any) -> Any:
+    if isinstance(fact, str):
+        return mask(fact)
+    if isinstance(fact, dict):
+        return {name: _masked(inner) for name, inner in fact.items()}
+    return [_masked(inner) for inner in fact] if isinstance(fact, list) else fact

@@ -30,7 +30,7 @@ _LIBRARIES = (
 
 
 def check_here() -> Iterator[Check]:
-    """The checks. Nothing is sent, and no heavy library is imported but torch, to look for devices."""
+    """The checks. Nothing is sent; of the heavy libraries only torch is imported, for devices."""
     versions = environment()
     libraries = ", ".join(
         f"{name} {version}" for name, version in versions["libraries"].items()

@@ -141,14 +141,14 @@ def _requests_to(name: str) -> Iterable[PlannedRequest]:
             f"'{name}' does not write texts, and the doctor asks for nothing else."
         )
     question = (Message("user", _QUESTION),) if "chat" in model.abilities else _QUESTION
-    asked = Generate(question, max_tokens=MAX_ANSWER_TOKENS)
-    yield _planned(name, TEXT, model, asked)
+    generation = Generate(question, max_tokens=MAX_ANSWER_TOKENS)
+    yield _planned(name, TEXT, model, generation)
     if (
         isinstance(model, ApiModel)
         and model.wire.gather is not None
         and not model.settings.stream
     ):
-        yield _planned(name, STREAM, _opened(name, stream=True), asked)
+        yield _planned(name, STREAM, _opened(name, stream=True), generation)
     if "top_logprobs" in model.carries:
         scored = Generate(question, max_tokens=MAX_SCORED_TOKENS, top_logprobs=2)
         if model.refuses(scored) is None:
@@ -173,9 +173,9 @@ def _opened(name: str, **arguments: Any) -> RemoteModel:
 
 
 def _with_unknown_name(name: str) -> str:
-    provider, _, rest = name.partition("/")
-    if rest.startswith(("http://", "https://")):
-        return f"{provider}/{rest.partition('#')[0]}#{_UNKNOWN_NAME}"
+    provider, _, model = name.partition("/")
+    if model.startswith(("http://", "https://")):
+        return f"{provider}/{model.partition('#')[0]}#{_UNKNOWN_NAME}"
     return f"{provider}/{_UNKNOWN_NAME}"
 
 
@@ -304,23 +304,23 @@ def _judged(
     if failure is not None:
         return "fails", failure.message
     assert response is not None
-    shown = " ".join(response.text.split())
-    shown = shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}…"
+    excerpt = " ".join(response.text.split())
+    excerpt = excerpt if len(excerpt) <= _SHOWN_CHARS else f"{excerpt[:_SHOWN_CHARS]}…"
     if planned.name == LOG_PROBS:
         return "works", f"{len(response.tokens)} tokens with their log-probabilities"
     if response.finish_reason == "length" and _EXPECTED not in response.text.casefold():
-        return "look", f"the answer was cut at {MAX_ANSWER_TOKENS} tokens: '{shown}'"
+        return "look", f"the answer was cut at {MAX_ANSWER_TOKENS} tokens: '{excerpt}'"
     if _EXPECTED not in response.text.casefold():
-        return "look", f"another answer than expected: '{shown}'"
+        return "look", f"another answer than expected: '{excerpt}'"
     if not response.counted:
         return (
             "look",
             (
-                f"'{shown}', and the reply does not count its tokens, so what is paid"
+                f"'{excerpt}', and the reply does not count its tokens, so what is paid"
                 " is an estimate"
             ),
         )
-    return "works", f"'{shown}'"
+    return "works", f"'{excerpt}'"
 
 
 def _judged_unknown(

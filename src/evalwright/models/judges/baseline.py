@@ -1,9 +1,8 @@
-"""`baseline/lexical`: what a judge of consistency has to be better than; no download, and not for
-publishing rates.
+"""`baseline/lexical`: the baseline that a judge of consistency must beat. Not for publishing rates.
 
-P(supported) is the share of a text's names, numbers and long words that its source has. It knows no
-meaning: it tells a copy from a text about something else, and no single error in a text that uses
-the source's words.
+P(supported) is the share of a text's names, numbers and long words that its source contains. It
+knows no meaning: it tells a copy from a text about something else, but finds no single error in a
+text that uses the source's words.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _WORD = re.compile(
 
 
 class LexicalBaseline(LocalModel):
-    """See the module. A hypothesis without any such word is supported by anything: 1."""
+    """See the module. A hypothesis without any such word counts as supported: 1."""
 
     heavy = False
     abilities: frozenset[Ability] = frozenset({"classify"})
@@ -61,16 +60,18 @@ class LexicalBaseline(LocalModel):
                 )
                 yield index, ModelError(message).as_failure()
                 continue
-            known = {key for key, _ in _words(request.premise)}
-            told = [
-                key in known for key, matters in _words(request.hypothesis) if matters
+            premise_words = {key for key, _ in _words(request.premise)}
+            supported = [
+                key in premise_words
+                for key, matters in _words(request.hypothesis)
+                if matters
             ]
-            share = sum(told) / len(told) if told else 1.0
+            share = sum(supported) / len(supported) if supported else 1.0
             yield index, Response(values=(1.0 - share, share))
 
 
 def _words(text: str) -> Iterator[tuple[str, bool]]:
-    """What each word is compared by, and whether it is a name, a number or a long word."""
+    """The key that each word is compared by, and whether it is a name, a number or a long word."""
     for word in _WORD.findall(unicodedata.normalize("NFKC", text)):
         caseless = (
             word[0].upper() == word[0].lower()

@@ -1,6 +1,4 @@
-"""What is known of a judge's checkpoint: which of its classes means "supported", how many tokens it
-reads, how a pair becomes one text.
-"""
+"""What a judge's checkpoint defines: its "supported" class, window and prompt format."""
 
 from __future__ import annotations
 
@@ -31,9 +29,9 @@ SUPPORTED = frozenset(
         "yes",
     ]
 )
-"""Names of the class that says that the premise supports the hypothesis."""
+"""Names of the class which says that the premise supports the hypothesis."""
 
-_OFFSET = (
+_OFFSET_FAMILIES = (
     "roberta",
     "xlm-roberta",
     "xlm-roberta-xl",
@@ -42,30 +40,26 @@ _OFFSET = (
     "mpnet",
     "roberta-prelayernorm",
 )
-"""Families whose positions begin after the padding's, so that the table holds more of them than a
-text may have.
+"""Families whose positions begin after the padding's, so that the table is longer than the window.
 """
 
 _UNNAMED = re.compile(r"label_(\d+)", re.IGNORECASE)
 
 
 def class_names(config: Mapping[str, Any]) -> list[str]:
-    """The checkpoint's classes in the order of its logits.
-
-    Two unnamed ones where its config says nothing.
-    """
-    given = config.get("id2label")
-    if isinstance(given, Mapping) and given:
-        numbered = {int(number): str(name) for number, name in given.items()}
+    """The checkpoint's classes in the order of its logits; two unnamed ones if there are none."""
+    labels = config.get("id2label")
+    if isinstance(labels, Mapping) and labels:
+        numbered = {int(number): str(name) for number, name in labels.items()}
         return [
-            numbered.get(place, f"LABEL_{place}") for place in range(max(numbered) + 1)
+            numbered.get(index, f"LABEL_{index}") for index in range(max(numbered) + 1)
         ]
     count = config.get("num_labels")
-    return [f"LABEL_{place}" for place in range(count if isinstance(count, int) else 2)]
+    return [f"LABEL_{index}" for index in range(count if isinstance(count, int) else 2)]
 
 
 def supported_class(names: list[str], label: str | int | None, where: str) -> int:
-    """The place of the class "supported"; LABEL_1 of two unnamed ones. Else as `meant_class`."""
+    """The index of the class "supported"; LABEL_1 of two unnamed ones. Else like `meant_class`."""
     if (
         label is None
         and len(names) == 2
@@ -81,67 +75,77 @@ def meant_class(
     names: list[str],
     label: str | int | None,
     where: str,
-    known: frozenset[str],
+    meaningful: frozenset[str],
     meaning: str,
 ) -> int:
-    """The place of the class that means something among a checkpoint's classes; 0 where it has one
-    logit only.
+    """The index of the class with a certain meaning; 0 if the checkpoint has only one logit.
 
-    label: the class's name or number, where the person says it; else its name must be one of the
-    known ones. Raises ConfigurationError, which lists the classes.
+    Args:
+        names: the checkpoint's classes.
+        label: the class's name or number, if the user chose one.
+        where: the checkpoint, for messages.
+        meaningful: names that have the meaning.
+        meaning: the meaning, for messages.
+
+    Raises:
+        ConfigurationError: no single class fits; the message lists the classes.
     """
-    plain = [_plain(name) for name in names]
+    normalised_names = [_normalise(name) for name in names]
     if label is not None:
-        wanted = _plain(str(label))
-        if plain.count(wanted) == 1:
-            return plain.index(wanted)
+        normalised = _normalise(str(label))
+        if normalised_names.count(normalised) == 1:
+            return normalised_names.index(normalised)
         if str(label).isdecimal() and int(label) < len(names):
             return int(label)
-        raise ConfigurationError(f"'{where}' has no class '{label}'. {_listed(names)}")
+        raise ConfigurationError(
+            f"'{where}' has no class '{label}'. {_list_classes(names)}"
+        )
     if len(names) == 1:
         return 0
-    found = [place for place, name in enumerate(plain) if name in known]
-    if len(found) == 1:
-        return found[0]
+    matching = [
+        index for index, name in enumerate(normalised_names) if name in meaningful
+    ]
+    if len(matching) == 1:
+        return matching[0]
     raise ConfigurationError(
         f"The classes of '{where}' do not say which of them means {meaning}: name it"
-        f" with -M label=... {_listed(names)}"
+        f" with -M label=... {_list_classes(names)}"
     )
 
 
 def window_of(
     config: Mapping[str, Any], tokenizer_config: Mapping[str, Any]
 ) -> int | None:
-    """Tokens of a pair, special ones included; None where the files name no limit.
+    """Tokens of a pair, special ones included; None if the files name no limit.
 
-    The smaller of the table of positions and of what the tokenizer was saved with. Where positions
-    are relative only (T5; DeBERTa without a bias by position) the number is what it was trained on.
+    The smaller of the table of positions and the length that the tokenizer was saved with. For
+    relative positions (T5; DeBERTa without a bias by position) it is the length in training.
     """
-    found: list[int] = []
+    limits: list[int] = []
     for key in ("max_position_embeddings", "n_positions", "n_ctx"):
-        value = config.get(key)
-        if isinstance(value, int) and value > 0:
+        positions = config.get(key)
+        if isinstance(positions, int) and positions > 0:
             offset = (
                 int(config.get("pad_token_id") or 0) + 1
-                if config.get("model_type") in _OFFSET
+                if config.get("model_type") in _OFFSET_FAMILIES
                 else 0
             )
-            found.append(value - offset)
+            limits.append(positions - offset)
             break
     longest = tokenizer_config.get("model_max_length")
     if isinstance(longest, (int, float)) and 0 < longest < 1e9:
-        found.append(int(longest))
-    return min(found, default=None)
+        limits.append(int(longest))
+    return min(limits, default=None)
 
 
-def _plain(name: str) -> str:
+def _normalise(name: str) -> str:
     return re.sub(r"[\W_]+", "_", name.strip().lower()).strip("_")
 
 
-def _listed(names: list[str]) -> str:
+def _list_classes(names: list[str]) -> str:
     return (
         "Its classes: "
-        + ", ".join(f"{place} = {name}" for place, name in enumerate(names))
+        + ", ".join(f"{index} = {name}" for index, name in enumerate(names))
         + "."
     )
 
@@ -155,15 +159,14 @@ PROMPTS: dict[str, str] = {
     "hhem": _ASKED,
     "hhem-t5": f"<pad> {_ASKED}",
 }
-"""hhem: the input of HHEM-2.3; hhem-t5: that of HHEM-2.1-Open, whose first token `<pad>` is the one
-that is read.
+"""hhem: the input of HHEM-2.3; hhem-t5: that of HHEM-2.1-Open, which reads the first token `<pad>`.
 """
 
 _SLOT = re.compile(r"\{(premise|hypothesis)\}")
 
 
 def read_prompt(value: str) -> str:
-    """A format by its name, or itself. Raises ConfigurationError where it is neither."""
+    """A format by its name, or a format itself. Raises ConfigurationError if it is neither."""
     if value in PROMPTS:
         return PROMPTS[value]
     if isinstance(value, str) and {"premise", "hypothesis"} <= set(
@@ -180,5 +183,5 @@ def read_prompt(value: str) -> str:
 
 def fill(prompt: str, premise: str, hypothesis: str) -> str:
     """The text of a pair. Braces in the pair itself mean nothing."""
-    parts = {"premise": premise, "hypothesis": hypothesis}
-    return _SLOT.sub(lambda found: parts[found.group(1)], prompt)
+    texts = {"premise": premise, "hypothesis": hypothesis}
+    return _SLOT.sub(lambda match: texts[match.group(1)], prompt)

@@ -1,10 +1,10 @@
-"""Cuts a long premise into chunks that fit, at sentences where it can, at words or characters where
-it must.
+"""Cuts a long premise into chunks that fit, at sentences where possible, else at words or
+characters.
 
-Nothing is estimated: whether a stretch fits is asked of the tokenizer itself, and every character
-that is not white space between chunks is in exactly one of them. What a judge says of a whole
-premise is then the highest of what it says of the chunks: a claim is supported where some part of
-the premise supports it (as in MiniCheck, Tang et al. 2024).
+Nothing is estimated: the tokenizer itself decides whether a chunk fits, and every character that is
+not white space between chunks is in exactly one of them. A judge's verdict on a whole premise is
+the highest over its chunks: a claim is supported if some part of the premise supports it (as in
+MiniCheck, Tang et al. 2024).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class NoChunkFits(Exception):
 
 
 def read_chunking(value: Any) -> str | int:
-    """The argument `chunk`: "auto" by the judge's window, "none" never, or a number of tokens.
+    """The argument `chunk`: "auto" by the judge's window, "none" for never, or a number of tokens.
 
     Raises ConfigurationError.
     """
@@ -43,18 +43,22 @@ def read_chunking(value: Any) -> str | int:
 
 
 def chunks(text: str, fits: Fits) -> list[str]:
-    """`text` in as few stretches as a greedy reading gives, each of which fits.
+    """Cut a text greedily into chunks that fit; a single chunk if the whole text fits.
 
-    One stretch, the whole, where it fits.
+    Args:
+        text: the text.
+        fits: whether a chunk fits; any part of a fitting chunk should fit too.
 
-    fits: whether a stretch of the text fits; what is contained in a fitting stretch should fit too.
-    Raises NoChunkFits.
+    Raises:
+        NoChunkFits: not even one character fits.
     """
     if fits(text):
         return [text]
     return [
         text[start:end]
-        for start, end in _packed(text, sentence_spans(text, lines=True), fits, _words)
+        for start, end in _pack_units(
+            text, sentence_spans(text, lines=True), fits, _words
+        )
     ]
 
 
@@ -62,44 +66,42 @@ Splitter = Callable[[str, Span], Sequence[Span]]
 
 
 def _words(text: str, span: Span) -> list[Span]:
-    return [found.span() for found in _WORD.finditer(text, *span)]
+    return [match.span() for match in _WORD.finditer(text, *span)]
 
 
 def _characters(text: str, span: Span) -> list[Span]:
-    return [(place, place + 1) for place in range(*span)]
+    return [(index, index + 1) for index in range(*span)]
 
 
-def _nothing(text: str, span: Span) -> list[Span]:
+def _no_finer_split(text: str, span: Span) -> list[Span]:
     raise NoChunkFits
 
 
-def _packed(
+def _pack_units(
     text: str, units: Sequence[Span], fits: Fits, finer: Splitter
 ) -> list[Span]:
-    """Neighbouring units joined for as long as they fit; a unit that does not fit alone is cut by
-    `finer`.
-    """
-    out: list[Span] = []
-    place = 0
-    while place < len(units):
-        count = _most(text, units, place, fits)
+    """Join neighbouring units while they fit; a unit that does not fit alone is cut by `finer`."""
+    spans: list[Span] = []
+    index = 0
+    while index < len(units):
+        count = _count_fitting(text, units, index, fits)
         if count == 0:
-            below = _characters if finer is _words else _nothing
-            out += _packed(text, finer(text, units[place]), fits, below)
-            place += 1
+            below = _characters if finer is _words else _no_finer_split
+            spans += _pack_units(text, finer(text, units[index]), fits, below)
+            index += 1
         else:
-            out.append((units[place][0], units[place + count - 1][1]))
-            place += count
-    return out
+            spans.append((units[index][0], units[index + count - 1][1]))
+            index += count
+    return spans
 
 
-def _most(text: str, units: Sequence[Span], place: int, fits: Fits) -> int:
-    """How many units from `place` on fit together, found by doubling and halving."""
+def _count_fitting(text: str, units: Sequence[Span], start: int, fits: Fits) -> int:
+    """How many units from `start` on fit together, found by doubling and halving."""
 
     def too_many(count: int) -> bool:
-        return not fits(text[units[place][0] : units[place + count - 1][1]])
+        return not fits(text[units[start][0] : units[start + count - 1][1]])
 
-    left = len(units) - place
+    left = len(units) - start
     tried = 1
     while tried < left and not too_many(tried):
         tried *= 2

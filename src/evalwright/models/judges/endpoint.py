@@ -1,5 +1,6 @@
-"""A model behind one HTTP address that answers each request with values: what Vectara's judge and
-reward servers share.
+"""A model behind one HTTP address that answers each request with values.
+
+Vectara's judge and reward servers share this.
 """
 
 from __future__ import annotations
@@ -24,9 +25,17 @@ from evalwright.models.remote.keys import find_key, is_local, key_variables, mis
 class Endpoint(RemoteModel):
     """A subclass says how a request is sent (`_call`) and what a reply means (`_values`).
 
-    identity: what decides the values; recorded, and the fingerprint is made of it. own_key: the
-    variable of the provider's own key, which goes to the address of the provider alone (official).
-    header: what carries the key, and what stands before it.
+    Args:
+        name: the model's name.
+        model: the model id to send.
+        base_url: the server.
+        identity: what decides the values; recorded, and part of the fingerprint.
+        api_key_env: the variable of the key.
+        pacing: how requests are paced.
+        header: the header with the key, and the text before the key.
+        own_key: the variable of the provider's own key, which is sent to the provider's address
+            only.
+        official: whether `base_url` is the provider's address.
     """
 
     def __init__(
@@ -65,11 +74,11 @@ class Endpoint(RemoteModel):
 
     @abstractmethod
     def _call(self, request: Any) -> Call:
-        """What is sent. Raises Rejected where it cannot be."""
+        """The call to send. Raises Rejected if the request cannot be sent."""
 
     @abstractmethod
     def _values(self, data: Mapping[str, Any]) -> tuple[float, ...] | str:
-        """The values of a reply, or what was expected in it."""
+        """The values in a reply, or a description of what was expected."""
 
     def describe(self) -> dict[str, Any]:
         """Address, model and arguments; never a key."""
@@ -115,19 +124,19 @@ class Endpoint(RemoteModel):
         await self._client.close()
 
     def _missing_key(self) -> str:
-        """What is said of a key that is needed and not there; nothing on this machine."""
+        """The message about a required key that is missing; "" for a server on this machine."""
         if (
             self._key is not None
             or not (self._variables or self._own)
             or is_local(self.base_url)
         ):
             return ""
-        what = f"The model '{self.name}' at {self.base_url}"
-        return missing_key(self._variables, self._own, what, self.base_url)
+        description = f"The model '{self.name}' at {self.base_url}"
+        return missing_key(self._variables, self._own, description, self.base_url)
 
 
 def as_number(value: Any) -> float | None:
-    """A number of JSON; true and false are none."""
+    """A number from JSON; None for anything else, also true and false."""
     return (
         float(value)
         if isinstance(value, int | float) and not isinstance(value, bool)

@@ -30,9 +30,11 @@ LAYER = 25
 class Hdm2Model(LocalJudge):
     """P(supported) by HDM-2.
 
-    prompt: what the writer of the texts was asked, which HDM-2 reads before the premise. base: the
-    decoder below the adapter, where it is not the one that config.json names. layer: the inner
-    layer of the third head.
+    Args:
+        name: the checkpoint.
+        prompt: the instruction for the texts, which HDM-2 reads before the premise.
+        base: the decoder below the adapter, if not the one that config.json names.
+        layer: the inner layer that the third head reads.
     """
 
     provider = "hdm2"
@@ -59,14 +61,14 @@ class Hdm2Model(LocalJudge):
         self.prompt = str(prompt)
         self.layer = as_count("layer", layer)
         folder = self.source.folder
-        parts = {
-            part: content_hash(folder / part)
-            for part in ("ck", "cx")
-            if folder and (folder / part).is_dir()
+        head_hashes = {
+            folder_name: content_hash(folder / folder_name)
+            for folder_name in ("ck", "cx")
+            if folder and (folder / folder_name).is_dir()
         }
         facts = {
             "base": dict(self.base.identity),
             "prompt": self.prompt,
             "layer": self.layer,
         }
-        self.settle_judge({"parts": parts, **facts}, tokenizer=self.base)
+        self.settle_judge({"parts": head_hashes, **facts}, tokenizer=self.base)

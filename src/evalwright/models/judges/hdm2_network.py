@@ -1,4 +1,4 @@
-"""HDM-2's network: the adapted decoder, its three heads, and how they are put together."""
+"""HDM-2's network: the adapted decoder, its three heads, and their combination."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalwright.core.sentences import sentence_spans
 from evalwright.models.judges.hdm2 import Hdm2Model
 from evalwright.models.judges.network import PairNetwork
 from evalwright.models.local.hf.batching import Tensor
-from evalwright.models.local.hf.loading import load_tokenizer, reason
+from evalwright.models.local.hf.loading import library_error, load_tokenizer
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.network_model import Encoded, Piece, Values
@@ -26,9 +26,9 @@ from evalwright.models.local.networks import NO_CODE, load_network, padded
 
 SUSPICIOUS = 0.5
 CLEARED = 0.7
-"""A token above the first makes its sentence suspicious; a sentence below the second is cleared."""
+"""A token above SUSPICIOUS makes its sentence suspicious; a sentence below CLEARED is cleared."""
 _SENTENCE_TOKENS = 512
-"""Tokens of context and reply that the third head's pass reads, at most."""
+"""Most tokens of context and reply that the third head reads."""
 _FILES = (
     "cx/adapter_config.json",
     "cx/adapter_model.safetensors",
@@ -40,7 +40,7 @@ _FILES = (
 
 @dataclass(frozen=True, slots=True)
 class Pair(Encoded):
-    """A pair as tokens, with its texts. start: of the reply's tokens."""
+    """A pair as tokens, with its texts. `start` is the index of the reply's first token."""
 
     context: str = ""
     reply: str = ""
@@ -48,9 +48,12 @@ class Pair(Encoded):
 
 
 def open_hdm2(judge: Hdm2Model) -> PairNetwork:
-    """The network of a checkpoint.
+    """Load the network of a checkpoint.
 
-    Raises ConfigurationError or ModelError for one that is none, MissingExtra without peft.
+    Raises:
+        ConfigurationError: it is not a checkpoint of HDM-2.
+        ModelError: it cannot be loaded.
+        MissingExtra: peft is not installed.
     """
     source = judge.source
     base = judge.base
@@ -75,12 +78,12 @@ def open_hdm2(judge: Hdm2Model) -> PairNetwork:
     except Exception as error:
         raise ModelError(
             f"The adapter of '{source.where}' cannot be loaded:"
-            f" {reason(error, NO_CODE)}"
+            f" {library_error(error, NO_CODE)}"
         ) from error
     decoder = adapted.base_model.model.to(device).eval()
-    kind = getattr(torch, judge.dtype)
+    dtype = getattr(torch, judge.dtype)
     heads = [
-        _layers(files[name], names).to(device, kind).eval()
+        _layers(files[name], names).to(device, dtype).eval()
         for name, names in (
             ("tok_score.pt", [""]),
             ("seq_score.pt", [""]),
@@ -103,19 +106,20 @@ def _file(source: Checkpoint, name: str) -> Path:
     from transformers.utils.hub import cached_file
 
     try:
-        found = cached_file(
+        cached = cached_file(
             source.where, name, revision=source.revision, local_files_only=source.local
         )
     except Exception as error:
         raise ModelError(
-            f"{name} of '{source.where}' cannot be loaded: {reason(error, NO_CODE)}"
+            f"{name} of '{source.where}' cannot be loaded: {library_error(error, NO_CODE)}"
         ) from error
-    return Path(str(found))
+    return Path(str(cached))
 
 
 def _layers(path: Path, names: Sequence[str]) -> nn.Sequential:
-    """A head: linear layers by the names of their weights, with a ReLU between them; of the file
-    weights alone are read.
+    """A head: linear layers by the names of their weights, with a ReLU between them.
+
+    Only weights are read from the file.
     """
     try:
         as_tensors = path.suffix == ".safetensors"
@@ -124,7 +128,9 @@ def _layers(path: Path, names: Sequence[str]) -> nn.Sequential:
             if as_tensors
             else torch.load(path, map_location="cpu", weights_only=True)
         )
-        state = {key.removeprefix("classifier."): value for key, value in read.items()}
+        state = {
+            key.removeprefix("classifier."): tensor for key, tensor in read.items()
+        }
         layers: list[nn.Module] = []
         for name in names:
             weight = state[f"{name}weight"]
@@ -142,7 +148,7 @@ def _layers(path: Path, names: Sequence[str]) -> nn.Sequential:
 
 
 class Hdm2Network(PairNetwork):
-    """The decoder with the heads of tokens, of the reply and of sentences."""
+    """The decoder with heads for tokens, for the reply and for sentences."""
 
     def __init__(
         self,
@@ -159,15 +165,15 @@ class Hdm2Network(PairNetwork):
     def encode(self, premise: str, hypothesis: str) -> Encoded:
         """The prompt, the premise and the reply, never cut."""
         context = f"{self._before} {premise}"
-        made = self.tokenizer(context, hypothesis, truncation=False)
+        encoding = self.tokenizer(context, hypothesis, truncation=False)
         start = next(
-            (i for i, side in enumerate(made.sequence_ids(0)) if side == 1),
-            len(made["input_ids"]),
+            (i for i, side in enumerate(encoding.sequence_ids(0)) if side == 1),
+            len(encoding["input_ids"]),
         )
-        return Pair(tuple(made["input_ids"]), None, context, hypothesis, start)
+        return Pair(tuple(encoding["input_ids"]), None, context, hypothesis, start)
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
-        """The severity of each reply's hallucinations, and what one minus it is."""
+        """The severity of each reply's hallucinations, and one minus it."""
         pairs = [pair for (pair,) in batch]
         with torch.inference_mode(), quiet():
             states = self._model(
@@ -177,45 +183,49 @@ class Hdm2Network(PairNetwork):
                 1.0 - self._severity(pair, states[i, : len(pair.tokens)])
                 for i, pair in enumerate(pairs)
             ]
-        return [(1.0 - each, each) for each in good]
+        return [(1.0 - supported, supported) for supported in good]
 
     def _severity(self, pair: Encoded, states: Tensor) -> float:
         assert isinstance(pair, Pair)
-        whole = _second(self._of_reply(states[-1]))
+        reply_severity = _hallucinated_probability(self._of_reply(states[-1]))
         tokens = torch.softmax(self._of_tokens(states[pair.start :]).float(), dim=-1)[
             :, 1
         ].tolist()
         suspicious = self._suspicious(pair.reply, tokens)
         if not suspicious:
-            return whole
-        said = [self._contradicts(pair, end) for end in suspicious]
-        return sum(said) / len(said) if max(said) < CLEARED else whole
+            return reply_severity
+        contradictions = [self._contradicts(pair, end) for end in suspicious]
+        return (
+            sum(contradictions) / len(contradictions)
+            if max(contradictions) < CLEARED
+            else reply_severity
+        )
 
     def _suspicious(self, reply: str, tokens: Sequence[float]) -> list[int]:
-        """The ends of the sentences that have a token above the limit."""
-        made = self.tokenizer(
+        """The ends of the sentences with a token above the limit."""
+        encoding = self.tokenizer(
             reply, add_special_tokens=False, return_offsets_mapping=True
         )
-        places = [
-            place
-            for place, value in zip(made["offset_mapping"], tokens, strict=False)
-            if value > SUSPICIOUS
+        suspicious_spans = [
+            offsets
+            for offsets, probability in zip(
+                encoding["offset_mapping"], tokens, strict=False
+            )
+            if probability > SUSPICIOUS
         ]
         return [
             end
             for start, end in sentence_spans(reply)
-            if any(left < end and right > start for left, right in places)
+            if any(left < end and right > start for left, right in suspicious_spans)
         ]
 
     def _contradicts(self, pair: Pair, end: int) -> float:
-        """What the head of sentences says of the reply up to this sentence's end, line breaks left
-        out.
-        """
+        """The sentence head's verdict on the reply, without line breaks, up to a sentence's end."""
         context, reply = (
             text.replace("\r", "").replace("\n", "")
             for text in (pair.context, pair.reply[:end])
         )
-        made = self.tokenizer(
+        encoding = self.tokenizer(
             context,
             reply,
             truncation=True,
@@ -223,14 +233,15 @@ class Hdm2Network(PairNetwork):
             return_tensors="pt",
         )
         inputs = {
-            key: made[key].to(self._device) for key in ("input_ids", "attention_mask")
+            key: encoding[key].to(self._device)
+            for key in ("input_ids", "attention_mask")
         }
         states = self._model(**inputs, output_hidden_states=True).hidden_states[
             self._layer
         ]
-        return _second(self._of_sentence(states[0, -1]))
+        return _hallucinated_probability(self._of_sentence(states[0, -1]))
 
 
-def _second(logits: Tensor) -> float:
+def _hallucinated_probability(logits: Tensor) -> float:
     """The probability of the second class, which is "hallucinated"."""
     return float(torch.softmax(logits.float(), dim=-1)[1])

@@ -1,6 +1,6 @@
-"""What the local judges share: pairs into token sequences, and long premises into chunks.
+"""Common parts of the local judges: pairs as token sequences, and long premises in chunks.
 
-A judge gives a network (`network.py`), which encodes a pair and reads P(supported) of a batch.
+A judge has a network (`network.py`), which encodes a pair and computes P(supported) of a batch.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from evalwright.models.local.network_model import NetworkModel, Piece
 
 
 class LocalJudge(NetworkModel):
-    """Base of the judges that a transformers network is.
+    """Base of judges that are a transformers network.
 
     Its `values` are (P(not supported), P(supported)).
 
-    chunk: "auto" cuts a premise that does not fit into the window beside the hypothesis, and the
-    highest chunk counts; "none" makes such a pair a failure; a number cuts into chunks of that many
-    tokens.
+    Args:
+        name: the checkpoint.
+        chunk: "auto" cuts a premise that does not fit into the window beside the hypothesis, and
+            the highest chunk counts; "none" makes such a pair a failure; a number cuts into chunks
+            of that many tokens.
     """
 
     abilities: frozenset[Ability] = frozenset({"classify"})
@@ -39,9 +41,7 @@ class LocalJudge(NetworkModel):
         window: int | None = None,
         piece: int | None = None,
     ) -> None:
-        """See `settle`. piece: the most that a chunk's premise may count, as the checkpoint's
-        makers say.
-        """
+        """See `settle`. `piece` is the documented size of a chunk of the premise."""
         self._piece = (
             self._chunk
             if isinstance(self._chunk, int)
@@ -57,7 +57,7 @@ class LocalJudge(NetworkModel):
         self.settle(facts, identity, tokenizer=tokenizer, window=window)
 
     def describe(self) -> dict[str, Any]:
-        """With how premises are cut."""
+        """The description, with how premises are cut."""
         cut = {"chunk": self._chunk, "chunk_size": self._piece}
         return {**super().describe(), **cut, "values": ["not supported", "supported"]}
 
@@ -76,11 +76,11 @@ class LocalJudge(NetworkModel):
             )
 
         if self._chunk == "none":
-            whole = network.encode(premise, hypothesis)
-            if window is None or len(whole.tokens) <= window:
-                return [(whole,)]
+            pair = network.encode(premise, hypothesis)
+            if window is None or len(pair.tokens) <= window:
+                return [(pair,)]
             raise ModelError(
-                f"The pair has {len(whole.tokens)} tokens, and '{self.name}' reads"
+                f"The pair has {len(pair.tokens)} tokens, and '{self.name}' reads"
                 f" {window}. To cut the premise, set chunk=auto."
             )
         try:

@@ -1,8 +1,6 @@
-"""A judge's network: pairs into token sequences, batches of them into the probability that the
-premise supports the hypothesis.
+"""A judge's network: pairs as token sequences, batches of them to P(supported).
 
-The families differ in the class of transformers that holds the weights and in the logits that are
-read of it.
+Families differ in the class of transformers that holds the weights and in the logits that are read.
 """
 
 from __future__ import annotations
@@ -30,15 +28,21 @@ from evalwright.models.local.networks import NO_CODE, load_network, padded
 from evalwright.models.rewards.local import HeadModel
 
 VERDICTS = ("0", "1")
-"""What MiniCheck's sequence-to-sequence checkpoints answer: not supported, supported."""
+"""Answers of MiniCheck's sequence-to-sequence checkpoints: not supported, supported."""
 
 
 class PairNetwork:
-    """A loaded judge. budget: tokens that a batch may hold, padding included.
+    """A loaded judge. `budget` is the most tokens of a batch, padding included.
 
-    prompt: the text of a pair, None where the network reads two texts. source: of the model, where
-    it is not the judge's. place: of the class "supported" among the logits. by_words: the unit in
-    which `count` counts a premise, else tokens. logits: of a batch of inputs, [batch, classes].
+    Args:
+        judge: the model.
+        model: the transformers network.
+        tokenizer: its tokenizer.
+        prompt: the text of a pair; None if the network reads two texts.
+        source: of the network, if not the judge's.
+        place: index of the class "supported" among the logits.
+        by_words: whether `count` counts words of a premise, not tokens.
+        logits: computes the logits [batch, classes] of a batch of inputs.
     """
 
     def __init__(
@@ -77,70 +81,73 @@ class PairNetwork:
             return Encoded(
                 tuple(self.tokenizer.encode(fill(self._prompt, premise, hypothesis)))
             )
-        made = self.tokenizer(
+        encoding = self.tokenizer(
             premise, hypothesis, return_token_type_ids=self._typed, truncation=False
         )
         return Encoded(
-            tuple(made["input_ids"]),
-            tuple(made["token_type_ids"]) if self._typed else None,
+            tuple(encoding["input_ids"]),
+            tuple(encoding["token_type_ids"]) if self._typed else None,
         )
 
     def count(self, premise: str) -> int:
-        """Tokens or words of a premise alone, the unit in which chunks are measured."""
+        """Tokens or words of a premise alone, as chunks are measured."""
         if self._by_words:
             return len(premise.split())
         return len(self.tokenizer.encode(premise, add_special_tokens=False))
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
-        """P(not supported) and P(supported) of each pair: a softmax, or the sigmoid of the one
-        logit there is.
+        """P(not supported) and P(supported) of each pair: a softmax, or the sigmoid of a single
+        logit.
         """
         logits = self.logits(batch)
         single = logits.shape[-1] == 1
-        found = (
+        supported = (
             torch.sigmoid(logits[:, 0])
             if single
             else torch.softmax(logits, dim=-1)[:, self.place]
         )
-        return [(1.0 - float(each), float(each)) for each in found.cpu()]
+        return [
+            (1.0 - float(probability), float(probability))
+            for probability in supported.cpu()
+        ]
 
     def logits(self, batch: Sequence[Piece]) -> Tensor:
-        """What the network says of each pair, [batch, classes] in 64-bit floats."""
+        """The network's logits of each pair, [batch, classes] in 64-bit floats."""
         texts = [text for (text,) in batch]
         token = self._unlike_any_end(texts) if self._reads_last else self._pad
         with torch.inference_mode(), quiet():
             return self._logits(padded(texts, token, self._device)).double()
 
     def _unlike_any_end(self, batch: Sequence[Encoded]) -> int:
-        """A token that no pair of the batch ends with, told to the network as its padding."""
-        ends = {each.tokens[-1] for each in batch}
+        """A token that no pair of the batch ends with, set as the network's padding."""
+        ends = {pair.tokens[-1] for pair in batch}
         pad = next(token for token in range(len(ends) + 1) if token not in ends)
         config: Any = self._model.config
-        for part in (config, config.get_text_config()):
-            part.pad_token_id = pad
+        for part_config in (config, config.get_text_config()):
+            part_config.pad_token_id = pad
         return pad
 
 
 def pair_classifier(judge: NliModel | HeadModel) -> PairNetwork:
-    """A sequence classifier, whose class at `place` means "supported"."""
+    """A sequence classifier whose class at `place` means "supported"."""
     tokenizer = load_tokenizer(judge.tokens, about_code=NO_CODE)
     model = load_network(judge, AutoModelForSequenceClassification)
     return PairNetwork(judge, model, tokenizer, prompt=judge.prompt, place=judge.place)
 
 
 def hhem(judge: HhemModel) -> PairNetwork:
-    """A T5 encoder with a token classifier, whose first token is read, under whatever prefix its
-    weights carry.
+    """A T5 encoder with a token classifier, which reads the first token; any prefix of weights will
+    do.
     """
     tokenizer = load_tokenizer(judge.tokens, about_code=NO_CODE)
     labels = ("num_labels", "id2label", "label2id")
-    known = {
+    settings = {
         key: value for key, value in judge.architecture.items() if key not in labels
     }
     model = load_network(
         judge,
         T5ForTokenClassification,
-        config=T5Config(**known, num_labels=2),
+        config=T5Config(**settings, num_labels=2),
         key_mapping={r"^(?:.*\.)?(transformer|classifier)\.": r"\1."},
         strict=True,
     )
@@ -174,7 +181,7 @@ def minicheck(judge: MiniCheckModel) -> PairNetwork:
             )
         return PairNetwork(judge, model, tokenizer, prompt=prompt, by_words=by_words)
     verdicts = [
-        tokenizer.encode(each, add_special_tokens=False)[:1] for each in VERDICTS
+        tokenizer.encode(verdict, add_special_tokens=False)[:1] for verdict in VERDICTS
     ]
     if not all(verdicts) or verdicts[0] == verdicts[1]:
         raise ConfigurationError(
@@ -195,8 +202,10 @@ def minicheck(judge: MiniCheckModel) -> PairNetwork:
         started = torch.full(
             (len(inputs["input_ids"]), 1), int(start), device=judge.device
         )
-        found = model(**inputs, decoder_input_ids=started, use_cache=False).logits[:, 0]
-        return found[:, [tokens[0] for tokens in verdicts]]
+        first_logits = model(
+            **inputs, decoder_input_ids=started, use_cache=False
+        ).logits[:, 0]
+        return first_logits[:, [tokens[0] for tokens in verdicts]]
 
     return PairNetwork(
         judge, model, tokenizer, prompt=prompt, by_words=by_words, logits=logits

@@ -1,5 +1,4 @@
-"""The judges that are one network each, by the form of their checkpoints: any classifier of pairs,
-HHEM-2.1-Open, MiniCheck.
+"""Judges that are a single network, by the form of their checkpoints.
 
     nli/some/deberta-nli                        two or three classes, "entailment" against the rest
     nli/some/cross-encoder                      one logit: its sigmoid
@@ -7,7 +6,7 @@ HHEM-2.1-Open, MiniCheck.
     hhem/vectara/hallucination_evaluation_model
     minicheck/lytang/MiniCheck-Flan-T5-Large
 
-What the networks compute is in `network.py`.
+The networks are in `network.py`.
 """
 
 from __future__ import annotations
@@ -26,17 +25,19 @@ from evalwright.models.judges.judge import LocalJudge
 from evalwright.models.local.hf.source import Checkpoint, find_source, find_tokenizer
 
 PAIR = "pair"
-"""The prompt of checkpoints that read two texts, joined as their tokenizer joins them."""
+"""The prompt of checkpoints that read two texts, joined in their tokenizer's way."""
 
 
 class NliModel(LocalJudge):
-    """P(supported) by a sequence classifier.
+    """P(supported) by a sequence classifier; with three classes it is P(entailment).
 
-    Of three classes (entailment, neutral, contradiction) it is P(entailment).
-
-    label: the class that means "supported", by name or number, where the checkpoint's own names do
-    not tell. prompt: "pair" (two texts), "hhem" (one text, in the form of HHEM-2.3), or a text of
-    one's own with {premise} and {hypothesis}. tokenizer: as for `hf` models.
+    Args:
+        name: the checkpoint.
+        label: the class that means "supported", by name or number, if the checkpoint's names do not
+            tell.
+        prompt: "pair" (two texts), "hhem" (one text, in the form of HHEM-2.3), or a text with
+            {premise} and {hypothesis}.
+        tokenizer: as for `hf` models.
     """
 
     provider = "nli"
@@ -61,7 +62,8 @@ class NliModel(LocalJudge):
                 " place of nli/..."
             )
         if architectures and not any(
-            "SequenceClassification" in each for each in architectures
+            "SequenceClassification" in architecture_name
+            for architecture_name in architectures
         ):
             raise ConfigurationError(
                 f"'{self.name}' is a {architectures[0]}, not a sequence classifier, so"
@@ -108,28 +110,30 @@ FOUNDATIONS: dict[str, dict[str, Any]] = {
         "num_heads": 16,
     },
 }
-"""The T5 encoders that a checkpoint may name as its foundation; what they share is in `_SHARED`."""
+"""T5 encoders that a checkpoint may name as its foundation; their common part is in `_SHARED`."""
 
 _SHARED: dict[str, Any] = {
     "model_type": "t5",
     "feed_forward_proj": "gated-gelu",
     "decoder_start_token_id": 0,
 }
-"""The rest is as T5 is by default."""
+"""All other settings are T5's defaults."""
 
 
 class HhemModel(LocalJudge):
-    """P(supported) by HHEM-2.1-Open, or another checkpoint of its form: a T5 encoder with a token
-    classifier on top.
+    """P(supported) by HHEM-2.1-Open, or another T5 encoder with a token classifier on top.
 
     The first token is read: softmax over two logits, the second of which is "consistent". The code
     in the published repository does not run on transformers 5, and is not needed: the architecture
     is T5ForTokenClassification.
 
-    tokenizer: a folder or repository, where it is not the foundation's which its config names, or a
-    T5 tokenizer beside the weights. prompt: the input's form, `hhem-t5` by default, or a text with
-    {premise} and {hypothesis}. chunk: "auto" and "none" read every premise whole, because T5 knows
-    distances and no positions.
+    Args:
+        name: the checkpoint.
+        tokenizer: a folder or repository, if it is neither the foundation's nor a T5 tokenizer
+            beside the weights.
+        prompt: the input's form, `hhem-t5` by default, or a text with {premise} and {hypothesis}.
+        chunk: "auto" and "none" read every premise whole, because T5 has distances and no
+            positions.
     """
 
     provider = "hhem"
@@ -157,7 +161,7 @@ class HhemModel(LocalJudge):
         self.settle_judge(facts, tokenizer=tokens)
 
     def check(self) -> None:
-        """As for other judges; of weights only safetensors are read."""
+        """Check as for other judges; only safetensors weights are read."""
         super().check()
         if self.source.folder and not any(self.source.folder.glob("*.safetensors")):
             raise ConfigurationError(
@@ -167,7 +171,7 @@ class HhemModel(LocalJudge):
 
 
 def architecture(source: Checkpoint) -> Mapping[str, Any]:
-    """The T5 configuration: the checkpoint's own, or that of the foundation which it names.
+    """The T5 configuration: the checkpoint's own, or that of the foundation that it names.
 
     Raises ConfigurationError.
     """
@@ -178,9 +182,9 @@ def architecture(source: Checkpoint) -> Mapping[str, Any]:
     if foundation in FOUNDATIONS:
         return {**_SHARED, **FOUNDATIONS[foundation]}
     if foundation is not None:
-        found = find_source(foundation, None)
-        if found.config.get("model_type") in ("t5", "mt5"):
-            return found.config
+        foundation_source = find_source(foundation, None)
+        if foundation_source.config.get("model_type") in ("t5", "mt5"):
+            return foundation_source.config
     raise ConfigurationError(
         f"'{source.where}' is not a checkpoint in the format of {PUBLISHED}: its config"
         " names neither a T5 encoder nor one as its foundation (model_type:"
@@ -189,9 +193,7 @@ def architecture(source: Checkpoint) -> Mapping[str, Any]:
 
 
 def foundation_of(source: Checkpoint) -> str | None:
-    """The T5 that the checkpoint was made of, as its config says, or as its kind of config says
-    where it is silent.
-    """
+    """The T5 that the checkpoint is based on, as its config says, or as its kind implies."""
     named = source.config.get("foundation")
     if isinstance(named, str) and named:
         return named
@@ -202,24 +204,24 @@ def foundation_of(source: Checkpoint) -> str | None:
     )
 
 
-def _tokenizer_source(source: Checkpoint, given: str | None) -> Checkpoint:
+def _tokenizer_source(source: Checkpoint, chosen: str | None) -> Checkpoint:
     # A repository may still hold the tokenizer of an earlier version, which is no T5's.
-    own = source.tokenizer_config
-    if own and (
+    tokenizer_config = source.tokenizer_config
+    if tokenizer_config and (
         source.config.get("model_type") == "t5"
-        or "T5" in str(own.get("tokenizer_class"))
+        or "T5" in str(tokenizer_config.get("tokenizer_class"))
     ):
-        return find_tokenizer(given, source)
+        return find_tokenizer(chosen, source)
     foundation = foundation_of(source)
-    if given is None and foundation is None:
+    if chosen is None and foundation is None:
         raise ConfigurationError(
             f"'{source.where}' has no tokenizer and does not name one: name it with -M"
             " tokenizer=..."
         )
     try:
-        return find_tokenizer(given or foundation, source)
+        return find_tokenizer(chosen or foundation, source)
     except ConfigurationError as error:
-        if given is not None:
+        if chosen is not None:
             raise
         raise ConfigurationError(
             f"The tokenizer of '{source.where}' is that of '{foundation}', which cannot"
@@ -227,12 +229,14 @@ def _tokenizer_source(source: Checkpoint, given: str | None) -> Checkpoint:
         ) from None
 
 
-class Form(NamedTuple):
-    """What MiniCheck documents for a kind of checkpoint. window: tokens of a pair; None: as its
-    files say.
+class CheckpointForm(NamedTuple):
+    """What MiniCheck documents for a kind of checkpoint.
 
-    chunk: the most that a chunk of the document counts, in `unit`. opening: what stands before the
-    document.
+    Attributes:
+        window: tokens of a pair; None: as its files say.
+        chunk: the most that a chunk of the document counts, in `unit`.
+        unit: "tokens" or "words".
+        opening: the text before the document.
     """
 
     window: int | None
@@ -241,27 +245,26 @@ class Form(NamedTuple):
     opening: str = ""
 
 
-FORMS: dict[str, Form] = {
-    "t5": Form(2048, 500, "words", "predict: "),
-    "deberta-v2": Form(2048),
-    "roberta": Form(512),
+FORMS: dict[str, CheckpointForm] = {
+    "t5": CheckpointForm(2048, 500, "words", "predict: "),
+    "deberta-v2": CheckpointForm(2048),
+    "roberta": CheckpointForm(512),
 }
-"""By the checkpoint's model_type; others are taken as RoBERTa, with the window that their files
-name.
-"""
+"""By the checkpoint's model_type; others are treated as RoBERTa, with the window of their files."""
 
 
 class MiniCheckModel(LocalJudge):
-    """P(supported) by a MiniCheck checkpoint (Tang, Laban & Durrett 2024), a checker of claims by
-    documents.
+    """P(supported) by a MiniCheck checkpoint (Tang, Laban & Durrett 2024), which checks claims.
 
     Two kinds: sequence-to-sequence (Flan-T5), whose first token says "0" or "1", and classifiers
-    (RoBERTa, DeBERTa) with two classes.
+    (RoBERTa, DeBERTa) with two classes. The claim is judged whole, as documented; the authors
+    advise one sentence at a time.
 
-    chunk: "auto" is the documented size (500 words for Flan-T5, 400 tokens for the others); a
-    number is another, in the same unit. max_length: tokens of a pair, 2048 for Flan-T5 and DeBERTa,
-    512 for RoBERTa. The claim is judged whole, as documented; the authors advise one sentence at a
-    time.
+    Args:
+        name: the checkpoint.
+        chunk: "auto" is the documented size (500 words for Flan-T5, 400 tokens for the others); a
+            number is another, in the same unit.
+        max_length: tokens of a pair, 2048 for Flan-T5 and DeBERTa, 512 for RoBERTa.
     """
 
     provider = "minicheck"
@@ -270,24 +273,28 @@ class MiniCheckModel(LocalJudge):
     def __init__(self, name: str, **common: Any) -> None:
         super().__init__(name, **common)
         config = self.source.config
-        kind = str(config.get("model_type"))
-        self.form = FORMS.get(kind, Form(None))
-        self.two_sided = _two_sided(self.name, kind, config.get("architectures") or [])
+        model_type = str(config.get("model_type"))
+        self.form = FORMS.get(model_type, CheckpointForm(None))
+        self.two_sided = _two_sided(
+            self.name, model_type, config.get("architectures") or []
+        )
         window = self.form.window
-        if kind not in ("t5", "deberta-v2"):
+        if model_type not in ("t5", "deberta-v2"):
             window = window_of(config, self.source.tokenizer_config) or window
         facts = {"opening": self.form.opening, "chunk_unit": self.form.unit}
         self.settle_judge(facts, window=window, piece=self.form.chunk)
 
 
-def _two_sided(name: str, kind: str, architectures: list[str]) -> bool:
-    known = architectures[0] if architectures else ""
-    if "ConditionalGeneration" in known or (not known and kind == "t5"):
+def _two_sided(name: str, model_type: str, architectures: list[str]) -> bool:
+    architecture_name = architectures[0] if architectures else ""
+    if "ConditionalGeneration" in architecture_name or (
+        not architecture_name and model_type == "t5"
+    ):
         return True
-    if not known or "SequenceClassification" in known:
+    if not architecture_name or "SequenceClassification" in architecture_name:
         return False
     raise ConfigurationError(
-        f"'{name}' is a {known}: a MiniCheck checkpoint is a sequence-to-sequence model"
+        f"'{name}' is a {architecture_name}: a MiniCheck checkpoint is a sequence-to-sequence model"
         " or a sequence classifier. A judge that writes its verdict is used as an"
         " ordinary model."
     )

@@ -37,9 +37,7 @@ LANGUAGES = (
     "spa",
     "zho",
 )
-"""Languages that the interface documents, by ISO 639-3; others are sent as they are and may be
-refused (422).
-"""
+"""Languages that the interface documents, by ISO 639-3; it may refuse others (422)."""
 
 _SPACE = re.compile(r"\s+")
 _BEFORE_PUNCTUATION = re.compile(r"\s([.,!?])")
@@ -48,14 +46,22 @@ _BEFORE_PUNCTUATION = re.compile(r"\s([.,!?])")
 class VectaraModel(Endpoint):
     """P(supported) as Vectara's interface scores it.
 
-    base_url: scheme and host, up to what precedes /v2. api_key_env: the key's variable. language:
-    ISO 639-3, sent where given. cleaning: "hhem" puts white space and punctuation in order first,
-    as the makers' leaderboard does; "none" sends both texts as they are. timeout, deadline: seconds
-    for an attempt and for a request with its attempts. max_concurrency: requests in flight.
-    max_attempts: how often one is sent at the most.
+    A missing key is reported by `check`, so that answers from the store need none.
 
-    Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`,
-    so that answers from the store need none.
+    Args:
+        name: the model.
+        base_url: scheme and host, up to what precedes /v2.
+        api_key_env: the key's variable.
+        language: ISO 639-3, sent if set.
+        cleaning: "hhem" first normalises white space and punctuation, as the makers' leaderboard
+            does; "none" sends both texts as they are.
+        timeout: seconds for an attempt.
+        deadline: seconds for a request with all its attempts.
+        max_concurrency: requests in flight.
+        max_attempts: most sendings of a request.
+
+    Raises:
+        ConfigurationError: an argument cannot be used.
     """
 
     abilities: frozenset[Ability] = frozenset({"classify"})
@@ -94,7 +100,7 @@ class VectaraModel(Endpoint):
         )
 
     def describe(self) -> dict[str, Any]:
-        """With what the values are."""
+        """The description, with what the values are."""
         return {**super().describe(), "values": ["not supported", "supported"]}
 
     def _call(self, request: Classify) -> Call:
@@ -120,8 +126,10 @@ class VectaraModel(Endpoint):
 
 
 def clean_text(text: str) -> str:
-    """What HHEM-2.3 is given of a text by its makers' leaderboard: runs of white space as one
-    space, none before `.,!?`, none at the ends, and a full stop where no punctuation ends it.
+    """A text as HHEM-2.3 gets it from its makers' leaderboard.
+
+    Runs of white space become one space, none before `.,!?` and none at the ends, and a full stop
+    is added if no punctuation ends it.
     """
     text = _BEFORE_PUNCTUATION.sub(r"\1", _SPACE.sub(" ", text.strip()))
     return text if text and text[-1] in punctuation else f"{text}."

@@ -1,5 +1,6 @@
-"""Requests into tokens, tokens through a model's scorer and generator, results into responses: the
-same for every backend.
+"""Requests to tokens, tokens through a model's scorer and generator, results to responses.
+
+This is the same for every backend.
 """
 
 from __future__ import annotations
@@ -40,13 +41,16 @@ from evalwright.models.local.tokens import (
 
 log = logging.getLogger("evalwright.models.local")
 
-_PREPARED = 512
-"""Requests whose texts are turned into tokens together."""
+_PREPARED_REQUESTS = 512
+"""Requests whose texts are tokenised together."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """Natural log, summed over `tokens` tokens; is_greedy: each of them was the most probable."""
+    """A continuation's score: natural log, summed over `tokens` tokens.
+
+    `is_greedy` says that each of them was the most probable one.
+    """
 
     log_likelihood: float
     is_greedy: bool
@@ -55,8 +59,8 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One answer to write: the prompt's tokens, how many new ones at the most, and the request with
-    its sampling settled.
+    """An answer to write: the prompt's tokens, room for new ones, and the request with its
+    sampling.
     """
 
     tokens: list[int]
@@ -65,12 +69,15 @@ class Job:
 
 
 class Answering(ABC):
-    """A loaded model. reader: how it reads. start_tokens: what a decoder with an encoder starts
-    from, else none.
+    """A loaded model.
 
-    own_sampling: what the model's generation_config.json says, for requests that leave the sampling
-    to it. prepare: hears which texts, `(text, add_special_tokens)`, will be encoded next, so that
-    they can be encoded together.
+    Args:
+        reader: how it reads prompts.
+        own_sampling: the model's generation_config.json, for requests that leave sampling to it.
+        start_tokens: the first tokens of a decoder with an encoder, else none.
+        max_tokens: the limit of requests without one.
+        prepare: called with the texts, `(text, add_special_tokens)`, that are encoded next, so that
+            they can be encoded together.
     """
 
     def __init__(
@@ -87,7 +94,7 @@ class Answering(ABC):
         self._own_sampling = own_sampling or {}
         self.start_tokens = tuple(start_tokens)
         self.max_tokens = max_tokens
-        self._told = False
+        self._reported_cut = False
 
     @abstractmethod
     def score(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore | Failure]]:
@@ -98,10 +105,7 @@ class Answering(ABC):
         """Yield `(index into jobs, answer)` once for every job, as they finish."""
 
     def image_job(self, request: Generate) -> Job:
-        """The job of a prompt with images.
-
-        Raises RequestError; a backend that takes images has a way of its own.
-        """
+        """The job of a prompt with images. Raises RequestError unless a backend overrides it."""
         raise DoesNotFit("This model takes no images.")
 
     def answer(
@@ -111,8 +115,8 @@ class Answering(ABC):
         scored: list[tuple[int, list[Pair], bool]] = []
         jobs: list[tuple[int, Job]] = []
         for index, request in enumerate(requests):
-            if self._prepare is not None and index % _PREPARED == 0:
-                self._prepare(self._texts(requests[index : index + _PREPARED]))
+            if self._prepare is not None and index % _PREPARED_REQUESTS == 0:
+                self._prepare(self._texts(requests[index : index + _PREPARED_REQUESTS]))
             try:
                 if isinstance(request, LogLikelihood):
                     pair, cut = self._pair(request)
@@ -132,7 +136,7 @@ class Answering(ABC):
                     yield index, Failure("request rejected", "model", why)
             except RequestError as error:
                 yield index, error.as_failure()
-            except Exception as error:  # a tokenizer can raise anything, for half a surrogate pair, say
+            except Exception as error:  # a tokenizer can raise anything
                 reason = f"{type(error).__name__}: {error}"
                 yield (
                     index,
@@ -144,40 +148,49 @@ class Answering(ABC):
             self._prepare(())
         yield from self._likelihoods(scored)
         if jobs:
-            for place, response in self.write([job for _, job in jobs]):
-                yield jobs[place][0], response
+            for job_index, response in self.write([job for _, job in jobs]):
+                yield jobs[job_index][0], response
 
     def _likelihoods(
         self, scored: Sequence[tuple[int, list[Pair], bool]]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """A request is answered when the last of its windows is."""
-        pairs = [pair for _, own, _ in scored for pair in own]
-        owners = [place for place, (_, own, _) in enumerate(scored) for _ in own]
-        parts: list[dict[int, PairScore]] = [{} for _ in scored]
+        """Answer each request when the last of its windows is scored."""
+        pairs = [pair for _, own_pairs, _ in scored for pair in own_pairs]
+        owners = [
+            request_index
+            for request_index, (_, own_pairs, _) in enumerate(scored)
+            for _ in own_pairs
+        ]
+        scores: list[dict[int, PairScore]] = [{} for _ in scored]
         failed: set[int] = set()
-        for index, own, _ in scored:
-            if not own:
+        for index, own_pairs, _ in scored:
+            if not own_pairs:
                 yield (
                     index,
                     Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0),
                 )
         for pair, outcome in self.score(pairs) if pairs else ():
-            place = owners[pair]
-            index, own, cut = scored[place]
-            if place in failed:
+            request_index = owners[pair]
+            index, own_pairs, cut = scored[request_index]
+            if request_index in failed:
                 continue
             if isinstance(outcome, Failure):
-                failed.add(place)
+                failed.add(request_index)
                 yield index, outcome
                 continue
-            parts[place][pair] = outcome
-            if len(parts[place]) == len(own):
+            scores[request_index][pair] = outcome
+            if len(scores[request_index]) == len(own_pairs):
                 # Windows finish in any order; their sum is taken in the text's, so that it is
                 # always the same.
                 yield (
                     index,
-                    _summed(
-                        [parts[place].pop(i) for i in sorted(parts[place])], own, cut
+                    _sum_scores(
+                        [
+                            scores[request_index].pop(i)
+                            for i in sorted(scores[request_index])
+                        ],
+                        own_pairs,
+                        cut,
                     ),
                 )
 
@@ -191,11 +204,11 @@ class Answering(ABC):
         context, continuation = split(
             self.reader.encoder, rules, text, request.continuation
         )
-        kept = shorten(context, continuation, rules.max_length)
-        return kept, len(kept[0]) < len(context)
+        shortened = shorten(context, continuation, rules.max_length)
+        return shortened, len(shortened[0]) < len(context)
 
     def _texts(self, requests: Sequence[Request]) -> Iterator[tuple[str, bool]]:
-        """What will be encoded for plain texts; it costs time only where this is wrong."""
+        """The texts that will be encoded for plain texts; a wrong guess only costs time."""
         special = self.reader.rules.add_special_tokens
         for request in requests:
             if isinstance(request, RollingLogLikelihood):
@@ -203,17 +216,17 @@ class Answering(ABC):
             elif isinstance(request, LogLikelihood) and isinstance(
                 request.context, str
             ):
-                whole = request.context + request.continuation
-                kept = request.context.rstrip()
+                joined = request.context + request.continuation
+                stripped = request.context.rstrip()
                 if self.start_tokens:
-                    yield whole[len(kept) :], False
+                    yield joined[len(stripped) :], False
                 else:
-                    yield whole, bool(kept) and special
-                if kept:
-                    yield kept, special
+                    yield joined, bool(stripped) and special
+                if stripped:
+                    yield stripped, special
 
     def _job(self, request: Generate) -> Job:
-        request = settled(request, self._own_sampling)
+        request = settle_sampling(request, self._own_sampling)
         if images_of(request):
             return self.image_job(request)
         text, rules = self.reader.render(request.prompt)
@@ -249,49 +262,53 @@ class Answering(ABC):
         )
 
     def _cut(self, prompt: list[int], max_tokens: int, rules: TokenRules) -> list[int]:
-        kept = with_room(prompt, max_tokens, rules)
-        if len(kept) < len(prompt) and not self._told:
-            self._told = True
+        shortened = with_room(prompt, max_tokens, rules)
+        if len(shortened) < len(prompt) and not self._reported_cut:
+            self._reported_cut = True
             log.warning(
                 "A prompt of %d tokens keeps its last %d: the model's context has %d,"
                 " and the answer needs %d. Further ones are not told.",
                 len(prompt),
-                len(kept),
+                len(shortened),
                 rules.max_length,
                 max_tokens,
             )
-        return kept
+        return shortened
 
 
-def settled(request: Generate, own: Mapping[str, Any]) -> Generate:
+def settle_sampling(request: Generate, defaults: Mapping[str, Any]) -> Generate:
     """The request with the model's own sampling where it leaves that open.
 
-    What the request says itself wins.
-
-    As transformers reads a generation config: greedy unless `do_sample` says otherwise, then
-    temperature 1 and the 50 most probable tokens where it names no other.
+    Settings of the request win. A generation config is read as in transformers: greedy unless
+    `do_sample` is set, then temperature 1 and the 50 most probable tokens by default.
     """
     if request.temperature is not None:
         return request
-    if not own.get("do_sample"):
+    if not defaults.get("do_sample"):
         return replace(request, temperature=0.0)
-    named = {name: own.get(name) for name in ("temperature", "top_p", "top_k", "min_p")}
-    found = {
+    named = {
+        name: defaults.get(name) for name in ("temperature", "top_p", "top_k", "min_p")
+    }
+    sampling = {
         "temperature": 1.0,
         "top_k": 50,
         **{name: value for name, value in named.items() if value is not None},
     }
     changed = {
-        name: value for name, value in found.items() if getattr(request, name) is None
+        name: value
+        for name, value in sampling.items()
+        if getattr(request, name) is None
     }
     return replace(request, **changed)
 
 
-def _summed(parts: Sequence[PairScore], pairs: Sequence[Pair], cut: bool) -> Response:
+def _sum_scores(
+    scores: Sequence[PairScore], pairs: Sequence[Pair], cut: bool
+) -> Response:
     return Response(
-        log_likelihood=sum(part.log_likelihood for part in parts),
-        is_greedy=all(part.is_greedy for part in parts),
-        tokens_scored=sum(part.tokens for part in parts),
+        log_likelihood=sum(score.log_likelihood for score in scores),
+        is_greedy=all(score.is_greedy for score in scores),
+        tokens_scored=sum(score.tokens for score in scores),
         finish_reason=TRUNCATED if cut else "",
         usage=Usage(
             input_tokens=sum(

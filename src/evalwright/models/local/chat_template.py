@@ -1,5 +1,4 @@
-"""Messages to text, by the model's own chat template: jinja2 in its immutable sandbox, with what
-such templates expect.
+"""Messages to text by the model's own chat template, in jinja2's immutable sandbox.
 
 Templates come with model files, so they are untrusted: the sandbox lets them neither change an
 object nor reach code, and they are rendered in a process with limits of time and memory.
@@ -24,8 +23,8 @@ from evalwright.core.requests import Message
 
 
 class _GenerationBlock(Extension):
-    """`{% generation %}...{% endgeneration %}` marks what the model wrote; for rendering, it is
-    only its content.
+    """`{% generation %}...{% endgeneration %}` marks what the model wrote; only its content is
+    rendered.
     """
 
     tags = {"generation"}  # noqa: RUF012 - jinja2's own attribute
@@ -37,7 +36,7 @@ class _GenerationBlock(Extension):
 
 
 class ChatTemplate:
-    """A compiled template. Raises ConfigurationError where the source is no jinja2 template."""
+    """A compiled template. Raises ConfigurationError if the source is no jinja2 template."""
 
     def __init__(self, source: str, special_tokens: Mapping[str, str]) -> None:
         self._source = source
@@ -50,10 +49,11 @@ class ChatTemplate:
             ) from None
 
     def render(self, messages: tuple[Message, ...]) -> str:
-        """The prompt up to where the model goes on: after the opening of its turn, or after an
-        assistant's prefill.
+        """The prompt up to where the model continues: its turn's opening, or an assistant's
+        prefill.
 
-        Raises Rejected with the template's own words where it does not take these messages.
+        Raises:
+            Rejected: the template does not take these messages; the message has its own words.
         """
         prefill = (
             messages[-1].text if messages and messages[-1].role == "assistant" else None
@@ -66,9 +66,7 @@ class ChatTemplate:
             **self._special_tokens,
         }
         try:
-            text: str = bounded.call(
-                _rendered, self._source, variables, key=self._source
-            )
+            text: str = bounded.call(_render, self._source, variables, key=self._source)
         except bounded.LimitExceeded as error:
             raise Rejected(
                 f"The model's chat template cannot be used on these messages: {error}."
@@ -82,20 +80,20 @@ class ChatTemplate:
 
 def _up_to(text: str, prefill: str) -> str:
     """The rendered text without what the template puts after an assistant's turn."""
-    wanted = prefill.strip()
-    place = text.rfind(wanted)
-    if place < 0:
+    prefill_text = prefill.strip()
+    start = text.rfind(prefill_text)
+    if start < 0:
         raise Rejected(
             "The model's chat template changes the assistant's text, so it cannot be"
             " continued."
         )
-    if text[place : place + len(prefill.lstrip())] == prefill.lstrip():
-        wanted = prefill.lstrip()
-    return text[: place + len(wanted)]
+    if text[start : start + len(prefill.lstrip())] == prefill.lstrip():
+        prefill_text = prefill.lstrip()
+    return text[: start + len(prefill_text)]
 
 
 @lru_cache(maxsize=16)
-def _compiled(source: str) -> Template:
+def _compile(source: str) -> Template:
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True,
         lstrip_blocks=True,
@@ -108,11 +106,11 @@ def _compiled(source: str) -> Template:
 
 
 def _check(source: str) -> None:
-    _compiled(source)
+    _compile(source)
 
 
-def _rendered(source: str, variables: Mapping[str, Any]) -> str:
-    return _compiled(source).render(variables)
+def _render(source: str, variables: Mapping[str, Any]) -> str:
+    return _compile(source).render(variables)
 
 
 def _to_json(value: Any, indent: int | None = None) -> str:

@@ -43,27 +43,27 @@ from evalwright.models.base import LocalModel, answers_of
 from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
 from evalwright.models.registry import open_model
 
-_GATHER = 0.2
-"""Seconds in which an actor gathers answers before it hands them over."""
-_PLACED_WITHIN = 600.0
-"""Seconds after which a replica that found no place is given up."""
-_CONNECT = 5.0
+_GATHER_SECONDS = 0.2
+"""How long an actor collects answers before it hands them over."""
+_PLACEMENT_SECONDS = 600.0
+"""How long to wait for a replica's place."""
+_CONNECT_SECONDS = 5.0
 _STORE_BYTES = 256 << 20
-_SETTINGS = {
+_RAY_SETTINGS = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_gcs_server_port_wait_time_s": "3",
     "RAY_py_gcs_connect_timeout_s": "20",
     "RAY_worker_register_timeout_seconds": "600",
 }
-"""For Ray while it starts: no telemetry, no warning, no ten minutes at a cluster that does not let
-us in, and no end to processes that a busy machine starts slowly.
+"""Ray's settings while it starts: no telemetry, no warnings, no ten minutes at a cluster that
+denies access, and patience with processes that start slowly on a busy machine.
 """
-_ALIKE = (
+_SAME_VERSION_HINT = (
     " It must have the same version of Ray and of Python as this machine, and, where it"
     " wants a token, RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN must be set here."
 )
-_PASSED_ON = (
+_PASSED_VARIABLES = (
     "EVALWRIGHT_HOME",
     "EVALWRIGHT_SANDBOX",
     "HF_DATASETS_OFFLINE",
@@ -73,20 +73,22 @@ _PASSED_ON = (
     "TOKENIZERS_PARALLELISM",
     "TRANSFORMERS_OFFLINE",
 )
-"""Settings of this process that workers on other machines get.
+"""Variables of this process that workers on other machines get.
 
 No keys: a cluster shows what its jobs were started with.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class On:
-    """Where replicas run. address: of a cluster ("host:6379", "auto" for the one on this machine),
-    "" to start one here.
+class Placement:
+    """Where replicas run.
 
-    replicas: None for one on each GPU, or on each node where no replica has a GPU. gpus: for each
-    replica; None for 1 where the cluster has any. prepare: called in every worker before it does
-    anything (plug-ins).
+    Attributes:
+        address: of a cluster ("host:6379", "auto" for the one on this machine), "" to start one
+            here.
+        replicas: None for one on each GPU, or on each node if no replica has a GPU.
+        gpus: for each replica; None for 1 if the cluster has any.
+        prepare: called in every worker before anything else (plug-ins).
     """
 
     address: str = ""
@@ -97,42 +99,42 @@ class On:
     @classmethod
     def given(
         cls,
-        place: str | None,
+        destination: str | None,
         replicas: int | str | None = None,
         gpus: float | None = None,
         prepare: Callable[[], None] | None = None,
-    ) -> On | None:
+    ) -> Placement | None:
         """From "ray" or "ray:ADDRESS", "auto" or a number, and the GPUs of each.
 
         Raises ConfigurationError.
         """
-        if not place:
+        if not destination:
             if replicas is not None or gpus is not None:
                 raise ConfigurationError(
                     "replicas and gpus_per_replica can only be used with on."
                 )
             return None
-        name, colon, address = place.partition(":")
+        name, colon, address = destination.partition(":")
         if name != "ray" or (colon and not address):
             raise ConfigurationError(
-                f"'{place}' is not a place to run on: use ray (a cluster is started"
+                f"'{destination}' is not a place to run on: use ray (a cluster is started"
                 " here) or ray:ADDRESS, for example ray:10.0.0.1:6379, or ray:auto for"
                 " the cluster on this machine."
             )
         if address.startswith(("ray://", "//")):
             raise ConfigurationError(
-                f"'{place}' is an address for Ray's client, which hands over everything"
+                f"'{destination}' is an address for Ray's client, which hands over everything"
                 " twice. Run the command on a machine of the cluster, with --on"
                 " ray:auto."
             )
         if not colon:
             address = os.environ.get("RAY_ADDRESS", "")
-        wanted = "auto" if replicas is None else str(replicas)
-        if wanted != "auto" and not (wanted.isdecimal() and int(wanted)):
+        requested = "auto" if replicas is None else str(replicas)
+        if requested != "auto" and not (requested.isdecimal() and int(requested)):
             raise ConfigurationError(
-                f"--replicas must be 'auto' or a whole number from 1, not '{wanted}'."
+                f"--replicas must be 'auto' or a whole number from 1, not '{requested}'."
             )
-        count = None if wanted == "auto" else int(wanted)
+        count = None if requested == "auto" else int(requested)
         if gpus is not None and (
             gpus < 0 or (gpus > 1 and gpus != int(gpus)) or not math.isfinite(gpus)
         ):
@@ -146,10 +148,10 @@ class On:
 class Cluster:
     """A connection to a Ray cluster, made when the first model needs it.
 
-    `max_resident`: models that share it at a time.
+    `max_resident` models share it at a time.
     """
 
-    def __init__(self, on: On, max_resident: int = 1) -> None:
+    def __init__(self, on: Placement, max_resident: int = 1) -> None:
         if find_spec("ray") is None:
             raise MissingExtra("--on ray", "ray", "ray")
         self.on = on
@@ -173,60 +175,63 @@ class Cluster:
     def open(
         self, name: str, arguments: Mapping[str, Any], model: LocalModel
     ) -> ReplicaSet:
-        """The model as replicas here.
+        """Open the model as replicas on the cluster.
 
-        Raises ConfigurationError where they do not fit, or the cluster cannot be reached.
+        Raises:
+            ConfigurationError: the replicas do not fit, or the cluster cannot be reached.
         """
         ray = self.ray()
         nodes = [
             (
-                one["Resources"].get("CPU", 0.0) / self.max_resident,
-                one["Resources"].get("GPU", 0.0) / self.max_resident,
+                node["Resources"].get("CPU", 0.0) / self.max_resident,
+                node["Resources"].get("GPU", 0.0) / self.max_resident,
             )
-            for one in ray.nodes()
-            if one["Alive"]
+            for node in ray.nodes()
+            if node["Alive"]
         ]
         gpus = (
             self.on.gpus
             if self.on.gpus is not None
             else float(any(gpu >= 1 for _, gpu in nodes))
         )
-        count, cores = shares(nodes, self.on.replicas, gpus)
-        given = dict(arguments)
+        count, cores = share_out(nodes, self.on.replicas, gpus)
+        worker_arguments = dict(arguments)
         # else each replica would take all cores of its node
         if getattr(model, "threads", None) is not None:
-            given.setdefault("threads", cores)
-        opened = _Opening(name, given, self.on.prepare, str(Path.cwd()))
+            worker_arguments.setdefault("threads", cores)
+        opened = _Opening(name, worker_arguments, self.on.prepare, str(Path.cwd()))
         if gpus:
             # Its dtype, and so its fingerprint, may depend on the device, which is there and not
             # here.
-            found = ray.get(
-                ray.remote(num_gpus=gpus, max_calls=1)(_opened).remote(opened)
+            opened_model = ray.get(
+                ray.remote(num_gpus=gpus, max_calls=1)(_open_in_task).remote(opened)
             )
-            if not isinstance(found, LocalModel):
+            if not isinstance(opened_model, LocalModel):
                 raise ConfigurationError(
-                    f"On the cluster, '{name}' cannot be opened: {found}"
+                    f"On the cluster, '{name}' cannot be opened: {opened_model}"
                 )
-            model = found
+            model = opened_model
         actor = ray.remote(max_restarts=0, max_task_retries=0)(_Actor)
         placed = actor.options(
             num_cpus=cores, num_gpus=gpus, scheduling_strategy="SPREAD"
         )
-        made = ReplicaSet(
+        replica_set = ReplicaSet(
             model,
             [
                 RayWorker(self, f"replica {number}", placed, opened, model)
                 for number in range(1, count + 1)
             ],
         )
-        made.heavy = True  # a small model, too, must leave its cores to the next one
-        return made
+        replica_set.heavy = (
+            True  # a small model, too, must leave its cores to the next one
+        )
+        return replica_set
 
     def scored(self, function: Callable[..., Any], *, asks: bool) -> Callable[..., Any]:
-        """A scorer's function as a task of the cluster, to be awaited; what it raises is raised
-        here.
-        """
-        task = self.ray().remote(num_cpus=0, scheduling_strategy="SPREAD")(_scored)
+        """A scorer's function as an awaitable task of the cluster; its errors are raised here."""
+        task = self.ray().remote(num_cpus=0, scheduling_strategy="SPREAD")(
+            _score_in_task
+        )
         prepare = self.on.prepare
 
         async def score(sample: Sample, answer: Answer, *_: Any) -> Any:
@@ -246,7 +251,9 @@ class Cluster:
     def ray(self) -> Any:
         """The library, connected.
 
-        Raises ConfigurationError where that cannot be, ModelError once the run has ended.
+        Raises:
+            ConfigurationError: it cannot connect.
+            ModelError: the run has ended.
         """
         if (
             self.ended
@@ -258,24 +265,26 @@ class Cluster:
 
     def _connected(self) -> Any:
         address = self.on.address
-        own = not address or address == "local"
-        settings = dict(_SETTINGS)
-        given: dict[str, Any] = {"address": address}
-        if own:
-            settings |= _kept_to_oneself()
+        starts_cluster = not address or address == "local"
+        settings = dict(_RAY_SETTINGS)
+        options: dict[str, Any] = {"address": address}
+        if starts_cluster:
+            settings |= _private_cluster_settings()
             self._folder = tempfile.mkdtemp(prefix="ew-ray-")
-            given = {
+            options = {
                 "address": "local",
                 "include_dashboard": False,
                 "_temp_dir": self._folder,
             }
-            given["object_store_memory"] = _STORE_BYTES
+            options["object_store_memory"] = _STORE_BYTES
         else:
             _require_reachable(address)
             passed = {
-                name: os.environ[name] for name in _PASSED_ON if name in os.environ
+                name: os.environ[name]
+                for name in _PASSED_VARIABLES
+                if name in os.environ
             }
-            given["runtime_env"] = {"env_vars": passed}
+            options["runtime_env"] = {"env_vars": passed}
         handlers = {
             number: signal.getsignal(number)
             for number in (signal.SIGINT, signal.SIGTERM)
@@ -286,25 +295,25 @@ class Cluster:
             import ray
 
             logging.getLogger("ray").setLevel(logging.CRITICAL)
-            with _silent():
+            with _silence_stderr():
                 ray.init(
-                    **given,
+                    **options,
                     log_to_driver=False,
                     logging_level=logging.CRITICAL,
                     namespace="evalwright",
                 )
         except Exception as error:
-            where = "be started here" if own else f"be joined at '{address}'"
-            advice = "" if own else _ALIKE
+            where = "be started here" if starts_cluster else f"be joined at '{address}'"
+            advice = "" if starts_cluster else _SAME_VERSION_HINT
             raise ConfigurationError(
                 f"Ray cannot {where}: {_first_line(error)}.{advice}"
             ) from None
         finally:
-            for name, value in before.items():
-                if value is None:
+            for name, previous in before.items():
+                if previous is None:
                     os.environ.pop(name, None)
                 else:
-                    os.environ[name] = value
+                    os.environ[name] = previous
             with suppress(ValueError):  # outside of the main thread nobody sets any
                 for number, handler in handlers.items():
                     signal.signal(number, handler)
@@ -312,26 +321,25 @@ class Cluster:
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
-    """Nothing is written to standard error, not by a library in another language either."""
-    kept = os.dup(2)
+def _silence_stderr() -> Iterator[None]:
+    """Discard everything written to standard error, also by libraries in other languages."""
+    saved_stderr = os.dup(2)
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved_stderr, 2)
+        os.close(saved_stderr)
         os.close(nothing)
 
 
 @cache
-def _kept_to_oneself() -> Mapping[str, str]:
-    """For a cluster that is started here: a token, and the loopback alone (which Ray names after
-    systems where that is the rule).
+def _private_cluster_settings() -> Mapping[str, str]:
+    """Settings for a cluster that is started here: a token, and the loopback alone.
 
-    Once for a process, as Ray reads them when it is imported; where somebody has done so before,
-    its own rules hold.
+    (Ray names the latter after systems where that is the rule.) Ray reads them when it is imported;
+    if somebody has imported it before, those settings hold.
     """
     if "ray" in sys.modules:
         return {}
@@ -339,11 +347,18 @@ def _kept_to_oneself() -> Mapping[str, str]:
     return {**token, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
-def shares(
+def share_out(
     nodes: Sequence[tuple[float, float]], replicas: int | None, gpus: float
 ) -> tuple[int, int]:
-    """How many replicas, and how many cores each has, as many as fit. nodes: cores and GPUs of
-    each. Raises ConfigurationError.
+    """How many replicas, and how many cores for each, as many as fit.
+
+    Args:
+        nodes: cores and GPUs of each node.
+        replicas: the requested number, if any.
+        gpus: for each replica.
+
+    Raises:
+        ConfigurationError: they do not fit.
     """
 
     def fitting(cores: int) -> int:
@@ -353,32 +368,32 @@ def shares(
         )
 
     most = fitting(1)
-    wanted = replicas or (most if gpus else sum(cpu >= 1 for cpu, _ in nodes))
-    if not wanted or wanted > most:
+    count = replicas or (most if gpus else sum(cpu >= 1 for cpu, _ in nodes))
+    if not count or count > most:
         cores_there, gpus_there = (
             f"{sum(column):g}" for column in zip(*nodes, strict=True)
         )
-        each = f"{gpus:g} GPU{'s' * (gpus > 1)} and a core" if gpus else "a core"
-        said = (
-            f"{wanted} replica{'s' * (wanted > 1)} with {each} each"
-            f" {'do' if wanted > 1 else 'does'} not fit"
+        share = f"{gpus:g} GPU{'s' * (gpus > 1)} and a core" if gpus else "a core"
+        problem = (
+            f"{count} replica{'s' * (count > 1)} with {share} each"
+            f" {'do' if count > 1 else 'does'} not fit"
         )
-        said = said if wanted else f"Not one replica with {each} fits"
+        problem = problem if count else f"Not one replica with {share} fits"
         advice = (
             f"Use --replicas {most} or fewer" if most else "Use --gpus-per-replica 0"
         )
         raise ConfigurationError(
-            f"{said}: a model can use {cores_there} cores and {gpus_there} GPUs on"
+            f"{problem}: a model can use {cores_there} cores and {gpus_there} GPUs on"
             f" {len(nodes)} node{'s' * (len(nodes) != 1)}. {advice}, or add nodes."
         )
     largest = int(max(cpu for cpu, _ in nodes))
-    return wanted, next(
-        cores for cores in range(largest, 0, -1) if fitting(cores) >= wanted
+    return count, next(
+        cores for cores in range(largest, 0, -1) if fitting(cores) >= count
     )
 
 
 class RayWorker:
-    """One replica: an actor, and another one when it has died. See `replica_set.Worker`."""
+    """One replica: an actor, replaced when it has died. See `replica_set.Worker`."""
 
     def __init__(
         self,
@@ -402,15 +417,15 @@ class RayWorker:
         placed = self._actor.__ray_ready__.remote()
         loading = self._actor.load.remote()
         try:
-            ray.get(placed, timeout=_PLACED_WITHIN)
+            ray.get(placed, timeout=_PLACEMENT_SECONDS)
         except ray.exceptions.GetTimeoutError:
             self.stop()
             raise ModelError(
-                f"Ray found no place for {self.name} within {_PLACED_WITHIN:g} s: other"
+                f"Ray found no place for {self.name} within {_PLACEMENT_SECONDS:g} s: other"
                 " work holds the cores or GPUs that it needs."
             ) from None
         except ray.exceptions.RayError as error:
-            raise WorkerDied(_how(error)) from None
+            raise WorkerDied(_death_reason(error)) from None
         fingerprint, why = self._got(loading)
         if why:
             raise ModelError(why)
@@ -443,7 +458,7 @@ class RayWorker:
         except ray.exceptions.RayTaskError as error:
             raise ModelError(f"{type(error.cause).__name__}: {error.cause}") from None
         except ray.exceptions.RayError as error:
-            raise WorkerDied(_how(error)) from None
+            raise WorkerDied(_death_reason(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,22 +481,22 @@ class _Opening:
         return model
 
 
-def _opened(opening: _Opening) -> LocalModel | str:
-    """In a task of the cluster: the model, unloaded, or why not."""
+def _open_in_task(opening: _Opening) -> LocalModel | str:
+    """In a task of the cluster: the model, unloaded, or why it cannot be opened."""
     try:
         return opening()
     except EvalwrightError as error:
         return str(error)
 
 
-def _scored(
+def _score_in_task(
     prepare: Callable[[], None] | None,
     function: Callable[..., Any],
     asks: bool,
     sample: Sample,
     answer: Answer,
 ) -> Any:
-    """In a task of the cluster."""
+    """In a task of the cluster: run a scorer's function."""
     if prepare is not None:
         prepare()
     return (
@@ -510,22 +525,23 @@ class _Actor:
     def answer(
         self, requests: Sequence[Request]
     ) -> Iterator[list[tuple[int, Response | Failure]]]:
-        """The answers to a group, those of a moment at a time."""
+        """Answer a group, yielding the answers of a moment at a time."""
         assert self._model is not None
-        found: list[tuple[int, Response | Failure]] = []
-        until = time.monotonic() + _GATHER
-        for one in answers_of(self._model, requests):
-            found.append(one)
+        answers: list[tuple[int, Response | Failure]] = []
+        until = time.monotonic() + _GATHER_SECONDS
+        for answer in answers_of(self._model, requests):
+            answers.append(answer)
             if time.monotonic() >= until:
-                yield found
-                found = []
-                until = time.monotonic() + _GATHER
-        yield found
+                yield answers
+                answers = []
+                until = time.monotonic() + _GATHER_SECONDS
+        yield answers
 
 
 def _require_reachable(address: str) -> None:
-    """Raise ConfigurationError where nothing listens there: Ray itself would try for a minute, and
-    then end the process.
+    """Raise ConfigurationError if nothing listens there.
+
+    Ray itself would try for a minute, and then end the process.
     """
     if address == "auto":
         return
@@ -537,7 +553,7 @@ def _require_reachable(address: str) -> None:
         )
     try:
         socket.create_connection(
-            (host.strip("[]"), int(port)), timeout=_CONNECT
+            (host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS
         ).close()
     except (OSError, OverflowError) as error:
         raise ConfigurationError(
@@ -553,9 +569,9 @@ def _first_line(error: BaseException) -> str:
     )
 
 
-def _how(error: BaseException) -> str:
-    """How an actor died, out of Ray's pages about it."""
-    found = re.search(r"Worker exit detail: ([^\n.]+)", str(error)) or re.search(
+def _death_reason(error: BaseException) -> str:
+    """The reason why an actor died, extracted from Ray's long message."""
+    match = re.search(r"Worker exit detail: ([^\n.]+)", str(error)) or re.search(
         r"cause: ([^\n]+)", str(error)
     )
-    return found[1] if found else _first_line(error)
+    return match[1] if match else _first_line(error)

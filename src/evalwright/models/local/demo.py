@@ -1,9 +1,8 @@
-"""`demo/small` and `demo/large`: two small transformers that come with the package, for a first
-look without a download.
+"""`demo/small` and `demo/large`: two small transformers in the package, for a first look offline.
 
 They are real models, run by the `onnx` backend. They were trained, on purpose, on part of the
-answers of the bundled benchmark, so what they score says nothing about anything else; their cards
-say how.
+answers of the bundled benchmark, so their scores say nothing about anything else; their cards say
+how.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _PREFIX = "demo-"
 
 
 def demo_names() -> list[str]:
-    """The models that are there, sorted."""
+    """The names of the embedded models, sorted."""
     return sorted(
         path.parent.name.removeprefix(_PREFIX)
         for path in EMBEDDED.glob(f"{_PREFIX}*/model.onnx")
@@ -29,9 +28,9 @@ def demo_names() -> list[str]:
 
 
 def check_demo_name(name: str) -> None:
-    """Raises UnknownName for a model that does not come with the package."""
-    known = demo_names()
-    check_known("demonstration model", [name], known)
+    """Raise UnknownName for a model that does not come with the package."""
+    names = demo_names()
+    check_known("demonstration model", [name], names)
 
 
 def demo_model(
@@ -44,15 +43,16 @@ def demo_model(
 ) -> OnnxModel:
     """Open an embedded model; the arguments are those of `OnnxModel`.
 
-    Raises UnknownName for a name that is not there.
+    Raises:
+        UnknownName: there is no such model.
     """
     check_demo_name(name)
-    given: dict[str, Any] = {"threads": threads, "batch_size": batch_size}
+    options: dict[str, Any] = {"threads": threads, "batch_size": batch_size}
     model = OnnxModel(
         str(EMBEDDED / f"{_PREFIX}{name}"),
         max_length=max_length,
         chat_template=chat_template,
-        **given,
+        **options,
     )
     model.name = f"demo/{name}"
     return model

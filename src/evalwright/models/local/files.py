@@ -1,4 +1,4 @@
-"""The small files beside a model's weights, and names by content.
+"""The small files beside a model's weights, and hashes of content.
 
 No torch, no transformers, no weights.
 """
@@ -18,10 +18,10 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import home_folder, ordinary, private_folder
+from evalwright.core.private import check_ordinary, home_folder, private_folder
 
-NOT_READ = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
-"""Endings of files in a model folder that change no answer."""
+IGNORED_SUFFIXES = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
+"""Suffixes of files in a model folder that change no answer."""
 TRAINING_STATE = (
     "optimizer",
     "scheduler",
@@ -30,55 +30,53 @@ TRAINING_STATE = (
     "trainer_state",
     "training_args",
 )
-_CACHED_FROM = 1 << 20
-_SETTLED_AFTER = 2.0
+_CACHED_FROM_BYTES = 1 << 20
+_SETTLED_SECONDS = 2.0
 
 
 def read_json(path: Path | None, kind: type = dict) -> Any:
-    """What a small file says; an empty one of its kind where there is none.
+    """The content of a small JSON file; an empty one if there is no file.
 
     Raises ConfigurationError.
     """
     if path is None or not path.is_file():
         return kind()
     try:
-        data = from_json(path.read_text(encoding="utf-8"))
+        content = from_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"The model's file '{path}' cannot be read as JSON: {error}."
         ) from error
-    if not isinstance(data, kind):
+    if not isinstance(content, kind):
         shape = "object" if kind is dict else "list"
         raise ConfigurationError(f"The model's file '{path}' is not a JSON {shape}.")
-    return data
+    return content
 
 
 def templates(*declared: Any) -> dict[str, str]:
-    """All chat templates by name, from texts and lists of named ones; the later forms win over the
-    earlier ones.
-    """
-    out: dict[str, str] = {}
-    for each in declared:
-        if isinstance(each, str) and each:
-            out["default"] = each
-        elif isinstance(each, list):
-            out |= {
-                entry["name"]: entry["template"]
-                for entry in each
-                if isinstance(entry, Mapping)
+    """All chat templates by name, from texts and lists of named ones; later declarations win."""
+    by_name: dict[str, str] = {}
+    for declaration in declared:
+        if isinstance(declaration, str) and declaration:
+            by_name["default"] = declaration
+        elif isinstance(declaration, list):
+            by_name |= {
+                template["name"]: template["template"]
+                for template in declaration
+                if isinstance(template, Mapping)
             }
-    return out
+    return by_name
 
 
 def context_length(
     config: Mapping[str, Any], tokenizer_config: Mapping[str, Any]
 ) -> int | None:
-    """How many tokens the model takes in, as its files say; None where they say nothing."""
+    """Tokens of the model's context, as its files say; None if they do not."""
     text = config.get("text_config")
-    for part in (text if isinstance(text, Mapping) else {}, config):
+    for part_config in (text if isinstance(text, Mapping) else {}, config):
         for key in ("n_positions", "max_position_embeddings", "n_ctx"):
-            if isinstance(part.get(key), int):
-                return int(part[key])
+            if isinstance(part_config.get(key), int):
+                return int(part_config[key])
     longest = tokenizer_config.get("model_max_length")
     # Tokenizers without a limit say 1e30.
     return (
@@ -89,7 +87,7 @@ def context_length(
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files that hold weights in a model folder."""
+    """The weight files in a model folder."""
     return sorted(
         path
         for path in folder.iterdir()
@@ -98,13 +96,11 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def parameter_count(folder: Path) -> int | None:
-    """How many parameters the folder's safetensors files hold, read from their headers; None for
-    other formats.
-    """
+    """Number of parameters, from the headers of safetensors files; None for other formats."""
     total = 0
     for path in folder.glob("*.safetensors"):
         try:
-            with ordinary(path).open("rb") as file:
+            with check_ordinary(path).open("rb") as file:
                 size = int.from_bytes(file.read(8), "little")
                 header = from_json(file.read(min(size, 100_000_000)))
         except (OSError, ValueError):
@@ -118,21 +114,21 @@ def parameter_count(folder: Path) -> int | None:
 
 
 def content_hash(folder: Path) -> str:
-    """A hash over the names and contents of the folder's files; training state, pictures and
-    Markdown are left out.
+    """A hash over the names and contents of the folder's files.
 
-    Weights that an index names are hashed wherever they lie.
+    Training state, pictures and Markdown are left out. Weights that an index names are hashed
+    wherever they are.
     """
-    whole = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     files = {
         path.name: path
         for path in folder.iterdir()
         if not path.name.startswith((".", *TRAINING_STATE))
-        and not path.name.endswith(NOT_READ)
+        and not path.name.endswith(IGNORED_SUFFIXES)
         if path.exists() and not path.is_dir()
     }
-    more = folder.glob("additional_chat_templates/*.jinja")
-    files |= {path.relative_to(folder).as_posix(): path for path in more}
+    chat_templates = folder.glob("additional_chat_templates/*.jinja")
+    files |= {path.relative_to(folder).as_posix(): path for path in chat_templates}
     for index in folder.glob("*.index.json"):
         shards = read_json(index).get("weight_map")
         named = (
@@ -142,13 +138,14 @@ def content_hash(folder: Path) -> str:
         )
         files |= {name: folder / name for name in named if (folder / name).exists()}
     for name, path in sorted(files.items(), key=lambda pair: folder / pair[0]):
-        whole.update(f"{name}\0{file_hash(path)}\n".encode())
-    return whole.hexdigest()
+        digest.update(f"{name}\0{file_hash(path)}\n".encode())
+    return digest.hexdigest()
 
 
 def file_state(path: Path) -> list[int]:
-    """What changes with a file's content: also where its size and time are put back, the time of
-    its last change is not.
+    """Numbers that change whenever a file's content changes.
+
+    Even if its size and time are restored, the time of its last change is not.
     """
     status = path.stat()
     return [
@@ -161,19 +158,18 @@ def file_state(path: Path) -> list[int]:
 
 
 def file_hash(path: Path) -> str:
-    """The BLAKE2b hash of one file; that of a large file is kept in the home folder by its path and
-    state.
+    """The BLAKE2b hash of one file; a large file's is cached in the home folder by path and state.
 
-    Raises ConfigurationError for a pipe or a device: whatever loads the model would wait for it
-    without end.
+    Raises:
+        ConfigurationError: it is a pipe or a device, for which a loader would wait for ever.
     """
     try:
-        state = file_state(ordinary(path))
+        state = file_state(check_ordinary(path))
     except OSError as error:
         raise ConfigurationError(
             f"The model's file '{path}' cannot be read: {error.strerror}."
         ) from None
-    if state[0] < _CACHED_FROM:
+    if state[0] < _CACHED_FROM_BYTES:
         return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
     key = [str(path.resolve()), *state]
     home = home_folder() / "hashes"
@@ -182,49 +178,47 @@ def file_hash(path: Path) -> str:
         / f"{hashlib.blake2b(str(key[0]).encode(), digest_size=16).hexdigest()}.json"
     )
     with suppress(OSError, ValueError, KeyError, TypeError):
-        known = from_json(note.read_text(encoding="utf-8"))
-        if known["key"] == key:
-            return str(known["hash"])
+        cached = from_json(note.read_text(encoding="utf-8"))
+        if cached["key"] == key:
+            return str(cached["hash"])
     with path.open("rb") as file:
-        found = hashlib.file_digest(
+        digest = hashlib.file_digest(
             file, lambda: hashlib.blake2b(digest_size=16)
         ).hexdigest()
     # A file written a moment ago may change again within the clock's step, so it is not settled
     # yet.
     if (
-        time.time() - max(state[1:3]) / 1e9 > _SETTLED_AFTER
+        time.time() - max(state[1:3]) / 1e9 > _SETTLED_SECONDS
         and file_state(path) == state
     ):
         with suppress(OSError):
-            _write_note(note, {"key": key, "hash": found})
-    return found
+            _write_note(note, {"key": key, "hash": digest})
+    return digest
 
 
-def _write_note(note: Path, data: Mapping[str, Any]) -> None:
+def _write_note(note: Path, content: Mapping[str, Any]) -> None:
     private_folder(note.parent)
     handle, temporary = tempfile.mkstemp(dir=note.parent, suffix=".part")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(data, file)
+        json.dump(content, file)
     Path(temporary).replace(note)
 
 
 def special_tokens(tokenizer_config: Mapping[str, Any]) -> dict[str, str]:
     """Special tokens as text by their role ("bos_token"), for templates and lookups."""
-    found = {}
+    tokens = {}
     for role in ("bos_token", "eos_token", "pad_token", "unk_token"):
-        value = tokenizer_config.get(role)
-        text = value.get("content") if isinstance(value, dict) else value
+        token = tokenizer_config.get(role)
+        text = token.get("content") if isinstance(token, dict) else token
         if isinstance(text, str):
-            found[role] = text
-    return found
+            tokens[role] = text
+    return tokens
 
 
 def special_token_ids(
     folder: Path | None, tokenizer_config: Mapping[str, Any]
 ) -> dict[str, list[Any]]:
-    """Special tokens by role ("bos_token"), each as [text, id], as far as a tokenizer's folder
-    says.
-    """
+    """Special tokens by role ("bos_token"), each as [text, id], from a tokenizer's folder."""
     if folder is None or not (folder / "tokenizer.json").is_file():
         return {}
     added = read_json(folder / "tokenizer.json").get("added_tokens") or []
@@ -239,14 +233,14 @@ def special_token_ids(
 
 
 def special_tokens_of(tokenizer: Any) -> dict[str, list[Any]]:
-    """Those of a tokenizer of transformers, in the same form."""
+    """Special tokens of a transformers tokenizer, in the same form."""
     roles = ("bos_token", "eos_token", "pad_token", "unk_token")
-    found = {
+    tokens = {
         role: (getattr(tokenizer, role, None), getattr(tokenizer, f"{role}_id", None))
         for role in roles
     }
     return {
-        role: [str(text), int(place)]
-        for role, (text, place) in found.items()
-        if place is not None
+        role: [str(text), int(token_id)]
+        for role, (text, token_id) in tokens.items()
+        if token_id is not None
     }

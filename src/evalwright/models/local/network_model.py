@@ -1,9 +1,9 @@
-"""Models of a transformers network that gives values and writes no text: what judges, rewards and
-embedders share.
+"""Base of models with a transformers network that returns values and writes no text.
 
-A subclass adds arguments of its own to the common ones (`**common`), says with `settle` what
-decides its values, names its `network`, and turns a request into pieces in `_pieces`. Everything
-else is here: pieces that come twice are computed once, in batches by length.
+Judges, reward models and embedders share it. A subclass adds its own arguments to the common ones
+(`**common`), calls `settle` with what decides its values, names its `network`, and turns a request
+into pieces in `_pieces`. Everything else is here: repeated pieces are computed once, in batches by
+length.
 """
 
 from __future__ import annotations
@@ -33,41 +33,51 @@ if TYPE_CHECKING:
 
 Values = tuple[float, ...]
 
-_ROUGHLY = 512
-"""From about this length on, attention costs more than the rest, so long texts go in smaller
+_LONG_TEXT_TOKENS = 512
+"""About the length from which attention costs more than the rest, so longer texts go in smaller
 batches.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A text as tokens. types: which of two texts each token is of, for networks that are told."""
+    """A text as tokens. `types` says which of two texts each token is from, for networks that use
+    it.
+    """
 
     tokens: tuple[int, ...]
     types: tuple[int, ...] | None = None
 
 
 Piece = tuple[Encoded, ...]
-"""What a network reads for one row of values: a text, or several that it reads apart."""
+"""The input of a network for one row of values: one text, or several that it reads separately."""
 
 
 class Network(Protocol):
-    """A loaded network. budget: tokens that a batch may hold, padding included."""
+    """A loaded network. `budget` is the most tokens of a batch, padding included."""
 
     budget: int
 
     def values(self, batch: Sequence[Piece]) -> Sequence[Values]:
-        """The values of each piece of a batch, which do not depend on its company."""
+        """The values of each piece of a batch, independent of the other pieces."""
 
 
 class NetworkModel(LocalModel):
-    """Base of the models that a transformers network in this process is.
+    """Base of models that are a transformers network in this process.
 
-    revision: branch, tag or commit of a hub repository. max_length: tokens of a text, where another
-    limit is wanted than the checkpoint's. dtype, device, batch_size: as for `hf` models. window:
-    the tokens that a text may have, None where there is no limit.
+    `window` is the most tokens of a text, None for no limit.
 
-    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    Args:
+        name: the checkpoint.
+        revision: branch, tag or commit of a hub repository.
+        max_length: tokens of a text, if not the checkpoint's limit.
+        dtype: as for `hf` models.
+        device: as for `hf` models.
+        batch_size: as for `hf` models.
+
+    Raises:
+        ConfigurationError: an argument cannot be used.
+        MissingExtra: torch or transformers is not installed.
     """
 
     heavy = True
@@ -75,21 +85,23 @@ class NetworkModel(LocalModel):
     network: ClassVar[str]
     """The function, as "module:name", that loads the network of such a model; it imports torch.
 
-    Raises ConfigurationError or ModelError.
+    It raises ConfigurationError or ModelError.
     """
 
     def __init_subclass__(cls) -> None:
-        """A class that passes on `**common` takes the arguments of the class above it, too; its
-        signature says so.
-        """
-        own = dict(signature(cls.__init__).parameters)
-        if own.pop("common", None) is not None:
-            own |= {
-                name: each
-                for name, each in signature(cls.__mro__[1]).parameters.items()
-                if name not in own
+        """Show in the signature that a class with `**common` also takes its base's arguments."""
+        parameters_by_name = dict(signature(cls.__init__).parameters)
+        if parameters_by_name.pop("common", None) is not None:
+            parameters_by_name |= {
+                name: parameter
+                for name, parameter in signature(cls.__mro__[1]).parameters.items()
+                if name not in parameters_by_name
             }
-            parameters = [each for name, each in own.items() if name != "self"]
+            parameters = [
+                parameter
+                for name, parameter in parameters_by_name.items()
+                if name != "self"
+            ]
             cls.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
 
     def __init__(
@@ -122,10 +134,13 @@ class NetworkModel(LocalModel):
         tokenizer: Checkpoint | None = None,
         window: int | None = None,
     ) -> None:
-        """Fix the fingerprint. facts: what beside the common arguments decides the values;
-        recorded. identity: what else does.
+        """Fix the fingerprint.
 
-        tokenizer: where it may be from another checkpoint. window: what the checkpoint itself says.
+        Args:
+            facts: what decides the values beside the common arguments; recorded.
+            identity: what else decides them.
+            tokenizer: its source, if it may be another checkpoint.
+            window: the checkpoint's own limit.
         """
         self.tokens = self.source if tokenizer is None else tokenizer
         self.window = self.window or window
@@ -135,9 +150,10 @@ class NetworkModel(LocalModel):
 
     @abstractmethod
     def _pieces(self, request: Any) -> list[Piece]:
-        """A request as tokens; of several pieces that with the highest last value counts.
+        """A request as tokens; of several pieces the one with the highest last value counts.
 
-        Raises RequestError where it cannot be read.
+        Raises:
+            RequestError: it cannot be read.
         """
 
     def describe(self) -> dict[str, Any]:
@@ -156,7 +172,7 @@ class NetworkModel(LocalModel):
         }
 
     def check(self) -> None:
-        """Raise where the files show that it cannot be used; nothing is loaded."""
+        """Raise if the files show that it cannot be used; nothing is loaded."""
         if self.source.folder and not weight_files(self.source.folder):
             raise ConfigurationError(
                 f"The model folder '{self.source.where}' has no weights"
@@ -170,7 +186,9 @@ class NetworkModel(LocalModel):
 
             module, _, name = self.network.partition(":")
             self._network = getattr(import_module(module), name)(self)
-            for source in {id(one): one for one in (self.source, self.tokens)}.values():
+            for source in {
+                id(source): source for source in (self.source, self.tokens)
+            }.values():
                 source.require_unchanged()
             budget = self._network.budget if self._batch_size is None else 1 << 62
             self._batcher = BatchRunner(self._batch_size, budget)
@@ -186,38 +204,44 @@ class NetworkModel(LocalModel):
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Yield each request's values when the last of its pieces is done, the longest first."""
+        """Yield each request's values when the last of its pieces is done, longest first."""
         self.load()
         assert self._batcher is not None
         pieces: dict[int, list[Piece]] = {}
         places: dict[Piece, list[int]] = {}
         for index, request in enumerate(requests):
-            made = self._read(request)
-            if isinstance(made, Failure):
-                yield index, made
+            request_pieces = self._read(request)
+            if isinstance(request_pieces, Failure):
+                yield index, request_pieces
                 continue
-            pieces[index] = made
-            for piece in set(made):
+            pieces[index] = request_pieces
+            for piece in set(request_pieces):
                 places.setdefault(piece, []).append(index)
         distinct = list(places)
         costs = [
-            sum(len(text.tokens) * (1 + len(text.tokens) // _ROUGHLY) for text in piece)
+            sum(
+                len(text.tokens) * (1 + len(text.tokens) // _LONG_TEXT_TOKENS)
+                for text in piece
+            )
             for piece in distinct
         ]
-        found: dict[Piece, Values | Failure] = {}
-        waiting = {index: len(set(own)) for index, own in pieces.items()}
+        values_by_piece: dict[Piece, Values | Failure] = {}
+        waiting = {
+            index: len(set(request_pieces)) for index, request_pieces in pieces.items()
+        }
         for number, outcome in self._batcher.run(
             costs,
-            lambda batch: self._network.values([distinct[place] for place in batch]),
+            lambda batch: self._network.values([distinct[index] for index in batch]),
         ):
-            found[distinct[number]] = outcome
+            values_by_piece[distinct[number]] = outcome
             for index in places[distinct[number]]:
                 waiting[index] -= 1
                 if not waiting[index]:
                     yield (
                         index,
                         self._response(
-                            pieces[index], [found[piece] for piece in pieces[index]]
+                            pieces[index],
+                            [values_by_piece[piece] for piece in pieces[index]],
                         ),
                     )
 
@@ -236,17 +260,17 @@ class NetworkModel(LocalModel):
             ).as_failure()
 
     def _response(
-        self, pieces: Sequence[Piece], found: Sequence[Values | Failure]
+        self, pieces: Sequence[Piece], outcomes: Sequence[Values | Failure]
     ) -> Response | Failure:
         values = []
-        for each in found:
-            if isinstance(each, Failure):
-                return each
-            if not all(value - value == 0 for value in each):
+        for outcome in outcomes:
+            if isinstance(outcome, Failure):
+                return outcome
+            if not all(number - number == 0 for number in outcome):
                 return ModelError(
                     f"'{self.name}' gave a value that is no finite number."
                 ).as_failure()
-            values.append(each)
+            values.append(outcome)
         tokens = sum(len(text.tokens) for piece in pieces for text in piece)
         return Response(
             values=max(values, key=lambda row: row[-1]),

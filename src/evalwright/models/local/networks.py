@@ -1,7 +1,6 @@
-"""Networks that give values: how one is loaded, how a batch of texts is padded, and the one that
-gives vectors.
+"""Networks that return values: loading, padding of a batch, and the one that returns vectors.
 
-The families differ in the class of transformers that holds the weights and in what is read of it.
+Families differ in the class of transformers that holds the weights and in what is read from it.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelErr
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
 from evalwright.models.local.hf.loading import (
     check_device,
+    library_error,
     load_tokenizer,
-    reason,
-    where,
+    source_arguments,
 )
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import pad
@@ -27,60 +26,68 @@ from evalwright.models.local.network_model import Encoded, NetworkModel, Piece, 
 from evalwright.models.local.sentence_embedder import SentenceEmbedder
 
 NO_CODE = ", which is never run for judges."
-"""What is said of a checkpoint that needs code from its repository."""
+"""The end of messages about a checkpoint that needs code from its repository."""
 
 
 def load_network(
     model: NetworkModel,
-    kind: Any,
+    model_class: Any,
     *,
     source: Checkpoint | None = None,
     unused: str | None = None,
     use: str = "judge pairs",
     strict: bool = False,
-    **more: Any,
+    **arguments: Any,
 ) -> Any:
-    """A checkpoint by one of transformers' classes, ready for requests.
+    """Load a checkpoint with one of transformers' classes.
 
-    Raises ConfigurationError or ModelError.
+    Args:
+        model: the model.
+        model_class: the class of transformers.
+        source: another checkpoint than the model's own.
+        unused: prefix of weights that may be missing; others would be random and are refused.
+        use: what the network is for, for messages.
+        strict: also refuse weights that the network has no place for.
 
-    source: another checkpoint than the model's own. Weights that it lacks would be random: such a
-    network is refused, unless their names begin with `unused`. strict: weights that the network has
-    no place for are refused too.
+    Raises:
+        ConfigurationError: the checkpoint does not fit.
+        ModelError: it cannot be loaded.
     """
     source = source or model.source
     check_device(model.device)
     try:
         with quiet():
-            network, said = kind.from_pretrained(
+            network, loading_info = model_class.from_pretrained(
                 source.where,
                 dtype=getattr(torch, model.dtype),
                 output_loading_info=True,
                 use_safetensors=True if strict else None,
-                **where(source),
-                **more,
+                **source_arguments(source),
+                **arguments,
             )
     except EvalwrightError:
         raise
     except Exception as error:
         raise ModelError(
-            f"The model '{source.where}' cannot be loaded: {reason(error, NO_CODE)}"
+            f"The model '{source.where}' cannot be loaded: {library_error(error, NO_CODE)}"
         ) from error
     missing = [
         name
-        for name in said["missing_keys"]
+        for name in loading_info["missing_keys"]
         if unused is None or not name.startswith(unused)
     ]
-    for names, what in (
+    for names, problem in (
         (missing, "lacks"),
-        (said["unexpected_keys"] if strict else (), "has unknown"),
+        (loading_info["unexpected_keys"] if strict else (), "has unknown"),
     ):
         if names:
-            shown = sorted(names)
-            rest = f" and {len(shown) - 4} more" if len(shown) > 4 else ""
+            sorted_names = sorted(names)
+            remainder = (
+                f" and {len(sorted_names) - 4} more" if len(sorted_names) > 4 else ""
+            )
             raise ConfigurationError(
-                f"The checkpoint '{source.where}' {what} weights of a"
-                f" {type(network).__name__} ({', '.join(shown[:4])}{rest}), so it was"
+                f"The checkpoint '{source.where}' {problem} weights of a"
+                f" {type(network).__name__} ({', '.join(sorted_names[:4])}{remainder}), so it was"
                 f" not trained to {use}. Its config names"
                 f" {source.config.get('architectures') or 'no architecture'}."
             )
@@ -88,22 +95,19 @@ def load_network(
 
 
 def padded(batch: Sequence[Encoded], token: int, device: str) -> dict[str, Tensor]:
-    """Token ids, padded on the right, and a mask that hides the padding by its place, whatever its
-    token.
+    """Token ids, padded on the right, and a mask that hides the padding, whatever its token.
 
-    Each is [batch, longest]; token types where the pairs have them.
+    Each is [batch, longest]; token types if the pairs have them.
     """
-    ids, mask = pad([each.tokens for each in batch], device, token)
+    ids, mask = pad([text.tokens for text in batch], device, token)
     inputs = {"input_ids": ids, "attention_mask": mask}
     if batch[0].types is not None:
-        inputs["token_type_ids"] = pad([each.types or () for each in batch], device)[0]
+        inputs["token_type_ids"] = pad([text.types or () for text in batch], device)[0]
     return inputs
 
 
 class TextVectors:
-    """A vector for each text: its hidden states pooled by "cls", "mean" or "max", and where wanted
-    of length 1.
-    """
+    """A vector for each text: hidden states pooled by "cls", "mean" or "max"."""
 
     def __init__(self, embedder: SentenceEmbedder) -> None:
         self._device = embedder.device
@@ -129,15 +133,15 @@ class TextVectors:
             states = self._model(**inputs).last_hidden_state.float()
             mask = inputs["attention_mask"].unsqueeze(-1).bool()
             if self._pooling == "cls":
-                found = states[:, 0]
+                vectors = states[:, 0]
             elif self._pooling == "mean":
-                found = (states * mask).sum(1) / mask.sum(1)
+                vectors = (states * mask).sum(1) / mask.sum(1)
             else:
-                found = states.masked_fill(~mask, -torch.inf).amax(1)
+                vectors = states.masked_fill(~mask, -torch.inf).amax(1)
             if self._normalises:
-                found = torch.nn.functional.normalize(found, dim=-1)
+                vectors = torch.nn.functional.normalize(vectors, dim=-1)
         # Nine digits say a 32-bit float exactly, and take half the room of its 64-bit form.
         return [
-            tuple(float(f"{value:.9g}") for value in row)
-            for row in found.cpu().tolist()
+            tuple(float(f"{number:.9g}") for number in row)
+            for row in vectors.cpu().tolist()
         ]

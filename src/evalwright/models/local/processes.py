@@ -1,5 +1,5 @@
-"""Workers of a local model as processes of this machine, one for each device; on processors they
-share the cores.
+"""A local model's workers as processes of this machine, one per device; on CPUs they share the
+cores.
 """
 
 from __future__ import annotations
@@ -33,18 +33,23 @@ from evalwright.models.local.hardware import nvml
 from evalwright.models.local.hardware.machine import usable_cores
 from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
 
-_KINDS: Mapping[str, type[Request]] = {
-    kind.ability: kind
-    for kind in (Classify, Embed, Generate, LogLikelihood, Reward, RollingLogLikelihood)
+_REQUEST_CLASSES: Mapping[str, type[Request]] = {
+    request_class.ability: request_class
+    for request_class in (
+        Classify,
+        Embed,
+        Generate,
+        LogLikelihood,
+        Reward,
+        RollingLogLikelihood,
+    )
 }
-_TAIL = 300
-_PATIENCE = 5.0
+_TAIL_BYTES = 300
+_EXIT_SECONDS = 5.0
 
 
 class ProcessWorker:
-    """A process with one copy of the model. environment: what is set for it besides this process's
-    own.
-    """
+    """A process with one copy of the model; `environment` is added to this process's own."""
 
     def __init__(
         self,
@@ -54,7 +59,7 @@ class ProcessWorker:
         environment: Mapping[str, str],
     ) -> None:
         self._model = model
-        self._first = {"name": model.name, "arguments": dict(arguments)}
+        self._opening_message = {"name": model.name, "arguments": dict(arguments)}
         self._environment = dict(environment)
         device = environment.get("CUDA_VISIBLE_DEVICES")
         self.name = f"process {number}" + (
@@ -74,19 +79,19 @@ class ProcessWorker:
             env={**os.environ, **self._environment},
             encoding="ascii",
         )
-        self._tell(self._first)
-        said = self._read()
-        if "error" in said:
-            raise ModelError(said["error"])
-        if self._model.is_known and said["fingerprint"] != self._model.fingerprint:
+        self._tell(self._opening_message)
+        reply = self._read()
+        if "error" in reply:
+            raise ModelError(reply["error"])
+        if self._model.is_known and reply["fingerprint"] != self._model.fingerprint:
             raise ModelError("its files changed while it was being loaded.")
 
     def answer(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
         self._tell([request_as_json(request) for request in requests])
-        while (said := self._read()) is not None:
-            index, answer = said
+        while (reply := self._read()) is not None:
+            index, answer = reply
             failed = "failure" in answer
             yield (
                 index,
@@ -110,10 +115,10 @@ class ProcessWorker:
         if self._errors is not None:
             self._errors.close()
 
-    def _tell(self, what: Any) -> None:
+    def _tell(self, message: Any) -> None:
         try:
             assert self._process is not None and self._process.stdin is not None
-            self._process.stdin.write(json.dumps(what) + "\n")
+            self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
         except (AssertionError, OSError, ValueError):
             raise WorkerDied(self._death()) from None
@@ -126,17 +131,17 @@ class ProcessWorker:
             raise WorkerDied(self._death()) from None
 
     def _death(self) -> str:
-        """How the process ended, with the last that it said."""
+        """How the process ended, with its last output."""
         process = self._process
         errors = self._errors
         if process is None or errors is None or errors.closed:
             return "it was stopped"
         try:
-            code = process.wait(_PATIENCE)
+            code = process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             return "it no longer answers"
         errors.seek(0, os.SEEK_END)
-        errors.seek(max(0, errors.tell() - _TAIL))
+        errors.seek(max(0, errors.tell() - _TAIL_BYTES))
         words = " ".join(errors.read().decode("utf-8", "replace").split())
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         how += ", as when memory runs out" if code == -9 else ""
@@ -146,8 +151,13 @@ class ProcessWorker:
 def in_processes(
     model: LocalModel, arguments: Mapping[str, Any], number: int, options: Sequence[str]
 ) -> ReplicaSet:
-    """The model in so many processes. arguments: those that it was opened with; options: those that
-    it could be.
+    """The model in so many processes.
+
+    Args:
+        model: the model.
+        arguments: those with which it was opened.
+        number: of processes.
+        options: all arguments that it takes.
     """
     devices = _devices() if arguments.get("device") != "cpu" else []
     share = max(1, int(usable_cores()) // number)
@@ -158,16 +168,16 @@ def in_processes(
     )
     workers = [
         ProcessWorker(
-            place + 1,
+            index + 1,
             model,
             {**threads, **arguments},
             (
-                {"CUDA_VISIBLE_DEVICES": devices[place % len(devices)]}
+                {"CUDA_VISIBLE_DEVICES": devices[index % len(devices)]}
                 if devices
                 else {"OMP_NUM_THREADS": str(share)}
             ),
         )
-        for place in range(number)
+        for index in range(number)
     ]
     return ReplicaSet(model, workers)
 
@@ -176,30 +186,30 @@ def _devices() -> list[str]:
     """The names of the devices that this process may use."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
-        return [one.strip() for one in named.split(",") if one.strip()]
-    return [str(place) for place, _ in enumerate(nvml.cards())]
+        return [device.strip() for device in named.split(",") if device.strip()]
+    return [str(index) for index, _ in enumerate(nvml.cards())]
 
 
 def request_as_json(request: Request) -> dict[str, Any]:
-    """A plain mapping that JSON can carry."""
-    found = {one.name: getattr(request, one.name) for one in fields(request)}
-    for name, value in found.items():
+    """A request as a plain mapping for JSON."""
+    options = {field.name: getattr(request, field.name) for field in fields(request)}
+    for name, value in options.items():
         if isinstance(value, tuple) and value and isinstance(value[0], Message):
-            found[name] = [[turn.role, _content(turn)] for turn in value]
-    return {"ability": request.ability, **found}
+            options[name] = [[turn.role, _content(turn)] for turn in value]
+    return {"ability": request.ability, **options}
 
 
-def request_from(data: Mapping[str, Any]) -> Request:
+def request_from(payload: Mapping[str, Any]) -> Request:
     """The inverse of `request_as_json`."""
-    found = {name: value for name, value in data.items() if name != "ability"}
-    for name, value in found.items():
+    options = {name: value for name, value in payload.items() if name != "ability"}
+    for name, value in options.items():
         if name in ("prompt", "context") and not isinstance(value, str):
-            found[name] = tuple(
+            options[name] = tuple(
                 Message(role, _content_from(content)) for role, content in value
             )
         elif isinstance(value, list):
-            found[name] = tuple(value)
-    return _KINDS[data["ability"]](**found)
+            options[name] = tuple(value)
+    return _REQUEST_CLASSES[payload["ability"]](**options)
 
 
 def _content(turn: Message) -> Any:
@@ -207,11 +217,15 @@ def _content(turn: Message) -> Any:
         return turn.content
     return [
         (
-            part
-            if isinstance(part, str)
-            else [base64.b64encode(part.data).decode(), part.media_type, part.source]
+            content_part
+            if isinstance(content_part, str)
+            else [
+                base64.b64encode(content_part.data).decode(),
+                content_part.media_type,
+                content_part.source,
+            ]
         )
-        for part in turn.content
+        for content_part in turn.content
     ]
 
 
@@ -220,9 +234,11 @@ def _content_from(content: Any) -> Any:
         return content
     return tuple(
         (
-            part
-            if isinstance(part, str)
-            else Image(base64.b64decode(part[0]), part[1], part[2])
+            content_part
+            if isinstance(content_part, str)
+            else Image(
+                base64.b64decode(content_part[0]), content_part[1], content_part[2]
+            )
         )
-        for part in content
+        for content_part in content
     )

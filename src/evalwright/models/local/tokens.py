@@ -33,24 +33,23 @@ from evalwright.core.errors import Party, PromptTooLong, Rejected
 from evalwright.core.requests import Prompt
 
 DEFAULT_MAX_TOKENS = 256
-"""How many tokens a local model writes at the most where a request leaves the limit to the model.
-"""
+"""Most tokens that a local model writes if a request leaves the limit to it."""
 
 TRUNCATED = "truncated"
 """The finish reason of a log-likelihood whose context did not fit and lost its left part."""
 
 Pair = tuple[list[int], list[int]]
-"""Context tokens (never empty) and the continuation tokens that are scored (never empty)."""
+"""Context tokens (never empty) and the continuation tokens to score (never empty)."""
 
 
 class DoesNotFit(Rejected):
-    """A request that this model cannot take: too long for its window, or nothing in it to score."""
+    """A request that this model cannot take: too long for its window, or nothing to score."""
 
     party: Party = "model"
 
 
 class ContextExceeded(DoesNotFit, PromptTooLong):
-    """A prompt or a continuation with more tokens than the model's context has."""
+    """A prompt or continuation with more tokens than the model's context."""
 
 
 class Encoder(Protocol):
@@ -60,19 +59,22 @@ class Encoder(Protocol):
         """The tokens of a text; special tokens written out in the text are recognised."""
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
-        """The text of tokens, without any cleaning up of spaces."""
+        """The text of tokens, without any clean-up of spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
-    """What the rules need to know of a model.
+    """What the rules need to know about a model.
 
-    prefix_token: what the first token of a text is predicted from: BOS, else EOS, else None.
-    add_special_tokens: let the tokenizer add what it adds by default (for most models a BOS or
-    nothing). bos_token: the BOS that must not come twice. max_length: tokens that the model can
-    take in at once. trailing: how many tokens the tokenizer adds at the end of a text (an EOS);
-    they are taken off again. add_bos: put the BOS in front even where the tokenizer does not.
-    published: see above.
+    Attributes:
+        prefix_token: predicts the first token of a text: BOS, else EOS, else None.
+        add_special_tokens: let the tokenizer add its defaults (for most models a BOS or nothing).
+        bos_token: the BOS that must not come twice.
+        max_length: tokens of the model's context.
+        trailing: how many tokens the tokenizer adds at the end of a text (an EOS); they are
+            removed.
+        add_bos: put the BOS in front even if the tokenizer does not.
+        published: see the module.
     """
 
     prefix_token: int | None
@@ -84,16 +86,15 @@ class TokenRules:
     published: bool = False
 
     def without_special_tokens(self) -> TokenRules:
-        """The rules for text that holds its special tokens already, such as a rendered chat
-        template.
-        """
+        """The rules for text that contains its special tokens, such as a rendered chat template."""
         return replace(self, add_special_tokens=False, add_bos=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How a model reads prompts: its tokenizer, its rules, and `render`: a prompt as text with the
-    rules that hold for it.
+    """How a model reads prompts: its tokenizer, its rules, and `render`.
+
+    `render` returns a prompt as text, with the rules that hold for it.
     """
 
     encoder: Encoder
@@ -111,9 +112,7 @@ def rules_for(
     add_bos: bool = False,
     published: bool = False,
 ) -> TokenRules:
-    """The rules of a model with this tokenizer; finds out what the tokenizer puts at the end of a
-    text.
-    """
+    """The rules of a model with this tokenizer; finds out what it adds at the end of a text."""
     plain = encoder.encode("a", False)
     dressed = encoder.encode("a", True)
     leading = next(
@@ -131,9 +130,7 @@ def rules_for(
 
 
 def encode_text(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
-    """The tokens of a prompt: with the special tokens that stand in front, no second BOS, and
-    nothing at the end.
-    """
+    """The tokens of a prompt, with special tokens only at its start and no second BOS."""
     tokens = encoder.encode(text, rules.add_special_tokens)
     return _one_bos(
         rules,
@@ -146,9 +143,7 @@ def encode_text(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
 
 
 def encode_source(encoder: Encoder, rules: TokenRules, text: str) -> list[int]:
-    """What the encoder of an encoder-decoder model reads: with all special tokens, those at the end
-    too.
-    """
+    """The input of an encoder-decoder model's encoder: with all special tokens, also at the end."""
     return _one_bos(rules, encoder.encode(text, rules.add_special_tokens))
 
 
@@ -158,43 +153,43 @@ def encode_pair(
     """The tokens before and of `continuation`, for its log-likelihood after `context`.
 
     White space at the end of the context moves to the continuation, because tokenizers put it in
-    front of words. An empty context is the prefix token alone. Raises DoesNotFit where there is
-    nothing to score or nothing to start from.
+    front of words. An empty context is the prefix token alone.
+
+    Raises:
+        DoesNotFit: there is nothing to score or nothing to start from.
     """
-    kept, continuation = _split_spaces(context, continuation)
-    if not kept:
+    stripped, continuation = _split_spaces(context, continuation)
+    if not stripped:
         return _after_prefix(rules, encoder.encode(continuation, False))
-    alone = encode_text(encoder, rules, kept)
-    whole = encode_text(encoder, rules, kept + continuation)
-    if rules.published and alone and len(alone) < len(whole):
-        return alone, whole[len(alone) :]
-    split = min(common_length(alone, whole), len(whole) - 1)
+    alone = encode_text(encoder, rules, stripped)
+    joined = encode_text(encoder, rules, stripped + continuation)
+    if rules.published and alone and len(alone) < len(joined):
+        return alone, joined[len(alone) :]
+    split = min(common_length(alone, joined), len(joined) - 1)
     if split <= 0:
-        return _after_prefix(rules, whole)
-    return whole[:split], whole[split:]
+        return _after_prefix(rules, joined)
+    return joined[:split], joined[split:]
 
 
 def encode_sides(
     encoder: Encoder, rules: TokenRules, context: str, continuation: str
 ) -> Pair:
-    """The same for a model whose encoder reads the context and whose decoder writes the
-    continuation, both encoded apart.
+    """The same for an encoder-decoder model, with context and continuation encoded separately.
 
-    The context keeps all special tokens that its tokenizer adds, an EOS at its end too; the
+    The context keeps all special tokens that its tokenizer adds, also an EOS at its end; the
     continuation gets none.
     """
-    kept, continuation = _split_spaces(context, continuation)
+    stripped, continuation = _split_spaces(context, continuation)
     targets = encoder.encode(continuation, False)
-    if not kept or not targets:
+    if not stripped or not targets:
         return _after_prefix(rules, targets)
-    return encode_source(encoder, rules, kept), targets
+    return encode_source(encoder, rules, stripped), targets
 
 
 def truncate_pair(context: list[int], continuation: list[int], max_length: int) -> Pair:
-    """Drop tokens at the context's left until the model's input, which lacks the last token, has
-    `max_length` at most.
+    """Drop tokens at the context's left until the model's input has at most `max_length`.
 
-    Raises ContextExceeded where the continuation alone is longer than that.
+    The input lacks the last token. Raises ContextExceeded if the continuation alone is too long.
     """
     if len(continuation) > max_length:
         raise ContextExceeded(
@@ -208,7 +203,7 @@ def truncate_pair(context: list[int], continuation: list[int], max_length: int) 
 def truncate_sides(
     context: list[int], continuation: list[int], max_length: int
 ) -> Pair:
-    """Drop tokens at the context's left until the encoder takes it.
+    """Drop tokens at the context's left until it fits the encoder.
 
     Raises ContextExceeded for a continuation that is too long.
     """
@@ -219,11 +214,10 @@ def truncate_sides(
 def rolling_windows(
     tokens: Sequence[int], prefix_token: int, max_length: int
 ) -> list[tuple[list[int], list[int]]]:
-    """Windows `(input, targets)` over a text of any length in which every token is a target exactly
-    once.
+    """Windows `(input, targets)` over a text of any length; every token is a target exactly once.
 
-    `targets` are what the last `len(targets)` positions of `input` predict. The first window starts
-    from the prefix token; every later one takes up to `max_length` new targets, and its input holds
+    `targets` are predicted by the last `len(targets)` positions of `input`. The first window starts
+    from the prefix token; every later one takes up to `max_length` new targets, and its input has
     as much of the text to their left as fits, so a short last window sees a full context. An input
     never has more than `max_length` tokens.
     """
@@ -240,12 +234,14 @@ def rolling_windows(
 
 
 def rolling_pairs(encoder: Encoder, rules: TokenRules, text: str) -> list[Pair]:
-    """The windows of a text as context and continuation, each scored as any other pair is.
+    """The windows of a text as context and continuation, each scored like any other pair.
 
     The text is encoded without special tokens, and a BOS written at its start is not scored: the
-    prefix token stands there already. An empty text has no windows. By published rules it is
-    encoded, and scored, with all special tokens. Raises DoesNotFit where the model has neither BOS
-    nor EOS to start from.
+    prefix token is there already. An empty text has no windows. By published rules it is encoded,
+    and scored, with all special tokens.
+
+    Raises:
+        DoesNotFit: the model has neither BOS nor EOS to start from.
     """
     tokens = (
         encode_source(encoder, rules, text)
@@ -268,19 +264,18 @@ def rolling_pairs(encoder: Encoder, rules: TokenRules, text: str) -> list[Pair]:
 
 
 def with_room(prompt: list[int], max_tokens: int, rules: TokenRules) -> list[int]:
-    """The prompt by published rules: without as much of its left side as leaves room for
-    `max_tokens`; else as it is.
-    """
+    """The prompt, cut on the left under published rules to leave room for `max_tokens`."""
     left = rules.max_length - max_tokens
     return prompt[-left:] if rules.published and left > 0 else prompt
 
 
 def room_for_answer(prompt_length: int, max_tokens: int | None, max_length: int) -> int:
-    """How many tokens may be generated after a prompt: `max_tokens` (default 256), less where the
-    context ends sooner.
+    """Tokens that may be generated after a prompt: `max_tokens`, or fewer if the context ends
+    sooner.
 
-    Raises ContextExceeded for a prompt that leaves no room: a prompt that was cut silently is
-    another question.
+    Raises:
+        ContextExceeded: the prompt leaves no room; a prompt that was cut silently is another
+            question.
     """
     if prompt_length >= max_length:
         raise ContextExceeded(
@@ -288,16 +283,14 @@ def room_for_answer(prompt_length: int, max_tokens: int | None, max_length: int)
             f" {max_length}, so there is no room for an answer. Use fewer shots or a"
             " model with a longer context."
         )
-    wanted = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
-    if wanted < 1:
-        raise DoesNotFit(f"max_tokens is {wanted}, so there is no room for an answer.")
-    return min(wanted, max_length - prompt_length)
+    limit = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
+    if limit < 1:
+        raise DoesNotFit(f"max_tokens is {limit}, so there is no room for an answer.")
+    return min(limit, max_length - prompt_length)
 
 
 def _after_prefix(rules: TokenRules, tokens: list[int]) -> Pair:
-    """Score all of `tokens`, except a prefix token that they begin with, which then serves as the
-    context.
-    """
+    """Score all of `tokens`, except a leading prefix token, which then serves as the context."""
     if not tokens:
         raise DoesNotFit(
             "The continuation has no tokens in this model's vocabulary, so there is"
@@ -328,22 +321,20 @@ def _one_bos(rules: TokenRules, tokens: list[int]) -> list[int]:
 
 
 def _split_spaces(context: str, continuation: str) -> tuple[str, str]:
-    """Both with the white space at the context's end moved to the continuation, of which there must
-    be some.
-    """
-    kept = context.rstrip()
-    continuation = context[len(kept) :] + continuation
+    """Move white space at the context's end to the continuation, which must not be empty then."""
+    stripped = context.rstrip()
+    continuation = context[len(stripped) :] + continuation
     if not continuation:
         raise DoesNotFit("The continuation is empty, so there is nothing to score.")
-    return kept, continuation
+    return stripped, continuation
 
 
 def common_length(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many tokens two rows begin with alike."""
+    """How many leading tokens two rows share."""
     return next(
         (
-            place
-            for place, (a, b) in enumerate(zip(left, right, strict=False))
+            index
+            for index, (a, b) in enumerate(zip(left, right, strict=False))
             if a != b
         ),
         min(len(left), len(right)),

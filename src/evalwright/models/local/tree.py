@@ -1,11 +1,10 @@
-"""A prefix tree over what the model is to read, and the order in which its parts go through the
-model.
+"""A prefix tree over model inputs, and the order in which its parts go through the model.
 
-Inputs that begin alike share the nodes of their common beginning, so every token stands in the tree
+Inputs that begin alike share the nodes of their common beginning, so every token is in the tree
 once. The tree is then cut into work: a node with more below it than fits into a row is *stored*
-(its keys and values are kept while everything below it runs), and what hangs below a stored node is
+(its keys and values are kept while everything below it runs), and what is below a stored node is
 packed into *rows*, each of them one or several whole subtrees laid out depth-first. Nothing here
-knows of torch.
+uses torch.
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ from evalwright.models.local.tokens import Pair
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The log-probability of `target` at a node's token number `offset` goes to place `slot` of all
-    that is read.
-    """
+    """The log-probability of `target` at a node's token number `offset` goes to slot `slot`."""
 
     offset: int
     target: int
@@ -31,10 +28,9 @@ class Read:
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """Tokens that are always read one after another: `source[start:end]`, at the positions `start`
-    to `end`.
+    """Tokens that are always read in a row: `source[start:end]`, at the positions `start` to `end`.
 
-    total: tokens of this node and of everything below it.
+    `total` is the number of tokens of this node and everything below it.
     """
 
     source: Sequence[int]
@@ -56,26 +52,29 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """roots: nodes at position 0. spans: for each pair, the slots of its targets. given, unique:
-    tokens before and after.
+    """A prefix tree.
+
+    Attributes:
+        roots: nodes at position 0.
+        spans: for each pair, the slots of its targets.
+        unshared: tokens before sharing.
+        unique: tokens after sharing.
     """
 
     roots: list[Node]
     spans: list[range]
-    given: int
+    unshared: int
     unique: int
 
     def is_more_than_rows(self, piece: int) -> bool:
-        """Whether any tokens are shared, or a path is longer than a piece; else every input is a
-        row of its own.
+        """Whether any tokens are shared, or a path is longer than a piece; else every input is one
+        row.
         """
         return any(root.children or len(root) > piece for root in self.roots)
 
 
 def build_tree(pairs: Sequence[Pair]) -> Tree:
-    """The tree of all inputs (context and continuation without its last token) with a read for
-    every target.
-    """
+    """The tree of all inputs (context and continuation without its last token), with all reads."""
     inputs: dict[tuple[int, ...], Node | None] = {}
     keys = []
     for context, continuation in pairs:
@@ -88,32 +87,33 @@ def build_tree(pairs: Sequence[Pair]) -> Tree:
     for key, (_, targets) in zip(keys, pairs, strict=True):
         node = inputs[key]
         assert node is not None
-        for place in range(len(targets) - 1, -1, -1):
-            position = len(key) - len(targets) + place
+        for target_index in range(len(targets) - 1, -1, -1):
+            position = len(key) - len(targets) + target_index
             while node.start > position:
                 assert node.parent is not None
                 node = node.parent
             node.reads.append(
-                Read(position - node.start, targets[place], slots + place)
+                Read(position - node.start, targets[target_index], slots + target_index)
             )
         spans.append(range(slots, slots + len(targets)))
         slots += len(targets)
-    _count(top)
+    _count_tokens(top)
     for root in top.children:
         root.parent = None
     return Tree(top.children, spans, sum(map(len, keys)), top.total)
 
 
 def _grow(inputs: dict[tuple[int, ...], Node | None]) -> Node:
-    """Insert the inputs in sorted order, so that each differs from the path of the last one only;
-    notes where each ends.
+    """Insert the inputs in sorted order, so that each differs only from the previous path.
+
+    Notes where each input ends.
     """
     top = Node((), 0, 0)
     path = [top]
     arrays = {key: np.asarray(key, dtype=">u4") for key in inputs}
     before = np.empty(0, dtype=">u4")
     # Big-endian bytes sort as the numbers do, and compare at the speed of memory.
-    for key, array in sorted(arrays.items(), key=lambda item: item[1].tobytes()):
+    for key, array in sorted(arrays.items(), key=lambda pair: pair[1].tobytes()):
         shared = _common(before, array)
         while path[-1] is not top and path[-1].start >= shared:
             path.pop()
@@ -150,7 +150,7 @@ def _common(left: np.ndarray, right: np.ndarray) -> int:
     return int(different.argmax()) if different.any() else length
 
 
-def _count(top: Node) -> None:
+def _count_tokens(top: Node) -> None:
     for node in reversed(list(walk([top]))):
         node.total = len(node) + sum(child.total for child in node.children)
 
@@ -166,8 +166,10 @@ def walk(roots: Sequence[Node]) -> Iterator[Node]:
 
 @dataclass(frozen=True, slots=True)
 class RowPart:
-    """A node within a row. above: its parent's place in the row's parts, -1 below what is stored.
-    read: its reads count.
+    """A node within a row.
+
+    `above` is its parent's index among the row's parts, -1 below what is stored; `read` says
+    whether its reads count.
     """
 
     node: Node
@@ -177,36 +179,34 @@ class RowPart:
 
 @dataclass(eq=False, slots=True)
 class Row:
-    """Parts that go through the model side by side, each seeing the parts above it and what is
-    stored.
-    """
+    """Parts that go through the model together; each sees those above it and the cache."""
 
     parts: list[RowPart] = field(default_factory=list)
 
     @property
     def length(self) -> int:
         """Tokens of all parts."""
-        return sum(len(part.node) for part in self.parts)
+        return sum(len(row_part.node) for row_part in self.parts)
 
     @property
     def branches(self) -> bool:
-        """Whether any token must not see one that stands before it in the row."""
-        return any(part.above != place - 1 for place, part in enumerate(self.parts))
+        """Whether any token must not see an earlier one in the row."""
+        return any(
+            row_part.above != index - 1 for index, row_part in enumerate(self.parts)
+        )
 
     @property
     def trunk(self) -> int:
-        """How many tokens at the start form one chain."""
+        """How many leading tokens form one chain."""
         length = 0
-        for place, part in enumerate(self.parts):
-            if part.above != place - 1:
+        for index, row_part in enumerate(self.parts):
+            if row_part.above != index - 1:
                 break
-            length += len(part.node)
+            length += len(row_part.node)
         return length
 
     def add(self, lead: Sequence[RowPart], subtree: Node) -> None:
-        """Append a whole subtree, below the parts of `lead` that the row begins with (they are put
-        there if it is empty).
-        """
+        """Append a whole subtree; an empty row begins with the parts of `lead`."""
         if not self.parts:
             self.parts += lead
         places: dict[int, int] = {}
@@ -218,10 +218,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class CutLimits:
-    """How the tree is cut. row: tokens of a subtree that is laid out in one row. piece: tokens in
-    one pass of one row.
+    """How the tree is cut.
 
-    shortest: a prefix of fewer tokens costs less to compute again in every row than to carry along.
+    Attributes:
+        row: most tokens of a subtree that is laid out in one row.
+        piece: most tokens in one pass of one row.
+        shortest: a prefix of fewer tokens costs less to compute in every row than to store.
     """
 
     row: int
@@ -231,7 +233,7 @@ class CutLimits:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Work below one stored prefix: rows that can run now, and nodes to store with what hangs below
+    """Work below one stored prefix: rows that can run now, and nodes to store with what is below
     each.
     """
 
@@ -240,19 +242,19 @@ class Level:
 
 
 def cut(nodes: Sequence[Node], limits: CutLimits, pack: int = 0) -> Level:
-    """Turn siblings into rows that can run at once, and nodes to be stored before what hangs below
-    them can.
+    """Turn siblings into rows that can run at once, and nodes to store before what is below them
+    runs.
 
-    pack: put several subtrees into one row until it has so many tokens; 0: each has its own.
+    `pack` combines several subtrees in one row until it has so many tokens; 0: each has its own.
     """
     level = Level([], [])
     waiting: list[tuple[list[RowPart], list[Node]]] = [([], list(nodes))]
     while waiting:
         lead, siblings = waiting.pop()
-        ahead = sum(len(part.node) for part in lead)
+        ahead = sum(len(row_part.node) for row_part in lead)
         small: list[Node] = []
         for node in siblings:
-            node = _shortened(node, limits.piece - ahead)
+            node = _shorten(node, limits.piece - ahead)
             fits = ahead + node.total <= limits.row if node.children else True
             if fits:
                 small.append(node)
@@ -262,20 +264,20 @@ def cut(nodes: Sequence[Node], limits: CutLimits, pack: int = 0) -> Level:
                 level.stored.append(
                     (Row([*lead, RowPart(node, len(lead) - 1)]), node.children)
                 )
-        level.rows.extend(_pack(lead, small, pack))
+        level.rows.extend(_pack_rows(lead, small, pack))
     _read_once(level)
     return level
 
 
-def _shortened(node: Node, most: int) -> Node:
-    """The node itself, or where it has more than `most` tokens, its first `most` with the rest as
-    its one child.
+def _shorten(node: Node, most: int) -> Node:
+    """The node, or if it has more than `most` tokens, its first `most` with the rest as its one
+    child.
     """
     most = max(1, most)
     if len(node) <= most:
         return node
     at = node.start + most
-    rest = Node(
+    tail = Node(
         node.source,
         at,
         node.end,
@@ -293,17 +295,17 @@ def _shortened(node: Node, most: int) -> Node:
         node.start,
         at,
         node.parent,
-        [rest],
+        [tail],
         [read for read in node.reads if read.offset < most],
         node.total,
     )
-    rest.parent = first
-    for child in rest.children:
-        child.parent = rest
+    tail.parent = first
+    for child in tail.children:
+        child.parent = tail
     return first
 
 
-def _pack(lead: list[RowPart], nodes: list[Node], pack: int) -> list[Row]:
+def _pack_rows(lead: list[RowPart], nodes: list[Node], pack: int) -> list[Row]:
     rows: list[Row] = []
     for node in sorted(nodes, key=lambda node: -node.total):
         if not (rows and rows[-1].length + node.total <= pack):
@@ -313,38 +315,36 @@ def _pack(lead: list[RowPart], nodes: list[Node], pack: int) -> list[Row]:
 
 
 def regrow(row: Row, below: Sequence[Node] = ()) -> list[Node]:
-    """The trees that a row was made of, with `below` hanging from its last part, so that they can
-    be cut again.
-    """
-    made: list[Node] = []
+    """The trees that a row was made of, with `below` under its last part, to be cut again."""
+    nodes: list[Node] = []
     roots: list[Node] = []
-    for part in row.parts:
-        old = part.node
-        above = made[part.above] if part.above >= 0 else None
+    for row_part in row.parts:
+        old = row_part.node
+        above = nodes[row_part.above] if row_part.above >= 0 else None
         node = Node(
             old.source,
             old.start,
             old.end,
             above,
             [],
-            list(old.reads) if part.read else [],
+            list(old.reads) if row_part.read else [],
             len(old),
         )
         (above.children if above else roots).append(node)
-        made.append(node)
+        nodes.append(node)
     for node in below:
-        node.parent = made[-1]
-        made[-1].children.append(node)
-    for node in reversed(made):
+        node.parent = nodes[-1]
+        nodes[-1].children.append(node)
+    for node in reversed(nodes):
         node.total = len(node) + sum(child.total for child in node.children)
     return roots
 
 
 def _read_once(level: Level) -> None:
-    """A node that leads several rows is read in the first of them."""
+    """Read a node that leads several rows in the first of them only."""
     seen: set[int] = set()
     for row in [*level.rows, *(row for row, _ in level.stored)]:
-        for place, part in enumerate(row.parts):
-            if id(part.node) in seen:
-                row.parts[place] = RowPart(part.node, part.above, False)
-            seen.add(id(part.node))
+        for index, row_part in enumerate(row.parts):
+            if id(row_part.node) in seen:
+                row.parts[index] = RowPart(row_part.node, row_part.above, False)
+            seen.add(id(row_part.node))

@@ -1,10 +1,8 @@
-"""`vllm-local/<hub repository or local folder>[@revision]`: a language model that vLLM runs in this
-process, on a GPU.
+"""`vllm-local/<hub repository or local folder>[@revision]`: a language model in vLLM, on a GPU.
 
-The rules between texts and tokens, the templates and the fingerprint are those of `hf/`; vLLM is
-given token numbers. Log-likelihoods are its log-probabilities of prompts. For these it reads
-nothing from its prefix cache, so that shots which prompts share are computed for each of them;
-generation does share them.
+Token rules, templates and fingerprint are those of `hf/`; vLLM gets token numbers. Log-likelihoods
+are its log-probabilities of prompts. For these it reads nothing from its prefix cache, so that
+shared few-shot examples are computed for each prompt; generation does share them.
 """
 
 from __future__ import annotations
@@ -36,13 +34,11 @@ from evalwright.models.local.hf.source import find_source
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Pair
 from evalwright.models.local.writing import token_texts
 
-_AT_ONCE = 2048
-"""Prompts handed to vLLM together, which batches them itself; answers are stored after each such
-number.
+_PROMPTS_AT_ONCE = 2048
+"""Prompts handed to vLLM together, which batches them itself; answers are stored after each group.
 """
-_PLACES = 2
-"""A pair is one token longer than the context that its last token is predicted from, and vLLM wants
-to write one more.
+_EXTRA_TOKENS = 2
+"""A pair is one token longer than the context of its last token, and vLLM wants to write one more.
 """
 
 
@@ -61,9 +57,9 @@ SAMPLING_PARAMS = frozenset(
         "stop_token_ids",
     )
 )
-"""What `Generate.generation_arguments` may name here."""
+"""Everything that `Generate.generation_arguments` may name here."""
 
-_OWN = {
+_RESERVED_ARGUMENTS = {
     "model": "The model is named after 'vllm-local/'.",
     "max_model_len": "Use -M max_length=...",
     "data_parallel_size": "Use -M replicas=N.",
@@ -81,25 +77,30 @@ _OWN = {
     ),
     "Leave out 'engine.'.",
 )
-"""What vLLM is given that has an argument of its own here."""
+"""vLLM's arguments that have an argument of their own here."""
 
 
 class VllmModel(LocalModel):
     """A decoder-only model: log-likelihood, rolling, generation, chat.
 
-    Arguments that `hf/` has mean what they mean there.
+    Arguments that `hf/` has mean the same here.
 
-    tensor_parallel_size, pipeline_parallel_size: GPUs that share the model. enable_prefix_caching:
-    prompts with the same beginning share its computation when text is generated. engine: further
-    arguments of vllm.LLM, such as {"gpu_memory_utilization": 0.8}; these and `quantization` are
-    part of the fingerprint.
+    Args:
+        name: a hub repository or folder.
+        tensor_parallel_size: GPUs that share each layer.
+        pipeline_parallel_size: GPUs that share the layers.
+        enable_prefix_caching: prompts with the same beginning share its computation in generation.
+        engine: further arguments of vllm.LLM, such as {"gpu_memory_utilization": 0.8}; these and
+            `quantization` are part of the fingerprint.
 
-    Raises MissingExtra without vllm, ConfigurationError for what cannot be used.
+    Raises:
+        MissingExtra: vllm is not installed.
+        ConfigurationError: an argument cannot be used.
     """
 
     carries = frozenset(("top_k", "min_p", "top_logprobs", "generation_arguments"))
     refused = ("data_parallel_size",)
-    """Taken only to say what to use in its place: proposed to nobody."""
+    """Accepted only to say what to use instead; never suggested."""
 
     def __init__(
         self,
@@ -135,18 +136,23 @@ class VllmModel(LocalModel):
         _check_engine(engine)
         self._engine = dict(engine or {})
         source = find_source(name, None if revision is None else str(revision))
-        wanted = None if max_length is None else as_count("max_length", max_length)
-        own = (
-            context_length(source.config, source.tokenizer_config)
-            or (wanted or 2048) + _PLACES
+        requested_length = (
+            None if max_length is None else as_count("max_length", max_length)
         )
-        if wanted is not None and wanted > own:
+        model_length = (
+            context_length(source.config, source.tokenizer_config)
+            or (requested_length or 2048) + _EXTRA_TOKENS
+        )
+        if requested_length is not None and requested_length > model_length:
             raise ConfigurationError(
-                f"max_length={wanted} is more than the {own} tokens that"
+                f"max_length={requested_length} is more than the {model_length} tokens that"
                 f" 'vllm-local/{name}' supports."
             )
         longest = max(
-            1, own - _PLACES if wanted is None else min(wanted, own - _PLACES)
+            1,
+            model_length - _EXTRA_TOKENS
+            if requested_length is None
+            else min(requested_length, model_length - _EXTRA_TOKENS),
         )
         self._as_hf = TransformersModel(
             name,
@@ -166,7 +172,7 @@ class VllmModel(LocalModel):
         )
         self.name = f"vllm-local/{name}" + (f"@{revision}" if revision else "")
         self.abilities = self._as_hf.abilities
-        self._given: dict[str, Any] = {
+        self._llm_arguments: dict[str, Any] = {
             "model": source.where,
             "revision": source.revision,
             "tokenizer": tokenizer or source.where,
@@ -182,7 +188,7 @@ class VllmModel(LocalModel):
             "enable_prefix_caching": as_flag(
                 "enable_prefix_caching", enable_prefix_caching
             ),
-            "max_model_len": longest + _PLACES,
+            "max_model_len": longest + _EXTRA_TOKENS,
             **self._engine,
         }
         changing = {"quantization": quantization, "engine": self._engine}
@@ -192,22 +198,22 @@ class VllmModel(LocalModel):
         self._answering: _VllmAnswering | None = None
 
     def describe(self) -> dict[str, Any]:
-        """What it is: as for `hf/`, with what vLLM is given."""
-        told = {
+        """The description of `hf/`, with vLLM's arguments."""
+        hf_description = {
             key: value
             for key, value in self._as_hf.describe().items()
             if key not in ("device", "scoring")
         }
         return {
-            **told,
+            **hf_description,
             **super().describe(),
             "backend": "vllm",
             "version": _version(),
-            "engine": self._given,
+            "engine": self._llm_arguments,
         }
 
     def check(self) -> None:
-        """Raise where there is no GPU, or the files show that the model cannot be used; nothing is
+        """Raise if there is no GPU, or the files show that the model cannot be used; nothing is
         loaded.
         """
         if resolve_device("auto") == "cpu" and "cpu" not in _version():
@@ -220,23 +226,23 @@ class VllmModel(LocalModel):
         if self._engine:
             from vllm import LLM, EngineArgs
 
-            known = {
+            allowed = {
                 *signature(LLM.__init__).parameters,
                 *(field.name for field in fields(EngineArgs)),
             } - {
                 "self",
-                *_OWN,
+                *_RESERVED_ARGUMENTS,
             }
-            for name in sorted(self._engine.keys() - known):
-                raise UnknownName("argument of vllm.LLM", name, known)
+            for name in sorted(self._engine.keys() - allowed):
+                raise UnknownName("argument of vllm.LLM", name, allowed)
 
     def refuses(self, request: Request) -> str | None:
         """As for every model; further arguments are those of vLLM's SamplingParams."""
         for name in arguments_of(request):
             if name not in SAMPLING_PARAMS:
-                known = ", ".join(sorted(SAMPLING_PARAMS))
+                taken_names = ", ".join(sorted(SAMPLING_PARAMS))
                 return (
-                    f"'{self.name}' does not take {name} (it takes: {known}). Leave it"
+                    f"'{self.name}' does not take {name} (it takes: {taken_names}). Leave it"
                     " out."
                 )
         return super().refuses(request)
@@ -252,7 +258,7 @@ class VllmModel(LocalModel):
         from vllm import LLM
 
         try:
-            llm = LLM(**self._given)
+            llm = LLM(**self._llm_arguments)
         except (
             Exception
         ) as error:  # a missing kernel, too little memory, an argument it does not know
@@ -267,10 +273,10 @@ class VllmModel(LocalModel):
         from transformers import GenerationConfig
 
         with suppress(OSError):
-            found = GenerationConfig.from_pretrained(
-                self._given["model"], revision=self._given["revision"]
+            generation_config = GenerationConfig.from_pretrained(
+                self._llm_arguments["model"], revision=self._llm_arguments["revision"]
             )
-            return dict(found.to_dict())
+            return dict(generation_config.to_dict())
         return {}
 
     def unload(self) -> None:
@@ -307,104 +313,112 @@ class _VllmAnswering(Answering):
         from vllm import SamplingParams
 
         # 0: the prompt's own tokens with their ranks, and no others.
-        asked = SamplingParams(
+        sampling = SamplingParams(
             max_tokens=1, temperature=0.0, prompt_logprobs=0, detokenize=False
         )
         rows = [[*context, *targets] for context, targets in pairs]
-        for place, output in self._generated(rows, [asked] * len(rows)):
-            context, targets = pairs[place]
-            found = output.prompt_logprobs
-            if found is None or len(found) != len(rows[place]):
+        for index, output in self._generated(rows, [sampling] * len(rows)):
+            context, targets = pairs[index]
+            prompt_logprobs = output.prompt_logprobs
+            if prompt_logprobs is None or len(prompt_logprobs) != len(rows[index]):
                 yield (
-                    place,
+                    index,
                     ModelError(
                         "vLLM sent no log-probabilities of the prompt."
                     ).as_failure(),
                 )
                 continue
-            values = [found[len(context) + k][token] for k, token in enumerate(targets)]
-            total = sum(value.logprob for value in values)
+            values = [
+                prompt_logprobs[len(context) + k][token]
+                for k, token in enumerate(targets)
+            ]
+            total = sum(log_prob.logprob for log_prob in values)
             yield (
-                place,
+                index,
                 PairScore(
-                    total, all(value.rank == 1 for value in values), len(targets)
+                    total, all(log_prob.rank == 1 for log_prob in values), len(targets)
                 ),
             )
 
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
-        for place, output in self._generated(
+        for index, output in self._generated(
             [job.tokens for job in jobs], [_sampling(job) for job in jobs]
         ):
-            job = jobs[place]
-            made = output.outputs[0]
-            if made.finish_reason not in ("stop", "length"):
+            job = jobs[index]
+            completion = output.outputs[0]
+            if completion.finish_reason not in ("stop", "length"):
                 yield (
-                    place,
+                    index,
                     ModelError(
-                        f"vLLM broke the answer off ({made.finish_reason})."
+                        f"vLLM broke the answer off ({completion.finish_reason})."
                     ).as_failure(),
                 )
                 continue
             used = Usage(
-                input_tokens=len(job.tokens), output_tokens=len(made.token_ids)
+                input_tokens=len(job.tokens), output_tokens=len(completion.token_ids)
             )
             yield (
-                place,
+                index,
                 Response(
-                    made.text,
-                    finish_reason=made.finish_reason,
-                    stopped_at=_stopped_at(made, job),
+                    completion.text,
+                    finish_reason=completion.finish_reason,
+                    stopped_at=_stopped_at(completion, job),
                     usage=used,
-                    tokens=self._log_probs_of(made, job),
+                    tokens=self._log_probs_of(completion, job),
                 ),
             )
 
-    def _log_probs_of(self, made: Any, job: Job) -> tuple[TokenLogProb, ...]:
-        """The answer's tokens, where the request wants them."""
-        if made.logprobs is None:
+    def _log_probs_of(self, completion: Any, job: Job) -> tuple[TokenLogProb, ...]:
+        """The answer's tokens, if the request wants them."""
+        if completion.logprobs is None:
             return ()
-        tokens = list(made.token_ids)
+        tokens = list(completion.token_ids)
         most = job.request.top_logprobs or 0
         values = []
-        for token, row in zip(tokens, made.logprobs, strict=True):
+        for token, row in zip(tokens, completion.logprobs, strict=True):
             ranked = sorted(
-                (one.rank, other) for other, one in row.items() if one.rank <= most
+                (log_prob.rank, token_id)
+                for token_id, log_prob in row.items()
+                if log_prob.rank <= most
             )
             values.append(
                 (
                     row[token].logprob,
-                    [(other, row[other].logprob) for _, other in ranked],
+                    [(token_id, row[token_id].logprob) for _, token_id in ranked],
                 )
             )
         return answers_tokens(
-            token_texts(self.reader.encoder, tokens, values), made.text
+            token_texts(self.reader.encoder, tokens, values), completion.text
         )
 
     def _generated(
-        self, rows: Sequence[list[int]], asked: Sequence[Any]
+        self, rows: Sequence[list[int]], sampling: Sequence[Any]
     ) -> Iterator[tuple[int, Any]]:
-        for start in range(0, len(rows), _AT_ONCE):
+        for start in range(0, len(rows), _PROMPTS_AT_ONCE):
             prompts = [
-                {"prompt_token_ids": row} for row in rows[start : start + _AT_ONCE]
+                {"prompt_token_ids": row}
+                for row in rows[start : start + _PROMPTS_AT_ONCE]
             ]
             outputs = self._llm.generate(
-                prompts, list(asked[start : start + _AT_ONCE]), use_tqdm=False
+                prompts,
+                list(sampling[start : start + _PROMPTS_AT_ONCE]),
+                use_tqdm=False,
             )
             yield from enumerate(outputs, start)
 
 
 def _check_engine(engine: Any) -> None:
-    """Raise ConfigurationError for what would make the record or the log-likelihoods untrue."""
+    """Raise ConfigurationError for arguments that would make a record wrong."""
     if engine is not None and not isinstance(engine, Mapping):
         raise ConfigurationError(
             "engine must be a mapping, for example -M"
             " engine.gpu_memory_utilization=0.8."
         )
     for name, value in dict(engine or {}).items():
-        if name in _OWN:
+        if name in _RESERVED_ARGUMENTS:
             raise ConfigurationError(
                 f"engine.{name} cannot be set, because evalwright sets it and records"
-                f" it. {_OWN[name]}"
+                f" it. {_RESERVED_ARGUMENTS[name]}"
             )
         if name == "logprobs_mode" and value not in (
             "raw_logprobs",
@@ -439,11 +453,12 @@ def _version() -> str:
         return ""
 
 
-def _stopped_at(made: Any, job: Job) -> str | None:
-    """The stop string at which vLLM ended the answer; it names a token where one ended it, and
-    nothing at the model's own end.
+def _stopped_at(completion: Any, job: Job) -> str | None:
+    """The stop string at which vLLM ended the answer.
+
+    vLLM names a token if one ended it, and nothing at the model's own end.
     """
     if not job.request.stop:
         return None
-    reason = getattr(made, "stop_reason", None)
+    reason = getattr(completion, "stop_reason", None)
     return reason if isinstance(reason, str) else ""

@@ -1,5 +1,4 @@
-"""The process of one worker: opens the model that its first line names, and answers what the
-further lines ask.
+"""The process of one worker: opens the model named in its first line, and answers further lines.
 
     python -m evalwright.models.local.worker
 
@@ -29,41 +28,40 @@ def main() -> None:
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # whoever started it lets it finish, or ends it
-    told = os.fdopen(os.dup(1), "w", encoding="ascii")
+    output = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
-    asked: SimpleQueue[str] = SimpleQueue()
-    threading.Thread(target=_read, args=(asked,), daemon=True).start()
+    lines: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=_read, args=(lines,), daemon=True).start()
     try:
-        first = json.loads(asked.get())
+        first = json.loads(lines.get())
         model = open_model(first["name"], first["arguments"])
         assert isinstance(model, LocalModel)
         model.load()
     except Exception as error:
-        _tell(told, {"error": reason_of(error)})
+        _send_message(output, {"error": reason_of(error)})
         os._exit(0)  # the thread that reads could not be ended
-    _tell(told, {"fingerprint": model.fingerprint})
+    _send_message(output, {"fingerprint": model.fingerprint})
     while True:
-        requests = [request_from(one) for one in json.loads(asked.get())]
+        requests = [request_from(request) for request in json.loads(lines.get())]
         for index, answer in answers_of(model, requests):
-            kind = "failure" if isinstance(answer, Failure) else "response"
-            _tell(told, [index, {kind: answer.as_dict()}])
-        _tell(told, None)
+            outcome_key = "failure" if isinstance(answer, Failure) else "response"
+            _send_message(output, [index, {outcome_key: answer.as_dict()}])
+        _send_message(output, None)
 
 
-def _read(asked: SimpleQueue[str]) -> None:
-    """Hear what is asked.
+def _read(lines: SimpleQueue[str]) -> None:
+    """Read lines from the standard input.
 
-    When the input ends, so does this process, whatever it loads or computes: whoever started it is
-    gone.
+    When it ends, so does this process, whatever it is doing: its parent is gone.
     """
     for line in sys.stdin:
-        asked.put(line)
+        lines.put(line)
     os._exit(0)
 
 
-def _tell(told: IO[str], what: Any) -> None:
-    told.write(json.dumps(what) + "\n")
-    told.flush()
+def _send_message(output: IO[str], message: Any) -> None:
+    output.write(json.dumps(message) + "\n")
+    output.flush()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One answer while it is written: its tokens, and whether the last of them ended it."""
+"""An answer while it is being written: its tokens, and whether the last of them ended it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from evalwright.models.local.tokens import Encoder
 
 
 class Pieces:
-    """Which characters a token can add to a text, by itself or after another; found once for each."""
+    """Characters that a token can add to a text, alone or after another; cached for each token."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self._characters: dict[int, frozenset[str] | None] = {}
 
     def may_hold(self, token: int, characters: frozenset[str]) -> bool:
-        """Whether it may add one of these; yes where it is a part of a character."""
+        """Whether the token may add one of these characters; yes if it is a part of one."""
         if not characters:
             return False
         if token not in self._characters:
@@ -28,18 +28,17 @@ class Pieces:
             )
             partial = "\N{REPLACEMENT CHARACTER}" in text or not text
             self._characters[token] = None if partial else frozenset(text)
-        known = self._characters[token]
-        return known is None or not known.isdisjoint(characters)
+        token_characters = self._characters[token]
+        return token_characters is None or not token_characters.isdisjoint(characters)
 
 
 class AnswerWriter:
-    """Takes an answer's tokens one by one and tells when it has its end: EOS, a stop string, or its
-    own limit.
+    """Takes an answer's tokens one by one and tells when it ends: EOS, a stop string, or its limit.
 
-    A stop string is looked for in a tail of the answer, so that the cost does not grow with it. A
-    token that shows is at least one byte, so a stop string of n bytes lies in the last n tokens
-    that show; a few more allow for decoders that drop a space at the start. counts_end: the usage
-    counts the token that ended the answer.
+    A stop string is searched in the end of the answer only, so that the cost does not grow with it.
+    A visible token is at least one byte, so a stop string of n bytes is in the last n visible
+    tokens; a few more allow for decoders that drop a leading space. `counts_end` says whether the
+    usage counts the token that ended the answer.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class AnswerWriter:
         self._tail = max((len(stop.encode()) for stop in self._stops), default=0) + 4
 
     def add(self, token: int) -> Response | None:
-        """The answer if this token ends it."""
+        """The answer, if this token ends it."""
         self.written.append(token)
         if token in self._end_tokens or self._completes_a_stop(token):
             return self._response("stop")
@@ -82,18 +81,18 @@ class AnswerWriter:
 
     def _response(self, reason: str) -> Response:
         written = self.written
-        kept = written[:-1] if written[-1] in self._end_tokens else written
-        whole = self._encoder.decode(kept, skip_special_tokens=True)
-        text = stop_at(whole, self._stops)
-        tokens = token_texts(self._encoder, kept, self.values)
+        answer_tokens = written[:-1] if written[-1] in self._end_tokens else written
+        full_text = self._encoder.decode(answer_tokens, skip_special_tokens=True)
+        text = stop_at(full_text, self._stops)
+        tokens = token_texts(self._encoder, answer_tokens, self.values)
         return Response(
             text=text,
-            tokens=tuple(tokens) if text == whole else answers_tokens(tokens, text),
+            tokens=tuple(tokens) if text == full_text else answers_tokens(tokens, text),
             finish_reason=reason,
-            stopped_at=stop_in(whole, self._stops) if self._stops else None,
+            stopped_at=stop_in(full_text, self._stops) if self._stops else None,
             usage=Usage(
                 input_tokens=len(self.job.tokens),
-                output_tokens=len(written if self._counts_end else kept),
+                output_tokens=len(written if self._counts_end else answer_tokens),
             ),
         )
 
@@ -103,23 +102,25 @@ def token_texts(
     tokens: Sequence[int],
     values: Sequence[tuple[float, Sequence[tuple[int, float]]]],
 ) -> list[TokenLogProb]:
-    """Tokens with their values, if there are any, and with texts that together are the text of all:
-    of several tokens that are one character the last has it.
+    """Tokens with their log-probabilities, if any, and texts that add up to the whole text.
+
+    Of several tokens that are one character, the last has its text.
     """
-    found: list[TokenLogProb] = []
-    start = place = 0
-    for number, (value, others) in enumerate(values[: len(tokens)], 1):
+    token_log_probs: list[TokenLogProb] = []
+    start = end = 0
+    for number, (log_prob, others) in enumerate(values[: len(tokens)], 1):
         # Some decoders drop a space at the start, so what a token adds is seen behind those before
         # it.
-        before = encoder.decode(tokens[start:place], skip_special_tokens=True)
+        before = encoder.decode(tokens[start:end], skip_special_tokens=True)
         after = encoder.decode(tokens[start:number], skip_special_tokens=True)
         text = ""
         if number == len(tokens) or not after.endswith("\N{REPLACEMENT CHARACTER}"):
             text = after[len(before) :]
-            start = place
-            place = number
+            start = end
+            end = number
         pairs = tuple(
-            (encoder.decode([other], False), worth) for other, worth in others
+            (encoder.decode([token_id], False), alternative_log_prob)
+            for token_id, alternative_log_prob in others
         )
-        found.append(TokenLogProb(text, value, pairs))
-    return found
+        token_log_probs.append(TokenLogProb(text, log_prob, pairs))
+    return token_log_probs

@@ -1,13 +1,13 @@
 """A model of a remote provider: `<provider>/<model>`, for every row of the table of providers.
 
-    deepseek/deepseek-chat                                    the provider's own address, key from
-    its variable
-    anthropic/claude-sonnet-4-5  -M thinking=on               a switch that the row describes
-    mistral/http://localhost:8000/v1#mistral-small            another server that speaks the same:
-    base URL, '#', model
+    deepseek/deepseek-chat                           the provider's own address, key from its
+    variable
+    anthropic/claude-sonnet-4-5  -M thinking=on      a switch that the row describes
+    mistral/http://localhost:8000/v1#mistral-small   another server with the same interface: base
+    URL, '#', model
 
-The row says where the provider is and what it speaks, `wire/` how a request is written and a reply
-is read. This file decides what is sent where, with which key.
+The row says where the provider is and which interface it has, `wire/` how a request is written and
+a reply is read. This file decides what is sent where, with which key.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from evalwright.models import arguments
 from evalwright.models.base import RemoteModel, fingerprint_of
 from evalwright.models.remote import carrying
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.http import HttpClient, basic, check_url
+from evalwright.models.remote.http import HttpClient, basic_authorization, check_url
 from evalwright.models.remote.keys import (
     Secret,
     find_key,
@@ -59,30 +59,30 @@ from evalwright.models.remote.logins import (
     region_of,
     require_botocore,
 )
-from evalwright.models.remote.polling import followed
+from evalwright.models.remote.polling import follow_job
 from evalwright.models.remote.prices import price_of, warn_if_old
 from evalwright.models.remote.providers import (
     TOKENS_FIELDS,
     Provider,
+    apply_rules,
     is_at,
     is_packaged,
     may_have_keys,
-    quirks,
 )
 from evalwright.models.remote.wire import wire as wire_of
 from evalwright.models.remote.wire.format import (
     Settings,
     TokensField,
     limit_within,
-    merged,
+    merge_bodies,
 )
 from evalwright.models.reply_names import NameRule, accepted_names, rule_for
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _ADDRESS = re.compile(r"(https?|s?ftps?|file|wss?|unix|tcp|grpcs?):/", re.IGNORECASE)
-"""Begins a base URL, usable or not.
+"""The beginning of a base URL, usable or not.
 
-A model's name may hold "://" too: Yandex's are gpt://folder/model.
+A model's name may also contain "://": Yandex's are gpt://folder/model.
 """
 _API_VERSION = re.compile(r"api-version=([\w.-]+)")
 
@@ -90,14 +90,13 @@ _API_VERSION = re.compile(r"api-version=([\w.-]+)")
 class ApiModel(RemoteModel):
     """A model behind a provider's interface. The arguments are described in docs/models.md.
 
-    Raises ConfigurationError for arguments that cannot be used; a missing key is told by `check`,
-    so that answers from the store need none.
+    Raises ConfigurationError for arguments that cannot be used; a missing key is reported by
+    `check`, so that answers from the store need none.
     """
 
-    _unread = ""
+    _ignored_url_variable = ""
     resolves_names = False
-    """Whether any name that the server gives from the first reply on is accepted, wherever the
-    server is.
+    """Whether any name is accepted that the server gives from the first reply on, wherever it is.
     """
 
     def __init__(
@@ -140,7 +139,7 @@ class ApiModel(RemoteModel):
         self._is_own = not placed or may_have_keys(provider, self.base_url)
         if provider.any_server and not self.official:
             provider = replace(provider, models=())
-        self.provider = quirks(provider, plain)
+        self.provider = apply_rules(provider, plain)
         self.model = (
             plain if "/" in plain else self.provider.model.replace("{model}", plain)
         )
@@ -152,8 +151,8 @@ class ApiModel(RemoteModel):
         self._key = self._find_key()
         self._credentials = self._find_login()
         self._headers = arguments.headers("headers", headers)
-        known = carrying.levels(self.provider.thinking, self.wire.name)
-        is_off = reasoning_effort in (False, "off") and "off" not in known
+        effort_levels = carrying.levels(self.provider.thinking, self.wire.name)
+        is_off = reasoning_effort in (False, "off") and "off" not in effort_levels
         self._sends_no_effort = reasoning_effort is None or is_off
         effort = (
             ("off" if reasoning_effort is False else "on")
@@ -165,7 +164,9 @@ class ApiModel(RemoteModel):
             thinking, arguments.text("reasoning_effort", effort)
         )
         self._thinking_given = thinking is not None
-        self._thinking = carrying.switch(thinking, self.provider, self.wire, self.name)
+        self._thinking = carrying.thinking_fields(
+            thinking, self.provider, self.wire, self.name
+        )
         self._refuse_what_the_wire_lacks(
             stream, temperature=temperature, top_p=top_p, seed=seed
         )
@@ -180,10 +181,10 @@ class ApiModel(RemoteModel):
             where=urlsplit(self.base_url).netloc,
             tokens_field=self._tokens_field(max_tokens_field),
             system_field=self.provider.system_field,
-            max_tokens=arguments.whole("max_tokens", max_tokens),
+            max_tokens=arguments.whole_number("max_tokens", max_tokens),
             temperature=arguments.number("temperature", temperature),
             top_p=arguments.number("top_p", top_p),
-            seed=arguments.whole("seed", seed, low=None),
+            seed=arguments.whole_number("seed", seed, low=None),
             refuses=self.wire.lacks.union(
                 self.provider.refuses, self._thinking.get("refuses", ())
             ),
@@ -207,15 +208,15 @@ class ApiModel(RemoteModel):
             requests_per_minute,
         )
         self.pacing = arguments.pacing(*paced)
-        more = {
-            "top_k": arguments.whole("top_k", top_k),
+        samplers = {
+            "top_k": arguments.whole_number("top_k", top_k),
             "min_p": arguments.number("min_p", min_p),
         }
         self._samplers = {
-            name: value for name, value in more.items() if value is not None
+            name: value for name, value in samplers.items() if value is not None
         }
         self.abilities = self._abilities()
-        self.carries = carrying.carried(
+        self.carries = carrying.supported_options(
             self.provider,
             self.wire,
             own_server=provider.any_server and not self.official,
@@ -240,9 +241,7 @@ class ApiModel(RemoteModel):
 
     @property
     def name(self) -> str:
-        """The name as it was written, without credentials, nor a known secret in the path of an
-        address.
-        """
+        """The name as it was written, without credentials or known secrets."""
         return self._name
 
     @name.setter
@@ -266,8 +265,9 @@ class ApiModel(RemoteModel):
         }
 
     def name_rule(self) -> NameRule:
-        """Which names its replies may give: names are a provider's own to resolve at its hosts, and
-        those of the server where it says what it has loaded.
+        """The rule for names in its replies.
+
+        A provider may resolve names at its own hosts, and so may a server that lists its models.
         """
         resolves = self.provider.names_itself or (
             self.official and not is_local(self.base_url)
@@ -281,18 +281,19 @@ class ApiModel(RemoteModel):
         )
 
     def check(self) -> None:
-        """Raise ConfigurationError where a key or a login is needed and missing."""
+        """Raise ConfigurationError if a required key or login is missing."""
         if self._credentials is not None and not is_local(self.base_url):
             self._credentials.check()
         if self.settings.stream and self.wire.decoding == "aws":
             require_botocore(f"A streamed answer of '{self.name}'")
         if self._key_missing:
             raise ConfigurationError(self._missing_key())
-        if self._unread:
+        if self._ignored_url_variable:
             raise ConfigurationError(
-                f"The address {self._unread} in .env is not used, because a .env file"
+                f"The address {self._ignored_url_variable} in .env is not used, because a .env file"
                 f" gives keys only: '{self.name}' would be asked at {self.base_url}."
-                f" Export {self._unread}, or name the address with -M base_url=ADDRESS."
+                f" Export {self._ignored_url_variable}, or name the address with"
+                " -M base_url=ADDRESS."
             )
 
     async def answer(self, request: Request) -> Response:
@@ -309,7 +310,9 @@ class ApiModel(RemoteModel):
         try:
             reply = await self.client.send(call)
             if self.wire.polling is not None:
-                reply = await followed(self.client, self.wire.polling, reply, settings)
+                reply = await follow_job(
+                    self.client, self.wire.polling, reply, settings
+                )
             return self._priced(self.wire.read(reply, request, settings))
         except RequestError as error:
             self._settle(error, request, settings)
@@ -318,18 +321,18 @@ class ApiModel(RemoteModel):
     def _settle(
         self, error: RequestError, request: Generate | Embed, settings: Settings
     ) -> None:
-        """Note in an error what the reply says it used; of a stream that broke it holds only if its
-        answer had ended.
+        """Add to an error the usage that the reply states; of a broken stream only if its answer
+        had ended.
         """
         if error.usage is None and error.reply is not None:
-            data, final = error.reply
+            payload, final = error.reply
             with suppress(RequestError):
-                if final or self.wire.said(data, request, settings).finish:
-                    self.wire.settle(error, data, settings)
+                if final or self.wire.parse(payload, request, settings).finish:
+                    self.wire.settle(error, payload, settings)
         error.reply = None
 
     def most_tokens(self, request: Request) -> int | None:
-        """The limit that is sent, wherever the format has it; thinking is counted in."""
+        """The limit that is sent, wherever the format has it; thinking counts."""
         if not isinstance(request, Generate):
             return super().most_tokens(request)
         try:
@@ -338,14 +341,14 @@ class ApiModel(RemoteModel):
             return 0  # it will not be sent
 
     def ready(self) -> None:
-        """Raise AuthenticationFailed where a key is needed and missing."""
+        """Raise AuthenticationFailed if a required key is missing."""
         if self._key_missing:
             raise AuthenticationFailed(self._missing_key())
 
     def body(self, request: Generate) -> dict[str, Any]:
-        """What would be sent for a request, for interfaces that take many at once."""
+        """The body of a request, for interfaces that take many at once."""
         call = self.wire.build(
-            self._with_defaults(request), self._settings_of(request), whole=True
+            self._with_defaults(request), self._settings_of(request), unstreamed=True
         )
         body: dict[str, Any] = call.payload
         return body
@@ -353,7 +356,7 @@ class ApiModel(RemoteModel):
     def read(
         self, reply: Reply, request: Generate, *, batched: bool = False
     ) -> Response:
-        """What a reply to `body` means. batched: it came at the price of a batch."""
+        """The response in a reply to `body`. `batched` says that it has the price of a batch."""
         settings = self._settings_of(request)
         return self._priced(
             self.wire.read(reply, self._with_defaults(request), settings),
@@ -365,27 +368,27 @@ class ApiModel(RemoteModel):
         await self.client.close()
 
     def _priced(self, response: Response, *, batched: bool = False) -> Response:
-        """The response with what it cost, where a price is known and tokens were counted."""
+        """The response with its cost, if a price is known and tokens were counted."""
         if self.price is None or response.cost is not None or not response.counted:
             return response
         warn_if_old(self.price)
         return replace(response, cost=self.price.cost(response.usage, batched=batched))
 
     def _with_defaults(self, request: Generate) -> Generate:
-        """The provider's defaults where the task leaves something open, its least temperature where
-        it asks for less, and the person's own top_k and min_p.
+        """The request with the provider's defaults, its least temperature, and the user's top_k and
+        min_p.
         """
         defaults = self.provider.defaults
         least = self.provider.least_temperature
         if not defaults and least is None and not self._samplers:
             return request
-        asked = request.temperature
+        temperature = request.temperature
         changed = {
             name: value
             for name, value in defaults.items()
             if getattr(request, name) is None
         }
-        if least is not None and asked is not None and asked < least:
+        if least is not None and temperature is not None and temperature < least:
             changed["temperature"] = least
         changed |= self._samplers
         return replace(request, **changed) if changed else request
@@ -404,42 +407,41 @@ class ApiModel(RemoteModel):
     def _abilities(self) -> frozenset[Ability]:
         return self.wire.abilities
 
-    def _tokens_field(self, wanted: str) -> TokensField:
-        if wanted != "auto" and not self.wire.names_limit:
+    def _tokens_field(self, field_name: str) -> TokensField:
+        if field_name != "auto" and not self.wire.names_limit:
             raise ConfigurationError(
                 f"The token limit has only one name in the interface of '{self.name}'"
                 f" ({self.wire.name}): leave out max_tokens_field."
             )
-        found = self.provider.tokens_field if wanted == "auto" else wanted
+        resolved = self.provider.tokens_field if field_name == "auto" else field_name
         return cast(
-            TokensField, arguments.one_of("max_tokens_field", found, TOKENS_FIELDS)
+            TokensField, arguments.one_of("max_tokens_field", resolved, TOKENS_FIELDS)
         )
 
     def _streams(self, switch: Mapping[str, Any]) -> bool:
-        """Whether answers are taken in pieces: as the person says, else as the model needs it."""
-        wanted = self._stream_wanted
+        """Whether answers are streamed: as the user says, else as the model needs it."""
+        requested = self._stream_wanted
         return (
             bool(switch.get("stream", self.provider.stream))
-            if wanted is None
-            else wanted
+            if requested is None
+            else requested
         )
 
     def _body_with(self, switch: Mapping[str, Any]) -> dict[str, Any]:
-        """What is merged into every body: the row's fields, those of a level of thinking, the
-        person's.
-        """
-        return merged(
-            merged(self.provider.extra_body, switch.get("body", {})), self._overrides
+        """The fields merged into every body: the row's, those of a thinking level, the user's."""
+        return merge_bodies(
+            merge_bodies(self.provider.extra_body, switch.get("body", {})),
+            self._overrides,
         )
 
     def _settings_of(self, request: Generate | Embed) -> Settings:
-        """The settings with the level of thinking that a request asks for; -M thinking wins over
-        it.
-        """
+        """The settings with the request's thinking level, unless -M thinking sets one."""
         settings = self.settings
         level = carrying.level_of(request)
         if level is not None and not self._thinking_given:
-            switch = carrying.switch(level, self.provider, self.wire, self.name)
+            switch = carrying.thinking_fields(
+                level, self.provider, self.wire, self.name
+            )
             settings = replace(
                 settings,
                 refuses=self.wire.lacks.union(
@@ -448,15 +450,17 @@ class ApiModel(RemoteModel):
                 extra_body=self._body_with(switch),
                 stream=self._streams(switch),
             )
-        return carrying.continuing(request, settings, self.provider)
+        return carrying.with_prefill_fields(request, settings, self.provider)
 
     def refuses(self, request: Request) -> str | None:
-        """As for every model, and for values that the format or the model has not."""
+        """As for every model, and for values that the format or the model does not have."""
         if (why := super().refuses(request)) is not None or not isinstance(
             request, Generate
         ):
             return why
-        if (why := carrying.beyond(request, self.wire, self.name)) is not None:
+        if (
+            why := carrying.describe_unsupported(request, self.wire, self.name)
+        ) is not None:
             return why
         try:
             refused = self._settings_of(request).refuses
@@ -469,16 +473,19 @@ class ApiModel(RemoteModel):
         )
         return (
             silent
-            and f"'{self.name}' takes neither a temperature nor {silent} (at least with these arguments): leave it out."
+            and f"'{self.name}' takes neither a temperature nor {silent} (at least with"
+            " these arguments): leave it out."
         )
 
-    def _refuse_what_the_wire_lacks(self, stream: bool | None, **given: object) -> None:
-        """Raise ConfigurationError for an argument that this wire format has no way to say."""
+    def _refuse_what_the_wire_lacks(
+        self, stream: bool | None, **options: object
+    ) -> None:
+        """Raise ConfigurationError for an argument that this wire format cannot express."""
         if stream and self.wire.gather is None:
             raise ConfigurationError(
                 f"'{self.name}' cannot stream its answers: leave out stream."
             )
-        for name, value in given.items():
+        for name, value in options.items():
             if value is not None and (name in self.wire.lacks or name == "thinking"):
                 raise ConfigurationError(
                     f"'{self.name}' does not take {name}: its interface"
@@ -488,7 +495,7 @@ class ApiModel(RemoteModel):
     def _identity(self) -> dict[str, Any]:
         """Everything that can change an answer, for the fingerprint and the record."""
         settings = self.settings
-        given = {
+        options = {
             "max_tokens": settings.max_tokens,
             "max_tokens_field": settings.tokens_field,
             "system_field": (
@@ -514,23 +521,25 @@ class ApiModel(RemoteModel):
             "model": self.model,
             "interface": self.interface,
             "arguments": {
-                name: value for name, value in given.items() if value is not None
+                name: value for name, value in options.items() if value is not None
             },
         }
 
     def _more_identity(self) -> Mapping[str, Any]:
         return {}
 
-    def _interface(self, given: str | None, shape: str | None) -> str:
-        """The wire format that an argument, the URL's end or the row names."""
-        known = {
+    def _interface(self, chosen: str | None, shape: str | None) -> str:
+        """The wire format named by an argument, the URL's end or the row."""
+        formats = {
             wire.removeprefix("openai-"): wire
             for wire in carrying.formats(self.provider)
         }
-        if given is None:
+        if chosen is None:
             return shape or self.provider.wires[0]
-        return known[
-            arguments.one_of("interface", given.removeprefix("openai-"), tuple(known))
+        return formats[
+            arguments.one_of(
+                "interface", chosen.removeprefix("openai-"), tuple(formats)
+            )
         ]
 
     def _key_variables(self) -> tuple[str, ...]:
@@ -539,9 +548,9 @@ class ApiModel(RemoteModel):
         )
 
     def _missing_key(self) -> str:
-        what = f"The model '{self.name}' at {self.base_url}"
+        subject = f"The model '{self.name}' at {self.base_url}"
         return missing_key(
-            self._key_variables(), self.provider.key, what, self.base_url
+            self._key_variables(), self.provider.key, subject, self.base_url
         )
 
     def _lacks_key(self) -> bool:
@@ -555,7 +564,7 @@ class ApiModel(RemoteModel):
     def _find_key(self) -> Secret | None:
         """The key to send.
 
-        A default one does not travel unencrypted over the internet unless it was named.
+        A default one is not sent unencrypted over the internet unless it was named.
         """
         if self._key_named is None and not (
             self.base_url.startswith("https:") or is_local(self.base_url)
@@ -564,7 +573,7 @@ class ApiModel(RemoteModel):
         return next(filter(None, map(find_key, self._key_variables())), None)
 
     def _find_login(self) -> Login | None:
-        """What lets requests in where it is more than a key, by the same rule as for keys."""
+        """The credentials, if they are more than a key; by the same rule as for keys."""
         if self._key is not None or self._login is not None:
             return None
         if not (self.base_url.startswith("https:") or is_local(self.base_url)):
@@ -583,7 +592,7 @@ class ApiModel(RemoteModel):
         headers = dict(self.provider.headers)
         auth = self.provider.auth
         if self._login is not None:
-            headers["Authorization"] = basic(self._login.reveal())
+            headers["Authorization"] = basic_authorization(self._login.reveal())
         elif self._key is not None and auth in ("bearer", "aws", "google"):
             headers["Authorization"] = f"Bearer {self._key.reveal()}"
         elif self._key is not None and auth.startswith("header:"):
@@ -604,9 +613,7 @@ class ApiModel(RemoteModel):
     def _place(
         self, provider: Provider, written: str, base_url: str | None
     ) -> tuple[str, str, Secret | None, str | None]:
-        """(base URL, model, login, wire format that the URL's end names) from the name and the
-        argument.
-        """
+        """(base URL, model, login, wire format by the URL's end), from name and argument."""
         model = written
         if _ADDRESS.match(written):
             url, _, model = written.partition("#")
@@ -624,43 +631,49 @@ class ApiModel(RemoteModel):
             base_url = url
         url = check_url(self._default_url(provider) if base_url is None else base_url)
         remember_within_address(url)
-        parts = urlsplit(url)
+        split_url = urlsplit(url)
         login = None
-        if "@" in parts.netloc:
-            user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+        if "@" in split_url.netloc:
+            user, _, password = split_url.netloc.rpartition("@")[0].partition(":")
             remember_within(url)
             login = Secret(f"{unquote(user)}:{unquote(password)}", "the base URL")
-        version = _API_VERSION.fullmatch(parts.query)
+        version = _API_VERSION.fullmatch(split_url.query)
         if version and "api_version" in provider.variables:
             self._variables.setdefault("api_version", version[1])
-        elif parts.query or parts.fragment:
+        elif split_url.query or split_url.fragment:
             raise ConfigurationError(
                 "base_url must end with its path, without '?' or '#':"
-                f" {parts.hostname}."
+                f" {split_url.hostname}."
             )
-        path, shape = self._without_end(provider, parts.path.rstrip("/"))
+        path, shape = self._without_end(provider, split_url.path.rstrip("/"))
         clean = urlunsplit(
-            (parts.scheme, parts.netloc.rpartition("@")[2].lower(), path, "", "")
+            (
+                split_url.scheme,
+                split_url.netloc.rpartition("@")[2].lower(),
+                path,
+                "",
+                "",
+            )
         )
         return clean, model, login, shape
 
     def _without_end(self, provider: Provider, path: str) -> tuple[str, str | None]:
-        """A path without the end that belongs to one of the row's formats, and the format's name."""
+        """A path without the end that belongs to one of the row's formats, and that format."""
         # The longest end decides: "/chat/completions" is no "/completions".
         formats = sorted(
             map(wire_of, carrying.formats(provider)), key=lambda wire: -len(wire.end)
         )
         for wire in formats:
-            if wire.end and (found := re.search(f"{wire.end}$", path)):
-                return path[: found.start()], wire.name
+            if wire.end and (match := re.search(f"{wire.end}$", path)):
+                return path[: match.start()], wire.name
         return path, None
 
     def _path_variables(self) -> Mapping[str, str]:
-        """The row's variables that are given and no part of its base URL: a path may hold them."""
+        """The row's variables that are set and not part of its base URL, for paths."""
         names = set(self.provider.variables) - set(
             _PLACEHOLDER.findall(self.provider.base_url)
         )
-        found = {
+        path_variables = {
             name: (
                 self._variables.get(name)
                 or os.environ.get(self.provider.variables[name])
@@ -668,15 +681,17 @@ class ApiModel(RemoteModel):
             for name in names
         }
         if not is_packaged(self.provider):
-            for name, value in found.items():
+            for name, value in path_variables.items():
                 remember_variable(name, self.provider.variables[name], str(value or ""))
-        return {name: str(value) for name, value in sorted(found.items()) if value}
+        return {
+            name: str(value) for name, value in sorted(path_variables.items()) if value
+        }
 
     def _default_url(self, provider: Provider) -> str:
-        """The row's base URL with its variables filled in, or the one that its own variable names."""
+        """The row's base URL with its variables filled in, or the one in its own variable."""
         if named := os.environ.get(provider.url_variable or ""):
             return named
-        self._unread = (
+        self._ignored_url_variable = (
             provider.url_variable
             if provider.url_variable in read_env_file(Path(".env"))
             else ""
@@ -686,21 +701,21 @@ class ApiModel(RemoteModel):
             if name == "host" and provider.auth == "google":
                 return host_of(set_to("location"))
             variable = str(provider.variables.get(name, name.upper()))
-            found = self._variables.get(name) or next(
+            variable_value = self._variables.get(name) or next(
                 filter(None, map(os.environ.get, variable.split("|"))), None
             )
-            if not found and provider.auth == "aws" and name == "region":
-                found = region_of()
-            if not found:
+            if not variable_value and provider.auth == "aws" and name == "region":
+                variable_value = region_of()
+            if not variable_value:
                 raise ConfigurationError(
                     f"The address of '{provider.name}' needs its {name}: set the"
                     f" environment variable {variable.split('|')[0]}, or give -M"
                     f" variables.{name}=... or the whole base_url."
                 )
-            text = str(found)
+            text = str(variable_value)
             if not is_packaged(provider):
-                for each in variable.split("|"):
-                    remember_variable(name, each, text)
+                for variable_name in variable.split("|"):
+                    remember_variable(name, variable_name, text)
             return (
                 text
                 if text.startswith(("http://", "https://"))
@@ -709,5 +724,5 @@ class ApiModel(RemoteModel):
 
         # Some write a host with its scheme, which the row has already.
         return _PLACEHOLDER.sub(
-            lambda found: set_to(found[1]), provider.base_url
+            lambda match: set_to(match[1]), provider.base_url
         ).replace("https://https://", "https://")

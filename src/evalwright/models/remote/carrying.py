@@ -20,7 +20,7 @@ from evalwright.models.remote.wire.format import (
     Settings,
     Wire,
     begins_the_answer,
-    merged,
+    merge_bodies,
 )
 from evalwright.models.remote.wire.options import nested
 
@@ -28,33 +28,31 @@ _WITH_TEMPERATURE = ("top_k", "min_p", "top_logprobs")
 """What is not taken either where no temperature is: by models that reason, while they do."""
 
 
-def carried(row: Provider, wire: Wire, *, own_server: bool) -> frozenset[str]:
-    """The options that a model takes. own_server: it is somebody's server of open models, which
-    have what their format knows.
-    """
+def supported_options(row: Provider, wire: Wire, *, own_server: bool) -> frozenset[str]:
+    """The options that a model supports; `own_server` is a user's server of open models."""
     beyond = (
         frozenset(("num_beams", "length_penalty"))
         if own_server
         else wire.extensions.difference(row.takes)
     )
-    known = levels(row.thinking, wire.name)
-    found = {
+    thinking_levels = levels(row.thinking, wire.name)
+    options = {
         *wire.options.keys() - beyond,
         *([IMAGES] if wire.images else ()),
-        *(["reasoning_effort"] if known.keys() - {"budget"} else ()),
-        *(["reasoning_budget"] if "budget" in known else ()),
+        *(["reasoning_effort"] if thinking_levels.keys() - {"budget"} else ()),
+        *(["reasoning_budget"] if "budget" in thinking_levels else ()),
     }
-    return frozenset(found.difference(row.lacks))
+    return frozenset(options.difference(row.lacks))
 
 
-def beyond(request: Generate, wire: Wire, name: str) -> str | None:
-    """Why a value of an option is none that the format has, in a sentence."""
+def describe_unsupported(request: Generate, wire: Wire, name: str) -> str | None:
+    """A sentence on why the format does not support an option's value."""
     wrong = {image.media_type for image in images_of(request)} - wire.images
     if wrong:
-        known = ", ".join(sorted(wire.images))
+        allowed_types = ", ".join(sorted(wire.images))
         return (
             f"'{name}' does not take images of the type {min(wrong)} (it takes:"
-            f" {known}): convert them."
+            f" {allowed_types}): convert them."
         )
     most = wire.most_alternatives
     if (request.top_logprobs or 0) > most:
@@ -71,14 +69,14 @@ def beyond(request: Generate, wire: Wire, name: str) -> str | None:
 
 
 def not_without_temperature(request: Generate) -> str | None:
-    """The first option of a request that models take only with a temperature."""
+    """The first option of a request that requires a temperature."""
     return next((name for name in _WITH_TEMPERATURE if name in request.options()), None)
 
 
 def one_level(
     thinking: str | int | bool | None, reasoning_effort: str | None
 ) -> str | int | bool | None:
-    """The level that a person's arguments name. Raises ConfigurationError where they are two."""
+    """The thinking level in a user's arguments. Raises ConfigurationError if there are two."""
     if thinking is not None and reasoning_effort is not None:
         raise ConfigurationError(
             "thinking and reasoning_effort name the same level: leave one out."
@@ -87,7 +85,7 @@ def one_level(
 
 
 def level_of(request: Generate | Embed) -> str | int | None:
-    """The level of thinking that a request asks for."""
+    """The thinking level that a request asks for."""
     if not isinstance(request, Generate):
         return None
     return (
@@ -97,52 +95,56 @@ def level_of(request: Generate | Embed) -> str | int | None:
     )
 
 
-def continuing(
+def with_prefill_fields(
     request: Generate | Embed, settings: Settings, row: Provider
 ) -> Settings:
-    """The settings with what a server must be told to continue a prefill; the person's own fields
-    win.
-    """
+    """The settings with the fields needed to continue a prefill; the user's own fields win."""
     if (
         not row.prefill
         or not isinstance(request, Generate)
         or not begins_the_answer(request)
     ):
         return settings
-    return replace(settings, extra_body=merged(row.prefill, settings.extra_body))
+    return replace(settings, extra_body=merge_bodies(row.prefill, settings.extra_body))
 
 
-def switch(
+def thinking_fields(
     level: str | int | bool | None, row: Provider, wire: Wire, name: str
 ) -> Mapping[str, Any]:
-    """What the row says of a level of thinking: `body` to merge, `refuses` to leave out.
+    """A row's `body` to merge and `refuses` to omit for a thinking level.
 
-    Raises a UsageError for an unknown one.
+    Raises UsageError for an unknown level.
     """
-    found = levels(row.thinking, wire.name)
+    row_levels = levels(row.thinking, wire.name)
     if level is None:
         return {}
-    known = [word for word in found if word != "budget"]
-    if not known:
+    level_names = [word for word in row_levels if word != "budget"]
+    if not level_names:
         raise ConfigurationError(
             f"No thinking switch is known for '{name}': set the provider's own field"
             " with extra_body."
         )
     if isinstance(level, int) and not isinstance(level, bool):
-        if "budget" not in found:
+        if "budget" not in row_levels:
             raise UnknownName(
-                "level of thinking", str(level), known, f"Known: {', '.join(known)}."
+                "level of thinking",
+                str(level),
+                level_names,
+                f"Known: {', '.join(level_names)}.",
             )
-        body = nested(str(found["budget"]), level)
-        on = found.get("on", {})
-        return {**on, "body": merged(on.get("body", {}), body)}
+        body = nested(str(row_levels["budget"]), level)
+        on = row_levels.get("on", {})
+        return {**on, "body": merge_bodies(on.get("body", {}), body)}
     word = ("on" if level else "off") if isinstance(level, bool) else level
-    if word not in known:
-        number = ", or a number of tokens" if "budget" in found else ""
+    if word not in level_names:
+        number = ", or a number of tokens" if "budget" in row_levels else ""
         raise UnknownName(
-            "level of thinking", str(word), known, f"Known: {', '.join(known)}{number}."
+            "level of thinking",
+            str(word),
+            level_names,
+            f"Known: {', '.join(level_names)}{number}.",
         )
-    named: Mapping[str, Any] = found[word]
+    named: Mapping[str, Any] = row_levels[word]
     return named
 
 
@@ -153,24 +155,25 @@ def levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:
     `effort` is one place in the body, or a table of places by wire format. With an effort "none"
     there is also "off".
     """
-    found = {
+    by_level = {
         name: level
         for name, level in thinking.items()
         if name not in ("effort", "efforts")
     }
-    place = thinking.get("effort", "")
-    place = place.get(wire, "") if isinstance(place, Mapping) else place
-    for word in thinking.get("efforts", ()) if place else ():
-        found.setdefault(word, {"body": nested(place, word)})
-    if "none" in found:
-        found.setdefault("off", found["none"])
-    return found
+    effort_place = thinking.get("effort", "")
+    effort_place = (
+        effort_place.get(wire, "")
+        if isinstance(effort_place, Mapping)
+        else effort_place
+    )
+    for word in thinking.get("efforts", ()) if effort_place else ():
+        by_level.setdefault(word, {"body": nested(effort_place, word)})
+    if "none" in by_level:
+        by_level.setdefault("off", by_level["none"])
+    return by_level
 
 
 def formats(provider: Provider) -> tuple[str, ...]:
-    """The row's formats.
-
-    What speaks OpenAI's chat mostly has its embeddings too; a server without them says so itself.
-    """
-    more = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
-    return tuple(dict.fromkeys((*provider.wires, *more)))
+    """The wire formats of a row; with OpenAI's chat come its embeddings."""
+    embeddings = ("openai-embeddings",) if "openai-chat" in provider.wires else ()
+    return tuple(dict.fromkeys((*provider.wires, *embeddings)))

@@ -1,7 +1,7 @@
-"""A streamed reply: the events in its bytes, however they are cut, handed to a Gatherer until the
-answer is whole.
+"""Streamed replies: bytes are split into events, which a Gatherer takes until the answer is
+complete.
 
-A stream that ends before the answer is whole is a broken connection, never a short answer.
+A stream that ends earlier is a broken connection, never a short answer.
 """
 
 from __future__ import annotations
@@ -26,28 +26,40 @@ allowed.
 """
 
 
-async def gathered(
+async def gather_events(
     where: str,
-    kind: str | None,
+    content_type: str | None,
     pieces: AsyncIterator[bytes],
     gatherer: Gatherer,
     decoding: str,
 ) -> Any:
-    """The reply's JSON that the events make. where: who sends. kind: the content type. pieces: the
-    body as it comes.
+    """The reply's JSON, assembled from its events.
 
-    Raises BadReply for what is no stream of events, ConnectionFailed where it ends too early, and
-    the error that an event carries.
+    Args:
+        where: the host, for messages.
+        content_type: the reply's content type.
+        pieces: the body's chunks.
+
+    Raises:
+        BadReply: the body is no event stream.
+        ConnectionFailed: it ends too early.
+        RequestError: an event describes it.
     """
-    if decoding == "sse" and kind is not None and "event-stream" not in kind.lower():
+    if (
+        decoding == "sse"
+        and content_type is not None
+        and "event-stream" not in content_type.lower()
+    ):
         raise bad_reply(
-            where, f"a stream of events (its content type is '{clean(kind, 40)}')", b""
+            where,
+            f"a stream of events (its content type is '{clean(content_type, 40)}')",
+            b"",
         )
     events = _server_sent(pieces) if decoding == "sse" else _amazon(where, pieces)
     begun = False
     async for name, text in events:
         try:
-            if gatherer.add(name, _data(where, text)):
+            if gatherer.add(name, _parse_event(where, text)):
                 return gatherer.result()
         except RequestError as error:
             # What broke off in its middle may be billed, whatever broke it off.
@@ -61,8 +73,8 @@ async def gathered(
     )
 
 
-def _data(where: str, text: str) -> Any:
-    """`[DONE]` stays text."""
+def _parse_event(where: str, text: str) -> Any:
+    """An event's JSON, or the text `[DONE]`."""
     if text.strip() == "[DONE]":
         return "[DONE]"
     try:
@@ -73,34 +85,34 @@ def _data(where: str, text: str) -> Any:
 
 async def _server_sent(pieces: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:
     """(event name, data) of server-sent events, as the HTML standard defines them."""
-    data: list[str] = []
+    data_lines: list[str] = []
     name = ""
     async for line in _lines(pieces):
         if not line:
-            if data:
-                yield name, "\n".join(data)
+            if data_lines:
+                yield name, "\n".join(data_lines)
             name = ""
-            data = []
+            data_lines = []
             continue
-        field, _, value = line.partition(":")
-        value = value.removeprefix(" ")
+        field, _, content = line.partition(":")
+        content = content.removeprefix(" ")
         if field == "data":
-            data.append(value)
+            data_lines.append(content)
         elif field == "event":
-            name = value
-    if data:  # some servers leave out the last empty line
-        yield name, "\n".join(data)
+            name = content
+    if data_lines:  # some servers leave out the last empty line
+        yield name, "\n".join(data_lines)
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    rest: list[bytes] = []
+    pending: list[bytes] = []
     async for piece in pieces:
-        first, *more = piece.split(b"\n")
-        rest.append(first)
-        for following in more:
-            yield b"".join(rest).rstrip(b"\r").decode("utf-8", "replace")
-            rest = [following]
-    last = b"".join(rest).rstrip(b"\r").decode("utf-8", "replace")
+        first, *later_lines = piece.split(b"\n")
+        pending.append(first)
+        for following in later_lines:
+            yield b"".join(pending).rstrip(b"\r").decode("utf-8", "replace")
+            pending = [following]
+    last = b"".join(pending).rstrip(b"\r").decode("utf-8", "replace")
     if last:
         yield last
 
@@ -108,36 +120,36 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[str]:
 async def _amazon(
     where: str, pieces: AsyncIterator[bytes]
 ) -> AsyncIterator[tuple[str, str]]:
-    """(event type, data) of Amazon's event stream, decoded by botocore one whole frame at a time."""
+    """(event type, data) of Amazon's event stream, decoded by botocore one frame at a time."""
     from botocore.eventstream import EventStreamBuffer, ParserError
 
-    rest = bytearray()
+    buffer = bytearray()
     async for piece in pieces:
-        rest += piece
+        buffer += piece
         # A frame begins with its length. botocore's own buffer is copied with every piece, so it
         # gets whole frames only.
-        while len(rest) >= _FRAME_HEAD:
-            length = int.from_bytes(rest[:4])
+        while len(buffer) >= _FRAME_HEAD:
+            length = int.from_bytes(buffer[:4])
             if (
-                zlib.crc32(rest[:8]) != int.from_bytes(rest[8:12])
+                zlib.crc32(buffer[:8]) != int.from_bytes(buffer[8:12])
                 or not _FRAME_HEAD < length <= _LARGEST_FRAME
             ):
                 raise bad_reply(
                     where, "an event stream (the head of a frame is damaged)", b""
                 )
-            if len(rest) < length:
+            if len(buffer) < length:
                 break
             decoder = EventStreamBuffer()
             try:
-                decoder.add_data(bytes(rest[:length]))
+                decoder.add_data(bytes(buffer[:length]))
                 messages = list(decoder)
             except ParserError as error:
                 raise bad_reply(where, f"an event stream ({error})", b"") from None
-            del rest[:length]
+            del buffer[:length]
             for message in messages:
                 names = (
-                    message.headers.get(f":{kind}")
-                    for kind in ("event-type", "exception-type", "error-code")
+                    message.headers.get(f":{header_name}")
+                    for header_name in ("event-type", "exception-type", "error-code")
                 )
                 yield (
                     str(next(filter(None, names), "")),

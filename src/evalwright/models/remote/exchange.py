@@ -1,8 +1,7 @@
-"""What a wire format and the HTTP client hand to each other: a call to send, the reply to it, and
-the events of a streamed one.
+"""The interface between wire formats and the HTTP client: calls, replies and streamed events.
 
-A wire format makes a `Call` of a request and a Response of a `Reply`; the client sends the one and
-returns the other. Neither knows the other, and nothing in this file does any work.
+A wire format makes a `Call` from a request, and a Response from a `Reply`; the client sends the one
+and returns the other.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from evalwright.core.responses import RateLimits
 
 
 class Gatherer(Protocol):
-    """Puts the pieces of one streamed answer together."""
+    """Assembles one streamed answer."""
 
     has_text: bool
     """Whether a piece of the answer, or of its reasoning, has come."""
@@ -23,18 +22,16 @@ class Gatherer(Protocol):
     """What the pieces named the model, each name once."""
 
     def add(self, event: str, data: Any) -> bool:
-        """Take one event: its name ("" where it has none) and its JSON, or the text `[DONE]`.
+        """Take an event's name (or "") and its JSON, or the text `[DONE]`.
 
-        True once the answer is whole.
-
-        Raises the RequestError that an event carries.
+        Returns True when the answer is complete. Raises the RequestError that an event describes.
         """
 
     def ended(self) -> bool:
-        """Whether the answer is whole although no event said so, now that the stream has ended."""
+        """Whether the answer is complete without a final event, once the stream has ended."""
 
     def result(self) -> Any:
-        """The reply's JSON as it would have come in one piece; only once the answer is whole."""
+        """The reply's JSON as if it were not streamed; only after the answer is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ BYTES_PER_TOKEN = 4096
 
 
 def largest_reply(tokens: int | None) -> int | None:
-    """Bytes that a reply of so many tokens may have; None where nobody said how many it may be."""
+    """Bytes that a reply with so many tokens may have; None if their number is unknown."""
     return None if tokens is None else SMALL_REPLY + tokens * BYTES_PER_TOKEN
 
 
@@ -82,11 +79,12 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """How a job is followed that is answered later.
+    """How to follow a job that is answered later.
 
-    ended: whether a reply is the job's last. look, cancel: from the first reply to the call that
-    looks at the job again, and to the one that gives it up. Each takes the format's settings
-    besides, and raises BadReply or Rejected for a reply that cannot be followed.
+    Attributes:
+        ended: whether a reply is the job's last.
+        look: makes the call that polls the job from its first reply.
+        cancel: makes the call that cancels it.
     """
 
     ended: Callable[[Reply, Any], bool]

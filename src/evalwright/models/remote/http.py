@@ -36,13 +36,13 @@ from evalwright.core.errors import (
     TimedOut,
 )
 from evalwright.core.secrets import remember
-from evalwright.models.remote.events import KINDS, gathered
+from evalwright.models.remote.events import KINDS, gather_events
 from evalwright.models.remote.exchange import Call, Reply
 from evalwright.models.remote.http_faults import (
     CertificateRefused,
     bad_reply,
     clean,
-    fault_of,
+    error_of_reply,
     usage_within,
 )
 from evalwright.models.remote.http_limits import parse_rate_limits
@@ -68,12 +68,15 @@ Ready = Callable[[], Awaitable[None]]
 
 
 class HttpClient:
-    """A client for one host, for any number of event loops.
+    """A client for one host, usable from any number of event loops.
 
-    base_url: scheme, host and path to which calls append theirs. headers: sent with every request,
-    the key's among them. timeout: seconds for one request as a whole. key_source: the key's
-    variable, for error messages. sign: makes the headers of each request, for providers whose
-    signature covers it. ready: awaited before it.
+    Args:
+        base_url: scheme, host and path, to which calls append theirs.
+        headers: sent with every request, with the key among them.
+        timeout: seconds for a whole request.
+        key_source: the key's variable, for messages.
+        sign: makes the headers of each request, for providers that sign them.
+        ready: awaited before each request.
     """
 
     def __init__(
@@ -88,9 +91,9 @@ class HttpClient:
         sign: Sign | None = None,
         ready: Ready | None = None,
     ) -> None:
-        parts = urlsplit(base_url.rstrip("/"))
-        login, _, self.where = parts.netloc.rpartition("@")
-        self.base_url = urlunsplit(parts._replace(netloc=self.where))
+        split_url = urlsplit(base_url.rstrip("/"))
+        login, _, self.where = split_url.netloc.rpartition("@")
+        self.base_url = urlunsplit(split_url._replace(netloc=self.where))
         self.timeout = timeout
         ours = {
             "User-Agent": f"evalwright/{__version__}",
@@ -98,8 +101,8 @@ class HttpClient:
             "Accept-Encoding": "gzip",
         }
         if login:
-            ours["Authorization"] = basic(unquote(login))
-        self._headers = _merged(ours, headers or {})
+            ours["Authorization"] = basic_authorization(unquote(login))
+        self._headers = _merge_headers(ours, headers or {})
         self._max_connections = max_connections
         self._connect_timeout = max(
             _SMALLEST_CONNECT_TIMEOUT, min(CONNECT_TIMEOUT, timeout)
@@ -129,25 +132,25 @@ class HttpClient:
             with pool.timeouts.limit(self.timeout):
                 reply = await pool.open(*self._request(call))
                 try:
-                    kind = reply.headers.get("Content-Type")
+                    content_type = reply.headers.get("Content-Type")
                     if (
                         call.gatherer is None
                         or reply.status >= 300
-                        or "json" in (kind or "").lower()
+                        or "json" in (content_type or "").lower()
                     ):
                         body = await self._read(reply, call.largest)
                         reply.check()
                         return self._understand(
-                            reply, kind, body, time.perf_counter() - started
+                            reply, content_type, body, time.perf_counter() - started
                         )
                     pieces = self._pieces(reply, call.largest)
-                    data = await gathered(
-                        self.where, kind, pieces, call.gatherer, call.decoding
+                    payload = await gather_events(
+                        self.where, content_type, pieces, call.gatherer, call.decoding
                     )
                     reply.check()
                     seconds = time.perf_counter() - started
                     limits = parse_rate_limits(reply.raw_headers)
-                    return Reply(data, seconds, limits, tuple(call.gatherer.names))
+                    return Reply(payload, seconds, limits, tuple(call.gatherer.names))
                 except BadReply:
                     reply.distrusted = True
                     raise
@@ -179,7 +182,7 @@ class HttpClient:
         """The lines of a file, read as they come, so that a large one takes no memory; raises as
         `send` does.
         """
-        rest = b""
+        unfinished_line = b""
         try:
             if self._ready is not None:
                 await self._ready()
@@ -195,24 +198,26 @@ class HttpClient:
                         piece = await anext(pieces, None)
                     if piece is None:
                         break
-                    *lines, rest = (rest + piece).split(b"\n")
-                    self._check_size(len(rest))
+                    *lines, unfinished_line = (unfinished_line + piece).split(b"\n")
+                    self._check_size(len(unfinished_line))
                     for line in lines:
                         yield line
             finally:
                 reply.close()
         except Exception as error:
             raise self._translate(error) from None
-        if rest:
-            yield rest
+        if unfinished_line:
+            yield unfinished_line
 
     async def close(self) -> None:
-        """Close the connections of this event loop, and forget those of loops that have ended."""
+        """Close this event loop's connections, and drop those of closed loops."""
         loop = asyncio.get_running_loop()
-        for other in [
-            other for other in self._pools if other is loop or other.is_closed()
+        for closing_loop in [
+            closing_loop
+            for closing_loop in self._pools
+            if closing_loop is loop or closing_loop.is_closed()
         ]:
-            await self._pools.pop(other).close()
+            await self._pools.pop(closing_loop).close()
 
     def _request(self, call: Call) -> tuple[str, URL, bytes, bytes | None]:
         """Method, URL, headers and body as they are sent."""
@@ -231,8 +236,8 @@ class HttpClient:
             headers |= call.headers
             if self._sign is not None:
                 headers = dict(self._sign(method, str(url), body or b"", headers))
-            lines = _written(
-                _merged(
+            lines = _encode_headers(
+                _merge_headers(
                     {"Host": url.host_port_subcomponent or ""}, self._headers, headers
                 )
             )
@@ -261,7 +266,7 @@ class HttpClient:
     async def _pieces(
         self, reply: Opened, largest: int | None = None, *, bounded: bool = True
     ) -> AsyncIterator[bytes]:
-        """The body as it comes, unpacked. bounded: refused where it is too large as a whole."""
+        """The unpacked body in chunks; `bounded` refuses one that is too large."""
         packing = reply.headers.get("Content-Encoding", "identity").strip().lower()
         if packing not in ("gzip", "x-gzip", "identity"):
             raise bad_reply(
@@ -271,23 +276,23 @@ class HttpClient:
             None if packing == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 16)
         )
         size = 0
-        whole = True
+        is_complete = True
         async for piece in reply.content.iter_any():
             while piece:
-                part = piece
+                unpacked = piece
                 piece = b""
                 if unpacker is not None:
-                    part = unpacker.decompress(part, _LARGEST_PIECE)
+                    unpacked = unpacker.decompress(unpacked, _LARGEST_PIECE)
                     piece = unpacker.unconsumed_tail
-                    whole = unpacker.eof
+                    is_complete = unpacker.eof
                     if unpacker.unused_data:  # a second gzip member follows the first
                         piece = unpacker.unused_data
                         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
                 if bounded:
-                    size += len(part)
+                    size += len(unpacked)
                     self._check_size(size, largest)
-                yield part
-        if not whole:
+                yield unpacked
+        if not is_complete:
             raise ConnectionFailed(
                 f"{self.where} sent a compressed reply that ends early."
             )
@@ -305,22 +310,22 @@ class HttpClient:
             )
 
     def _understand(
-        self, reply: Opened, kind: str | None, body: bytes, seconds: float
+        self, reply: Opened, content_type: str | None, body: bytes, seconds: float
     ) -> Reply:
         try:
-            return self._understood(reply, kind, body, seconds)
+            return self._understood(reply, content_type, body, seconds)
         except RequestError as error:
             error.reply = usage_within(body), True
             raise
 
     def _understood(
-        self, reply: Opened, kind: str | None, body: bytes, seconds: float
+        self, reply: Opened, content_type: str | None, body: bytes, seconds: float
     ) -> Reply:
         status = reply.status
         limits = parse_rate_limits(reply.raw_headers)
         if not 200 <= status < 300:
             headers = reply.headers
-            raise fault_of(
+            raise error_of_reply(
                 self.where,
                 status,
                 headers,
@@ -329,23 +334,23 @@ class HttpClient:
                 rate_limits=limits,
             )
         # A reply without a content type is taken at its word: it must still be JSON.
-        if kind is not None and "json" not in kind.lower():
+        if content_type is not None and "json" not in content_type.lower():
             raise bad_reply(
                 self.where,
-                f"JSON (its content type is '{clean(kind, 40)}')",
+                f"JSON (its content type is '{clean(content_type, 40)}')",
                 body,
                 status,
             )
         try:
-            data = from_json(body.decode("utf-8"))
+            payload = from_json(body.decode("utf-8"))
         except ValueError:
             raise bad_reply(
                 self.where, "complete and valid JSON", body, status
             ) from None
-        return Reply(data, seconds, limits)
+        return Reply(payload, seconds, limits)
 
     def _translate(self, error: Exception) -> Exception:
-        """The error tree's name for whatever aiohttp or the system raised."""
+        """Our error for one of aiohttp or the system."""
         import aiohttp
         from aiohttp.http_exceptions import HttpProcessingError
 
@@ -445,7 +450,7 @@ _encode = json.JSONEncoder(
 
 
 def encode(payload: Any) -> bytes:
-    """`payload` as compact JSON in UTF-8. Raises Rejected for what JSON cannot say (NaN, objects)."""
+    """`payload` as compact JSON in UTF-8. Raises Rejected for NaN and other non-JSON values."""
     try:
         return _encode(payload).encode()
     except UnicodeEncodeError:
@@ -455,36 +460,32 @@ def encode(payload: Any) -> bytes:
         raise Rejected(f"The request cannot be written as JSON: {error}.") from None
 
 
-def check_url(url: str, what: str = "base_url") -> str:
-    """`url` without a trailing slash; raises ConfigurationError where it is not an absolute http or
-    https URL.
-    """
+def check_url(url: str, setting: str = "base_url") -> str:
+    """`url` without a trailing slash. Raises ConfigurationError unless it is absolute http(s)."""
     try:
-        parts = urlsplit(url)
+        split_url = urlsplit(url)
         usable = (
-            parts.scheme in ("http", "https")
-            and bool(parts.hostname)
-            and parts.port != 0
+            split_url.scheme in ("http", "https")
+            and bool(split_url.hostname)
+            and split_url.port != 0
         )
     except ValueError:
         usable = False
     if not usable or any(sign.isspace() for sign in url):
         raise ConfigurationError(
-            f"'{clean(url, 100)}' is not a usable {what}: write it in full, for example"
+            f"'{clean(url, 100)}' is not a usable {setting}: write it in full, for example"
             " http://localhost:8000/v1."
         )
     return url.rstrip("/")
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for this URL; None for local addresses and those in
-    NO_PROXY.
-    """
-    parts = urlsplit(url)
-    if is_local(url) or proxy_bypass(parts.netloc.rpartition("@")[2]):
+    """The environment's proxy for this URL; None for local addresses and those in NO_PROXY."""
+    split_url = urlsplit(url)
+    if is_local(url) or proxy_bypass(split_url.netloc.rpartition("@")[2]):
         return None
     proxies = getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    proxy = proxies.get(split_url.scheme) or proxies.get("all")
     if not proxy:
         return None
     if "://" not in proxy:
@@ -492,7 +493,7 @@ def proxy_for(url: str) -> str | None:
     if urlsplit(proxy).scheme not in ("http", "https"):
         raise ConfigurationError(
             f"The environment names a {urlsplit(proxy).scheme} proxy for"
-            f" {parts.hostname}; only http and https proxies can be used. Unset it, or"
+            f" {split_url.hostname}; only http and https proxies can be used. Unset it, or"
             " add the host to NO_PROXY."
         )
     if password := urlsplit(proxy).password:
@@ -500,28 +501,27 @@ def proxy_for(url: str) -> str | None:
     return proxy
 
 
-def basic(login: str) -> str:
+def basic_authorization(login: str) -> str:
     """The Authorization header of `user:password`."""
     return "Basic " + b64encode(login.encode()).decode()
 
 
-def _written(headers: Mapping[str, str]) -> bytes:
-    """Headers as they are sent, each with its line's end.
-
-    Raises ValueError for what could be taken for two.
-    """
-    lines = [f"{name}: {value}" for name, value in headers.items()]
+def _encode_headers(headers: Mapping[str, str]) -> bytes:
+    """Headers as lines of the request. Raises ValueError for a line break within one."""
+    lines = [f"{name}: {content}" for name, content in headers.items()]
     if any(sign in line for line in lines for sign in "\r\n\0"):
         raise ValueError("a header has a line break in it")
     return "".join(f"{line}\r\n" for line in lines).encode()
 
 
-def _merged(*parts: Mapping[str, str]) -> dict[str, str]:
-    """Headers of all parts; of equal names, however they are written, the last."""
-    found = {
-        name.lower(): (name, text) for part in parts for name, text in part.items()
+def _merge_headers(*header_groups: Mapping[str, str]) -> dict[str, str]:
+    """All headers; of names that are equal but for case, the last wins."""
+    by_lower_name = {
+        name.lower(): (name, text)
+        for group in header_groups
+        for name, text in group.items()
     }
-    return dict(found.values())
+    return dict(by_lower_name.values())
 
 
 def _reason(error: OSError) -> str:

@@ -1,7 +1,6 @@
-"""From a reply that is not an answer to the error that says so: which class, and the server's own
-words, made safe.
+"""Errors from replies that are not answers: the error class and the server's sanitised message.
 
-The server's words are untrusted and may repeat the key: they are masked, stripped of control
+A server's message is untrusted and may repeat the key, so it is masked, stripped of control
 characters and shortened.
 """
 
@@ -119,7 +118,7 @@ _NO_CREDIT_WORDS = "credit balance is too low"
 
 
 class OutOfCredit(AuthenticationFailed):
-    """402, or a 429 that says that the account has no credit left: waiting does not help."""
+    """Status 402, or 429 because the account has no credit; waiting does not help."""
 
     kind: ClassVar[str] = "out of credit"
 
@@ -136,9 +135,7 @@ class Filtered(Rejected):
 
 
 class ReplyFiltered(Filtered):
-    """The provider's filter stopped what the model wrote, and the server says so in place of a
-    reply.
-    """
+    """The provider's filter stopped the answer, and the server reports that instead of a reply."""
 
     party: Party = "model"
     prompt_only: ClassVar[bool] = False
@@ -151,7 +148,7 @@ class CertificateRefused(ConnectionFailed):
     taken = False
 
 
-def fault_of(
+def error_of_reply(
     where: str,
     status: int,
     headers: Mapping[str, str],
@@ -162,15 +159,17 @@ def fault_of(
 ) -> RequestError:
     """The error for a reply whose status is not 2xx.
 
-    `where`: who replied; `key_source`: the key's variable, for 401.
+    Args:
+        where: the host, for the message.
+        key_source: the key's variable, for status 401.
     """
     try:
-        data = from_json(body) if body else None
+        payload = from_json(body) if body else None
     except ValueError:
-        data = None
-    if isinstance(data, list) and len(data) == 1:
-        data = data[0]
-    words = server_message(data) or body[: 4 * _MESSAGE].decode("utf-8", "replace")
+        payload = None
+    if isinstance(payload, list) and len(payload) == 1:
+        payload = payload[0]
+    words = server_message(payload) or body[: 4 * _MESSAGE].decode("utf-8", "replace")
     if 300 <= status < 400:
         words = (
             f"it redirects to {headers.get('location', 'another address')}; give that"
@@ -178,14 +177,14 @@ def fault_of(
         )
     retry_after = parse_retry_after(headers)
     if retry_after is None and status == 503:
-        retry_after = _loading(data)
+        retry_after = _loading(payload)
     if retry_after is None:
-        retry_after = _retry_delay(data)
+        retry_after = _retry_delay(payload)
     return error_for(
         where,
         status,
         words,
-        codes=codes_of(data),
+        codes=codes_of(payload),
         key_source=key_source,
         retry_after=retry_after,
         rate_limits=rate_limits,
@@ -202,27 +201,27 @@ def error_for(
     retry_after: float | None = None,
     rate_limits: RateLimits | None = None,
 ) -> RequestError:
-    """The error for a status and the server's words, wherever they stood (some providers put them
-    into a 200).
-    """
+    """The error for a status and a server's message, which may come in a reply with status 200."""
     no_credit = status == 400 and _NO_CREDIT_WORDS in words
     filtered = 400 <= status < 500 and (
         codes & _FILTERED or _FILTERED_WORDS.search(words)
     )
-    kind, opening = _kind_of(498 if filtered else 402 if no_credit else status, codes)
+    error_class, opening = _kind_of(
+        498 if filtered else 402 if no_credit else status, codes
+    )
     if filtered and (_REPLY_IN_ERROR in codes or _REPLY_FILTERED_WORDS.search(words)):
-        kind = ReplyFiltered
+        error_class = ReplyFiltered
         opening = "stopped the reply by its content filter"
     elif not filtered and prompt_is_too_long(status, codes, words):
-        kind = PromptTooLong
+        error_class = PromptTooLong
         opening = "says that the prompt does not fit the model's context"
-    said = clean(words, _MESSAGE)
+    server_words = clean(words, _MESSAGE)
     message = f"{where} {opening} ({status})"
-    if said:
-        message += f": {said}"
-    if said[-1:] not in (".", "!", "?"):
+    if server_words:
+        message += f": {server_words}"
+    if server_words[-1:] not in (".", "!", "?"):
         message += "."
-    if kind is AuthenticationFailed:
+    if error_class is AuthenticationFailed:
         no_key = (
             "No key was sent: name the one for this server with -M"
             " api_key_env=VARIABLE."
@@ -231,7 +230,7 @@ def error_for(
     if status == 404:
         message += " Check the model's name and the base URL (most end in /v1)."
     unsure = True if status in _UNSURE else None
-    return kind(
+    return error_class(
         message,
         status=status,
         retry_after=retry_after,
@@ -258,50 +257,46 @@ def _kind_of(status: int, codes: frozenset[str]) -> tuple[type[RequestError], st
     return Rejected, "rejected the request"
 
 
-def server_message(data: Any) -> str:
-    """The words in an error body, in any of the shapes that providers use; "" where it has none of
-    them.
-    """
-    if not isinstance(data, Mapping):
+def server_message(payload: Any) -> str:
+    """The message in an error body of any provider's form, or ""."""
+    if not isinstance(payload, Mapping):
         return ""
-    error = data.get("error", data)
+    error = payload.get("error", payload)
     if isinstance(error, str):
         return error
     if not isinstance(error, Mapping):
         return ""
     for name in ("message", "Message", "detail", "error", "title"):
-        found = error.get(name)
-        if isinstance(found, str) and found:
-            return found
-        if found:
-            return _details(found) or json.dumps(found, ensure_ascii=False)
+        content = error.get(name)
+        if isinstance(content, str) and content:
+            return content
+        if content:
+            return _details(content) or json.dumps(content, ensure_ascii=False)
     return ""
 
 
-def _details(found: Any) -> str:
-    """The words of a list of what is wrong with each field, as FastAPI writes it: "body.top_p: too
-    large".
-    """
-    entries = found.get("detail") if isinstance(found, Mapping) else found
+def _details(details: Any) -> str:
+    """The messages in FastAPI's list of validation errors: "body.top_p: too large"."""
+    entries = details.get("detail") if isinstance(details, Mapping) else details
     if not isinstance(entries, list) or not all(
-        isinstance(entry, Mapping) for entry in entries
+        isinstance(detail, Mapping) for detail in entries
     ):
         return ""
-    told = [(entry.get("loc"), entry.get("msg")) for entry in entries]
+    messages = [(detail.get("loc"), detail.get("msg")) for detail in entries]
     return "; ".join(
         (
-            f"{'.'.join(map(str, place))}: {words}"
-            if isinstance(place, list)
+            f"{'.'.join(map(str, location))}: {words}"
+            if isinstance(location, list)
             else str(words)
         )
-        for place, words in told
+        for location, words in messages
         if isinstance(words, str)
     )
 
 
-def _loading(data: Any) -> float | None:
-    """Seconds that a model still needs to load, where a 503 says so (Hugging Face)."""
-    seconds = data.get("estimated_time") if isinstance(data, Mapping) else None
+def _loading(payload: Any) -> float | None:
+    """Seconds until a model is loaded, if a 503 reply says so (Hugging Face)."""
+    seconds = payload.get("estimated_time") if isinstance(payload, Mapping) else None
     if (
         isinstance(seconds, bool)
         or not isinstance(seconds, int | float)
@@ -311,16 +306,16 @@ def _loading(data: Any) -> float | None:
     return max(0.0, float(seconds))
 
 
-def codes_of(data: Any) -> frozenset[str]:
-    """The codes in an error body, in any of the places that providers use."""
-    error = (data.get("error") or data) if isinstance(data, Mapping) else None
+def codes_of(payload: Any) -> frozenset[str]:
+    """The codes in an error body of any provider's form."""
+    error = (payload.get("error") or payload) if isinstance(payload, Mapping) else None
     if not isinstance(error, Mapping):
         return frozenset()
     # Azure's inference says in a completion, with the status of an error, that its filter stopped
     # it.
     choices = error.get("choices")
     stopped = isinstance(choices, list) and any(
-        isinstance(one, Mapping) and "finish_reason" in one for one in choices
+        isinstance(choice, Mapping) and "finish_reason" in choice for choice in choices
     )
     further = (
         error.get("innererror"),
@@ -329,38 +324,36 @@ def codes_of(data: Any) -> frozenset[str]:
     )
     levels = [error, *(level for level in further if isinstance(level, Mapping))]
     names = ("code", "type", "error_type", "finish_reason")
-    found = {
-        value
+    codes = {
+        code
         for level in levels
         for name in names
-        if isinstance(value := level.get(name), str)
+        if isinstance(code := level.get(name), str)
     }
-    found |= {_REPLY_IN_ERROR} if stopped else set()
+    codes |= {_REPLY_IN_ERROR} if stopped else set()
     for detail in google_details(error):
-        found.add(str(detail.get("reason", "")))
+        codes.add(str(detail.get("reason", "")))
         for violation in detail.get("violations") or ():
             if isinstance(violation, Mapping) and "PerDay" in str(
                 violation.get("quotaId", "")
             ):
-                found.add(_PER_DAY)
-    return frozenset(found)
+                codes.add(_PER_DAY)
+    return frozenset(codes)
 
 
 def google_details(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The typed details of an error of Google's interfaces (google.rpc.Status)."""
     details = error.get("details")
     return (
-        [part for part in details if isinstance(part, Mapping)]
+        [detail for detail in details if isinstance(detail, Mapping)]
         if isinstance(details, list)
         else []
     )
 
 
-def _retry_delay(data: Any) -> float | None:
-    """Seconds to wait that a body of Google's names (google.rpc.RetryInfo, "34.07s"); None without
-    one.
-    """
-    error = data.get("error") if isinstance(data, Mapping) else None
+def _retry_delay(payload: Any) -> float | None:
+    """Seconds to wait by Google's RetryInfo ("34.07s"), or None."""
+    error = payload.get("error") if isinstance(payload, Mapping) else None
     for detail in google_details(error) if isinstance(error, Mapping) else ():
         delay = detail.get("retryDelay")
         if isinstance(delay, str) and delay.endswith("s"):
@@ -369,24 +362,22 @@ def _retry_delay(data: Any) -> float | None:
 
 
 def status_of(*words: Any) -> int:
-    """The HTTP status of an error that a body or an event calls by one of these words, the first
-    that is known; else 500.
-    """
-    found = (_STATUSES.get(word.lower()) for word in words if isinstance(word, str))
-    return next(filter(None, found), 500)
+    """The HTTP status for the first known of these error names, else 500."""
+    statuses = (_STATUSES.get(word.lower()) for word in words if isinstance(word, str))
+    return next(filter(None, statuses), 500)
 
 
-def fault_within(
-    where: str, data: Mapping[str, Any], *, key_source: str = ""
+def error_within(
+    where: str, payload: Mapping[str, Any], *, key_source: str = ""
 ) -> RequestError | None:
-    """The error that a 200 carries in an `error` field, as gateways send it, or that it is by its
-    `object`; None where it is an answer.
-    """
-    error = data.get("error") or (data if data.get("object") == "error" else None)
+    """The error in a reply with status 200, or None if it is an answer."""
+    error = payload.get("error") or (
+        payload if payload.get("object") == "error" else None
+    )
     if not error:
         return None
-    codes = codes_of(data)
-    named = error if isinstance(error, Mapping) else data
+    codes = codes_of(payload)
+    named = error if isinstance(error, Mapping) else payload
     code = named.get("code")
     status = (
         code
@@ -397,41 +388,39 @@ def fault_within(
     )
     status = status or status_of(code, named.get("type"), named.get("error_type"))
     return error_for(
-        where, status, server_message(data), codes=codes, key_source=key_source
+        where, status, server_message(payload), codes=codes, key_source=key_source
     )
 
 
 def bad_reply(
     where: str, expected: str, got: str | bytes, status: int | None = None
 ) -> BadReply:
-    """A reply that is not what the interface documents; shows the beginning of it."""
+    """The error for a reply in an undocumented form, with the beginning of the reply."""
     text = (
         got[: 4 * SHOWN].decode("utf-8", "replace") if isinstance(got, bytes) else got
     )
-    shown = clean(text, SHOWN)
-    what = f"it begins: {shown}" if shown else "it is empty"
+    beginning = clean(text, SHOWN)
+    description = f"it begins: {beginning}" if beginning else "it is empty"
     return BadReply(
-        f"{where} sent a reply that is not {expected}; {what}", status=status
+        f"{where} sent a reply that is not {expected}; {description}", status=status
     )
 
 
 def usage_within(body: bytes) -> dict[str, Any]:
-    """Of a reply that cannot be read whole: the objects in which formats count tokens, where they
-    are whole themselves.
-    """
+    """The complete usage objects in a reply that is cut off."""
     text = body.decode("utf-8", "replace")
-    found = dict[str, Any]()
+    usage_objects = dict[str, Any]()
     for name in _USAGE:
-        place = text.rfind(f'"{name}"')
-        start = text.find("{", place) if place >= 0 else -1
-        if start >= 0 and text[place + len(name) + 2 : start].strip() == ":":
+        position = text.rfind(f'"{name}"')
+        start = text.find("{", position) if position >= 0 else -1
+        if start >= 0 and text[position + len(name) + 2 : start].strip() == ":":
             with suppress(ValueError, RecursionError):
-                found[name] = json.JSONDecoder().raw_decode(text, start)[0]
-    return found
+                usage_objects[name] = json.JSONDecoder().raw_decode(text, start)[0]
+    return usage_objects
 
 
 def clean(text: str, limit: int) -> str:
-    """Untrusted text on one line: keys masked, control characters gone, at most `limit` characters."""
+    """Untrusted text on one line, keys masked, without control characters, shortened."""
     # A key may be cut in two by shortening, so masking comes first; the input is bounded to keep
     # that cheap.
     masked = mask_message(text[: 20 * limit])

@@ -46,52 +46,50 @@ _LONGEST_WINDOW = 32 * 86400.0
 def parse_rate_limits(
     headers: Iterable[tuple[bytes, bytes]], now: float | None = None
 ) -> RateLimits | None:
-    """The limits that raw reply headers announce; None where they say nothing.
-
-    `now` in Unix seconds.
-    """
-    found = [
-        (meaning, value)
-        for name, value in headers
-        if (meaning := _meaning(name)) is not None
+    """The rate limits in raw reply headers, or None; `now` is in Unix seconds."""
+    announced = [
+        (meaning, content)
+        for name, content in headers
+        if (meaning := _parse_header_name(name)) is not None
     ]
-    if not found:
+    if not announced:
         return None
     moment = time.time() if now is None else now
     windows: dict[str, dict[str, dict[str, float]]] = {unit: {} for unit in _UNITS}
-    for (unit, window, kind), raw in found:
-        value = raw.decode("latin-1").strip()
-        if not kind:
-            for key, digits in _DRAFT.findall(value):
+    for (unit, window, number_name), raw in announced:
+        text = raw.decode("latin-1").strip()
+        if not number_name:
+            for key, digits in _DRAFT.findall(text):
                 name = _DRAFT_NAMES.get(key, key)
-                told = _window(float(digits)) if name == "reset" else float(digits)
-                if told is not None:
-                    windows[unit].setdefault(window, {})[name] = told
+                amount = _window(float(digits)) if name == "reset" else float(digits)
+                if amount is not None:
+                    windows[unit].setdefault(window, {})[name] = amount
             continue
         number = (
-            _window(parse_reset(value, moment))
-            if kind == "reset"
-            else _first_integer(value)
+            _window(parse_reset(text, moment))
+            if number_name == "reset"
+            else _first_integer(text)
         )
         if number is not None:
-            windows[unit].setdefault(window, {})[kind] = number
+            windows[unit].setdefault(window, {})[number_name] = number
     requests, tokens = (_tightest(windows[unit].values()) for unit in _UNITS)
     if not requests and not tokens:
         return None
     return RateLimits(
-        limit_requests=_whole(requests.get("limit")),
-        remaining_requests=_whole(requests.get("remaining")),
+        limit_requests=_to_int(requests.get("limit")),
+        remaining_requests=_to_int(requests.get("remaining")),
         reset_requests=requests.get("reset"),
-        limit_tokens=_whole(tokens.get("limit")),
-        remaining_tokens=_whole(tokens.get("remaining")),
+        limit_tokens=_to_int(tokens.get("limit")),
+        remaining_tokens=_to_int(tokens.get("remaining")),
         reset_tokens=tokens.get("reset"),
     )
 
 
 @lru_cache(maxsize=1024)
-def _meaning(header: bytes) -> tuple[str, str, str] | None:
-    """What a header's name says: (unit, window, number), the number "" for the draft that has all
-    in one; None for other names.
+def _parse_header_name(header: bytes) -> tuple[str, str, str] | None:
+    """(unit, window, number) that a header's name stands for, or None.
+
+    The number is "" for the draft standard's header, which has all in one.
     """
     name = header.decode("latin-1").lower()
     if name == "ratelimit":
@@ -102,11 +100,15 @@ def _meaning(header: bytes) -> tuple[str, str, str] | None:
         len(words),
     )
     words = words[start + 1 :]
-    kind = next((number for number in _NUMBERS if number in words), None)
-    if kind is None:
+    number_name = next((number for number in _NUMBERS if number in words), None)
+    if number_name is None:
         return None
     unit = next((word for word in _UNITS if word in words), "requests")
-    return unit, "-".join(word for word in words if word not in (kind, unit)), kind
+    return (
+        unit,
+        "-".join(word for word in words if word not in (number_name, unit)),
+        number_name,
+    )
 
 
 def _tightest(windows: Iterable[Mapping[str, float]]) -> Mapping[str, float]:
@@ -115,8 +117,8 @@ def _tightest(windows: Iterable[Mapping[str, float]]) -> Mapping[str, float]:
     )
 
 
-def _first_integer(value: str) -> float | None:
-    match = _INTEGER.match(value)
+def _first_integer(text: str) -> float | None:
+    match = _INTEGER.match(text)
     return float(match.group(1)) if match else None
 
 
@@ -124,21 +126,20 @@ def _window(seconds: float | None) -> float | None:
     return seconds if seconds is not None and seconds <= _LONGEST_WINDOW else None
 
 
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
+def _to_int(number: float | None) -> int | None:
+    return None if number is None else int(number)
 
 
-def parse_reset(value: str, now: float) -> float | None:
-    """Seconds from `now` (Unix seconds) that a reset names: "6m0s", "20ms", seconds, Unix time, ISO
-    time, HTTP date.
+def parse_reset(text: str, now: float) -> float | None:
+    """Seconds from `now` until a reset given as "6m0s", "20ms", seconds, Unix, ISO or HTTP time.
 
-    None where it is none of these; never negative.
+    Never negative; None for other forms.
     """
-    value = value.strip()
+    text = text.strip()
     try:
-        number = float(value)
+        number = float(text)
     except ValueError:
-        return _duration(value) if _DURATION.match(value) else _until(value, now)
+        return _duration(text) if _DURATION.match(text) else _until(text, now)
     if not math.isfinite(number):
         return None
     if number > _EPOCH * 1000:
@@ -146,19 +147,19 @@ def parse_reset(value: str, now: float) -> float | None:
     return max(0.0, number - now if number > _EPOCH else number)
 
 
-def _duration(value: str) -> float | None:
-    parts = _DURATION.findall(value)
-    if "".join(number + unit for number, unit in parts) != value:
+def _duration(text: str) -> float | None:
+    amounts = _DURATION.findall(text)
+    if "".join(number + unit for number, unit in amounts) != text:
         return None
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    return sum(float(number) * _SECONDS[unit] for number, unit in amounts)
 
 
-def _until(value: str, now: float) -> float | None:
+def _until(text: str, now: float) -> float | None:
     try:
-        moment = datetime.fromisoformat(value)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         try:
-            moment = parsedate_to_datetime(value)
+            moment = parsedate_to_datetime(text)
         except (ValueError, TypeError, OverflowError):
             return None
     if moment.tzinfo is None:
@@ -169,10 +170,9 @@ def _until(value: str, now: float) -> float | None:
 def parse_retry_after(
     headers: Mapping[str, str], now: float | None = None
 ) -> float | None:
-    """Seconds to wait that a reply names in `retry-after-ms` or `Retry-After` (seconds or HTTP
-    date); None without one.
+    """Seconds to wait by `retry-after-ms` or `Retry-After`, or None.
 
-    A date is read against the reply's own `Date`, so a wrong clock here does not matter.
+    A date is compared with the reply's own `Date`, so a wrong local clock does not matter.
     """
     milliseconds = headers.get("retry-after-ms")
     if (
@@ -180,21 +180,21 @@ def parse_retry_after(
         and (waited := _plain_seconds(milliseconds)) is not None
     ):
         return waited / 1000
-    value = headers.get("retry-after")
-    if value is None:
+    retry_after = headers.get("retry-after")
+    if retry_after is None:
         return None
-    seconds = _plain_seconds(value)
+    seconds = _plain_seconds(retry_after)
     if seconds is not None:
         return seconds
     moment = time.time() if now is None else now
     with suppress(ValueError, TypeError, OverflowError):
         moment = parsedate_to_datetime(headers.get("date", "")).timestamp()
-    return _until(value.strip(), moment)
+    return _until(retry_after.strip(), moment)
 
 
-def _plain_seconds(value: str) -> float | None:
+def _plain_seconds(text: str) -> float | None:
     try:
-        number = float(value)
+        number = float(text)
     except ValueError:
         return None
     return max(0.0, number) if math.isfinite(number) else None

@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 class _Protocol(ResponseHandler):
-    """aiohttp's reader of replies, which notices what comes while no request waits for anything."""
+    """aiohttp's response parser, which also notices data that no request waits for."""
 
     def __init__(self, pool: Pool, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
@@ -80,10 +80,13 @@ class _Protocol(ResponseHandler):
 
 
 class Opened:
-    """A reply whose head has come. content: the body as it comes, packed or not.
+    """A reply whose headers have arrived.
 
-    check: that it is this request's, once its body has come. close: end it, wherever it is;
-    distrust: so that its connection is not used again.
+    Attributes:
+        content: the body as it arrives, possibly compressed.
+        check: check that the reply belongs to this request, after its body.
+        close: end the reply at any point.
+        distrust: end it, and do not use its connection again.
     """
 
     __slots__ = (
@@ -143,8 +146,11 @@ class Opened:
 
 
 class Pool:
-    """limit: connections at the most; who comes later waits. connect_timeout: seconds for TCP and
-    TLS.
+    """The connections to one host.
+
+    Args:
+        limit: the largest number of connections; further requests wait.
+        connect_timeout: seconds for TCP and TLS.
     """
 
     def __init__(
@@ -157,7 +163,7 @@ class Pool:
             limit=limit,
             ttl_dns_cache=_ADDRESS_SECONDS,
             keepalive_timeout=IDLE_SECONDS,
-            ssl=_tls() if where.scheme == "https" else True,
+            ssl=_make_tls_context() if where.scheme == "https" else True,
         )
         # Where every request goes to; it is never sent itself.
         self._destination = aiohttp.ClientRequest(
@@ -195,9 +201,9 @@ class Pool:
         return silent
 
     async def _stays_silent(self, protocol: Any) -> bool:
-        """Whether nothing comes on a connection that was used, until it may be used again."""
+        """Whether no data arrives on a used connection before it is used again."""
         if not self.distrusts and protocol.is_clean():
-            await asyncio.sleep(self._rest(protocol.idle_since or 0.0))
+            await asyncio.sleep(self._resting_seconds(protocol.idle_since or 0.0))
             if not self.distrusts and protocol.is_clean():
                 return True
         for _ in range(2):
@@ -206,7 +212,7 @@ class Pool:
             )  # The loop reads what there is, and the protocol sees whether it is more than an end.
         return False
 
-    def _rest(self, idle_since: float) -> float:
+    def _resting_seconds(self, idle_since: float) -> float:
         """Seconds for which a connection is still to be watched before it is used again."""
         if self._trusted_from is None:
             self._trusted_from = idle_since + _FIRST_SILENT_SECONDS
@@ -217,9 +223,7 @@ class Pool:
     async def open(
         self, method: str, url: URL, headers: bytes, body: bytes | None
     ) -> Opened:
-        """Send a request and wait for the reply's head. headers: as they are sent, each with its
-        line's end.
-        """
+        """Send a request with encoded `headers`, and wait for the headers of the reply."""
         while True:
             try:
                 connection = await self._connector.connect(
@@ -258,7 +262,7 @@ class Pool:
         )
 
     def forget_addresses(self) -> None:
-        """The host may have moved: look its name up again."""
+        """Look up the host's address again, because it may have moved."""
         self._connector.clear_dns_cache()
 
     async def close(self) -> None:
@@ -284,7 +288,7 @@ class Pool:
         )
 
 
-def _tls() -> ssl.SSLContext:
+def _make_tls_context() -> ssl.SSLContext:
     """Made anew for each pool, because aiohttp's own is made when it is imported, whatever
     SSL_CERT_FILE says later.
     """

@@ -20,20 +20,20 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.secrets import MASKED, remember
 from evalwright.models.trust import trust_path, trusted
 
 
 class Secret:
-    """A key. Only `reveal` gives its text, and only the code that sends it calls that."""
+    """A key, whose text only `reveal` gives."""
 
     __slots__ = ("_value", "source")
 
-    def __init__(self, value: str, source: str = "") -> None:
-        self._value = value
+    def __init__(self, text: str, source: str = "") -> None:
+        self._value = text
         self.source = source
-        remember(value)
+        remember(text)
 
     def reveal(self) -> str:
         """The key itself."""
@@ -62,15 +62,15 @@ def find_key(variable: str, folder: Path | None = None) -> Secret | None:
     Raises ConfigurationError for a key that no HTTP header can carry.
     """
     if variable in os.environ:
-        value = os.environ[variable].strip()
+        key = os.environ[variable].strip()
         source = f"${variable}"
     else:
-        value = read_env_file((folder or Path.cwd()) / ".env").get(variable, "")
+        key = read_env_file((folder or Path.cwd()) / ".env").get(variable, "")
         source = f".env:{variable}"
-    if not value:
+    if not key:
         return None
-    secret = Secret(value, source)
-    if not value.isascii() or not value.isprintable() or " " in value:
+    secret = Secret(key, source)
+    if not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigurationError(
             f"The key in {source} has spaces, line breaks or other characters that are"
             " not part of a key. Copy it again."
@@ -79,7 +79,7 @@ def find_key(variable: str, folder: Path | None = None) -> Secret | None:
 
 
 def key_variables(
-    url: str, named: str | None, own: Sequence[str], is_own: bool
+    url: str, named: str | None, provider_keys: Sequence[str], is_own: bool
 ) -> tuple[str, ...]:
     """The variables that may hold the key for a URL. named: by the person; own: the provider's, for
     its own hosts (is_own).
@@ -96,41 +96,44 @@ def key_variables(
     if named:
         return (named,)
     if is_own:
-        return tuple(own)
+        return tuple(provider_keys)
     bound = trusted().keys.get((urlsplit(url).hostname or "").lower(), ())
-    return tuple(variable for variable in own if variable in bound) or bound
+    return tuple(variable for variable in provider_keys if variable in bound) or bound
 
 
 def missing_key(
-    variables: Sequence[str], own: Sequence[str], what: str, url: str = ""
+    variables: Sequence[str], provider_keys: Sequence[str], subject: str, url: str = ""
 ) -> str:
-    """The sentence for a key that is not there. variables: from `key_variables`; own: the
-    provider's.
+    """The message for a missing key.
+
+    Args:
+        variables: as from `key_variables`.
+        own: the provider's own variables.
     """
     if not variables:
-        variable = (own or ("VARIABLE",))[0]
+        variable = (provider_keys or ("VARIABLE",))[0]
         host = urlsplit(url).hostname
         return (
-            f"{what}: a provider's key is only sent to the provider's own hosts, not to"
+            f"{subject}: a provider's key is only sent to the provider's own hosts, not to"
             f" {host}. If the key in {variable} is meant "
             f'for it, add -M api_key_env={variable}; for every run, write "{host}" ='
             f' ["{variable}"] under [keys] of {trust_path()}.'
         )
     variable = variables[0]
     return (
-        f"{what} needs an API key: set the environment variable {variable}, or write a"
+        f"{subject} needs an API key: set the environment variable {variable}, or write a"
         f" line {variable}=... into a file named .env in the working folder."
     )
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """The `KEY=VALUE` lines of a file; {} where there is no file.
+    """The `KEY=VALUE` lines of a file; {} if it does not exist.
 
-    `export KEY=VALUE`, quoted values and comment lines are understood; nothing is expanded or run.
-    Raises ConfigurationError where the file cannot be read as text.
+    `export KEY=VALUE`, quotes and comments are understood; nothing is expanded or run. Raises
+    ConfigurationError for a file that is not text.
     """
     try:
-        text = ordinary(path).read_text(encoding="utf-8-sig")
+        text = check_ordinary(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
@@ -140,19 +143,19 @@ def read_env_file(path: Path) -> dict[str, str]:
             else error.strerror
         )
         raise ConfigurationError(f"The file {path} cannot be read: {reason}.") from None
-    found = {}
+    variables = {}
     for line in text.splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        name, equals, content = line.strip().removeprefix("export ").partition("=")
         name = name.strip()
         if equals and name and not name.startswith("#"):
-            found[name] = _unquote(value.strip())
-    return found
+            variables[name] = _unquote(content.strip())
+    return variables
 
 
-def _unquote(value: str) -> str:
-    if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
-        return value[1:-1]
-    return value.split(" #", 1)[0].rstrip()
+def _unquote(text: str) -> str:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    return text.split(" #", 1)[0].rstrip()
 
 
 @lru_cache(maxsize=64)

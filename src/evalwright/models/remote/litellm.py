@@ -45,8 +45,13 @@ from evalwright.models.remote.http_faults import Filtered, clean, error_for
 from evalwright.models.remote.http_limits import parse_rate_limits, parse_retry_after
 from evalwright.models.remote.keys import find_key, is_local, key_variables, missing_key
 from evalwright.models.remote.prices import price_of
-from evalwright.models.remote.providers import find, quirks
-from evalwright.models.remote.wire.format import SAMPLING, Settings, given, sampling
+from evalwright.models.remote.providers import apply_rules, find
+from evalwright.models.remote.wire.format import (
+    SAMPLING,
+    Settings,
+    sampling,
+    without_none,
+)
 from evalwright.models.remote.wire.openai_text import CHAT, chat_messages
 from evalwright.models.remote.wire.options import (
     OPENAI_CHAT,
@@ -55,10 +60,10 @@ from evalwright.models.remote.wire.options import (
     fields_of,
 )
 
-_OWN = re.compile(
+_OWN_ARGUMENTS = re.compile(
     r"(api_)?base(_url)?|api_key|(max|num)_retries|max_tokens|seed|temperature|timeout|top_p|model|messages"
 )
-_CHANGING = re.compile(
+_FORBIDDEN_ARGUMENTS = re.compile(
     r"caching|drop_params|fallbacks|mock_response|n|stream|.*(callback|logger).*"
 )
 OPTIONS: Options = {
@@ -124,8 +129,8 @@ class LiteLLMModel(RemoteModel):
         )
         self._key = next(filter(None, map(find_key, named)), None)
         self._local = self.base_url is not None and is_local(self.base_url)
-        self._extra = _checked(arguments.mapping("extra", extra))
-        provider, _, rest = self.model.partition("/")
+        self._extra = _check_extra(arguments.mapping("extra", extra))
+        provider, _, model_name = self.model.partition("/")
         row = find(provider) if self.base_url is None else None
         words = filter(None, (arguments.text("leave_out", leave_out) or "").split(","))
         left_out = [
@@ -134,44 +139,46 @@ class LiteLLMModel(RemoteModel):
         self._settings = Settings(
             model=self.model,
             where=f"{provider} (by litellm)",
-            max_tokens=arguments.whole("max_tokens", max_tokens),
+            max_tokens=arguments.whole_number("max_tokens", max_tokens),
             temperature=arguments.number("temperature", temperature),
             top_p=arguments.number("top_p", top_p),
-            seed=arguments.whole("seed", seed, low=None),
-            refuses=frozenset((*(quirks(row, rest).refuses if row else ()), *left_out)),
+            seed=arguments.whole_number("seed", seed, low=None),
+            refuses=frozenset(
+                (*(apply_rules(row, model_name).refuses if row else ()), *left_out)
+            ),
             key_source=self._key.source if self._key else "",
         )
         self.pacing = arguments.pacing(timeout, deadline, max_concurrency, max_attempts)
         self.fingerprint = fingerprint_of(self._identity())
-        self.price = price_of(provider, rest, packaged=self.base_url is None)
+        self.price = price_of(provider, model_name, packaged=self.base_url is None)
 
     def _identity(self) -> dict[str, Any]:
         names = ("max_tokens", "temperature", "top_p", "seed")
-        told: dict[str, Any] = {name: getattr(self._settings, name) for name in names}
-        told |= {
+        settings: dict[str, Any] = {
+            name: getattr(self._settings, name) for name in names
+        }
+        settings |= {
             "refuses": sorted(self._settings.refuses) or None,
             "extra": self._extra or None,
         }
-        told["environment"] = self._environment() or None
+        settings["environment"] = self._environment() or None
         where = {"provider": "litellm", "base_url": self.base_url, "model": self.model}
-        return {**where, "arguments": given(told)}
+        return {**where, "arguments": without_none(settings)}
 
     def _environment(self) -> dict[str, str]:
-        """The variables that lead the library to another server or version of an interface, where
-        they are set.
-        """
+        """The variables that are set and change litellm's server or API version."""
         provider = self.model.partition("/")[0].upper().replace("-", "_")
         names = [
             f"{provider}_{end}"
             for end in ("API_BASE", "BASE_URL", "API_VERSION", "ENDPOINT")
         ]
-        found = (
+        variables = (
             {name: os.environ[name] for name in names if os.environ.get(name)}
             if self.base_url is None
             else {}
         )
-        remember_within(found)
-        return found
+        remember_within(variables)
+        return variables
 
     def describe(self) -> dict[str, Any]:
         """Model, address and arguments, never a key."""
@@ -188,7 +195,7 @@ class LiteLLMModel(RemoteModel):
         """Raise MissingExtra without the library, ConfigurationError for an unknown provider or a
         missing key.
         """
-        library = _library()
+        library = _import_library()
         try:
             library.get_llm_provider(model=self.model, api_base=self.base_url)
         except Exception:
@@ -203,12 +210,12 @@ class LiteLLMModel(RemoteModel):
             # The library would send the provider's key from the environment.
             words = missing_key((), (), f"The model '{self.name}'", self.base_url)
             raise ConfigurationError(words)
-        found = (
+        missing_keys = (
             []
             if self._key_named
             else library.validate_environment(model=self.model)["missing_keys"]
         )
-        missing = [self._key_named] if self._key_named else found
+        missing = [self._key_named] if self._key_named else missing_keys
         # Litellm looks into the environment only; a key may also stand in `.env`.
         self._key = find_key(missing[0]) if len(missing) == 1 else None
         if missing and self._key is None:
@@ -223,33 +230,33 @@ class LiteLLMModel(RemoteModel):
                 f"'{self.name}' cannot do '{request.ability}'; it can do: chat,"
                 " generate."
             )
-        library = _library()
+        library = _import_library()
         started = time.perf_counter()
         try:
-            made = await library.acompletion(**self._arguments(request))
+            completion = await library.acompletion(**self._arguments(request))
         except Exception as error:
             raise self._translate(error) from None
-        hidden = getattr(made, "_hidden_params", None) or {}
+        hidden = getattr(completion, "_hidden_params", None) or {}
         limits = parse_rate_limits(_headers(hidden.get("headers")))
         reply = Reply(
-            made.model_dump(warnings=False), time.perf_counter() - started, limits
+            completion.model_dump(warnings=False), time.perf_counter() - started, limits
         )
-        found = CHAT.read(reply, request, self._settings)
+        response = CHAT.read(reply, request, self._settings)
         cost = hidden.get("response_cost")
         if isinstance(cost, int | float):
-            return replace(found, cost=float(cost))
+            return replace(response, cost=float(cost))
         return (
-            replace(found, cost=self.price.cost(found.usage))
-            if self.price and found.counted
-            else found
+            replace(response, cost=self.price.cost(response.usage))
+            if self.price and response.counted
+            else response
         )
 
     async def close(self) -> None:
         """Release the library's connections on this loop."""
-        if _library.cache_info().currsize:
+        if _import_library.cache_info().currsize:
             with suppress(Exception):
-                await _library().close_litellm_async_clients()
-                _library().in_memory_llm_clients_cache.flush_cache()
+                await _import_library().close_litellm_async_clients()
+                _import_library().in_memory_llm_clients_cache.flush_cache()
             with suppress(Exception):
                 worker = importlib.import_module(
                     "litellm.litellm_core_utils.logging_worker"
@@ -258,18 +265,18 @@ class LiteLLMModel(RemoteModel):
                 await worker.stop()
 
     def _arguments(self, request: Generate) -> dict[str, Any]:
-        told = sampling(request, self._settings)
+        chosen = sampling(request, self._settings)
         # Local servers want no key, but the clients below insist on one.
         fields = {
             "api_base": self.base_url,
             "api_key": (
                 self._key.reveal() if self._key else "none" if self.base_url else None
             ),
-            "max_tokens": told.max_tokens,
-            "temperature": told.temperature,
-            "top_p": told.top_p,
-            "stop": list(told.stop) or None,
-            "seed": told.seed,
+            "max_tokens": chosen.max_tokens,
+            "temperature": chosen.temperature,
+            "top_p": chosen.top_p,
+            "stop": list(chosen.stop) or None,
+            "seed": chosen.seed,
         }
         switches = {
             "num_retries": 0,
@@ -277,32 +284,32 @@ class LiteLLMModel(RemoteModel):
             "caching": False,
             "drop_params": False,
         }
-        for more in fields_of(request, OPTIONS):
-            fields |= more
-        said = {
+        for option_fields in fields_of(request, OPTIONS):
+            fields |= option_fields
+        request_fields = {
             "model": self.model,
             "messages": chat_messages(request.prompt),
             "timeout": self.pacing.timeout,
         }
-        return {**self._extra, **given(fields), **said, **switches}
+        return {**self._extra, **without_none(fields), **request_fields, **switches}
 
     def _translate(self, error: Exception) -> RequestError:
-        """Our error tree's name for one of litellm's."""
-        kind = type(error).__name__
+        """Our error for one of litellm's."""
+        error_name = type(error).__name__
         where = self._settings.where
         words = clean(str(error), 300)
-        if kind == "Timeout":
+        if error_name == "Timeout":
             return TimedOut(f"{where} did not answer within {self.pacing.timeout:g} s.")
-        if kind == "APIConnectionError":
+        if error_name == "APIConnectionError":
             return ConnectionFailed(f"No connection to {where}: {words}")
-        if kind == "ContentPolicyViolationError":
+        if error_name == "ContentPolicyViolationError":
             return Filtered(
                 f"{where} stopped the prompt by its content filter: {words}"
             )
         status = getattr(error, "status_code", None)
         if status is None:
             return Rejected(
-                f"litellm could not send the request to {where}: {kind}: {words}"
+                f"litellm could not send the request to {where}: {error_name}: {words}"
             )
         body = getattr(error, "body", None)
         headers = _headers(
@@ -313,7 +320,7 @@ class LiteLLMModel(RemoteModel):
             if isinstance(body, Mapping)
             else set()
         )
-        if kind == "ContextWindowExceededError":
+        if error_name == "ContextWindowExceededError":
             codes.add("context_length_exceeded")
         return error_for(
             where,
@@ -323,22 +330,22 @@ class LiteLLMModel(RemoteModel):
             key_source=self._settings.key_source,
             rate_limits=parse_rate_limits(headers),
             retry_after=parse_retry_after(
-                {name.decode(): value.decode() for name, value in headers}
+                {name.decode(): content.decode() for name, content in headers}
             ),
         )
 
 
-def _checked(extra: dict[str, Any]) -> dict[str, Any]:
+def _check_extra(extra: dict[str, Any]) -> dict[str, Any]:
     """`extra`, if it names nothing that has an argument of our own, may hold a key or would break
     the record.
     """
     for name in extra:
-        if _OWN.fullmatch(name):
+        if _OWN_ARGUMENTS.fullmatch(name):
             why = (
                 "has an argument of its own: use -M base_url, api_key_env,"
                 " max_attempts, or the one of that name"
             )
-        elif _CHANGING.fullmatch(name):
+        elif _FORBIDDEN_ARGUMENTS.fullmatch(name):
             why = "cannot be given: it would change what a single answer is"
         elif is_secret(name) or name in _MAY_HOLD_SECRETS:
             why = (
@@ -351,13 +358,15 @@ def _checked(extra: dict[str, Any]) -> dict[str, Any]:
     return extra
 
 
-def _headers(found: Any) -> list[tuple[bytes, bytes]]:
-    items = found.items() if isinstance(found, Mapping) else ()
-    return [(str(name).lower().encode(), str(value).encode()) for name, value in items]
+def _headers(headers: Any) -> list[tuple[bytes, bytes]]:
+    pairs = headers.items() if isinstance(headers, Mapping) else ()
+    return [
+        (str(name).lower().encode(), str(content).encode()) for name, content in pairs
+    ]
 
 
 @cache
-def _library() -> Any:
+def _import_library() -> Any:
     """The library, with everything off that it would do by itself. Raises MissingExtra."""
     for name in (
         "ANTHROPIC_BETA_HEADERS",

@@ -21,7 +21,7 @@ from evalwright.core.responses import Response
 from evalwright.models.local.tokens import common_length, rolling_windows
 from evalwright.models.remote.exchange import Call, Reply, largest_reply
 from evalwright.models.remote.openai import OpenAIModel
-from evalwright.models.remote.openai_echo import EchoedToken, NoEcho, summed
+from evalwright.models.remote.openai_echo import EchoedToken, NoEcho, sum_echoes
 from evalwright.models.remote.providers import Provider
 from evalwright.models.remote.wire.format import not_documented
 from evalwright.models.remote.wire.openai_text import first_choice, text_of
@@ -45,8 +45,8 @@ class LlamaCppModel(OpenAIModel):
     model's own BOS is not wanted.
     """
 
-    def __init__(self, provider: Provider, model: str, **given: Any) -> None:
-        super().__init__(provider, model, **given)
+    def __init__(self, provider: Provider, model: str, **options: Any) -> None:
+        super().__init__(provider, model, **options)
         self._echo_is_known = True
         self._has_tokenize = True
         self._parts: set[int] = set()
@@ -82,27 +82,27 @@ class LlamaCppModel(OpenAIModel):
             if not text:
                 return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
             self._require(start)
-            found: list[EchoedToken] = []
+            echoed: list[EchoedToken] = []
             for window, targets in rolling_windows(
                 text, start[-1], (self._context_length or _WHOLE) - 1
             ):
-                found += await self._forced(
+                echoed += await self._forced(
                     window[: len(window) - len(targets) + 1], targets, replies
                 )
         else:
             context = text_of(request.context, self.settings)
-            kept = context.rstrip()
-            whole = (
-                (self._bos if self._bos and not kept else "")
+            stripped = context.rstrip()
+            full_text = (
+                (self._bos if self._bos and not stripped else "")
                 + context
                 + request.continuation
             )
-            tokens = await self._tokens(whole, special=not self._bos)
-            alone = await self._tokens(kept, special=True) if kept else start
+            tokens = await self._tokens(full_text, special=not self._bos)
+            alone = await self._tokens(stripped, special=True) if stripped else start
             split = min(common_length(alone, tokens), len(tokens) - 1)
             self._require(tokens[:split])
-            found = await self._forced(tokens[:split], tokens[split:], replies)
-        return summed(found, [reply for reply in replies if reply is not None])
+            echoed = await self._forced(tokens[:split], tokens[split:], replies)
+        return sum_echoes(echoed, [reply for reply in replies if reply is not None])
 
     def _require(self, context: Sequence[int]) -> None:
         if not context:
@@ -122,12 +122,12 @@ class LlamaCppModel(OpenAIModel):
             "parse_special": True,
             "with_pieces": True,
         }
-        data = (await self._root.send(Call("/tokenize", body))).data
-        rows = data.get("tokens") if isinstance(data, Mapping) else None
+        payload = (await self._root.send(Call("/tokenize", body))).data
+        rows = payload.get("tokens") if isinstance(payload, Mapping) else None
         if not isinstance(rows, list) or not all(
-            type(_at(row, "id")) is int for row in rows
+            type(_get_field(row, "id")) is int for row in rows
         ):
-            raise not_documented(self.settings, "tokens with ids and pieces", data)
+            raise not_documented(self.settings, "tokens with ids and pieces", payload)
         # A piece that is not text by itself comes as bytes.
         self._parts.update(
             row["id"] for row in rows if isinstance(row.get("piece"), list)
@@ -141,25 +141,25 @@ class LlamaCppModel(OpenAIModel):
         replies: list[Reply | None],
     ) -> list[EchoedToken]:
         """The log-probability of each of `targets` after what stands before it."""
-        found: list[EchoedToken] = []
-        for part, run in groupby(targets, self._parts.__contains__):
-            for tokens in [[token] for token in run] if part else [list(run)]:
-                before = [*context, *targets[: len(found)]]
-                if part:
-                    found.append(await self._among_all(before, tokens[0], replies))
+        echoed: list[EchoedToken] = []
+        for is_partial, run in groupby(targets, self._parts.__contains__):
+            for tokens in [[token] for token in run] if is_partial else [list(run)]:
+                before = [*context, *targets[: len(echoed)]]
+                if is_partial:
+                    echoed.append(await self._among_all(before, tokens[0], replies))
                     continue
                 grammar = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
                 rows = await self._written(
                     before, len(tokens), 1, {"grammar": grammar}, replies
                 )
-                if [_at(row, "id") for row in rows] != tokens:
+                if [_get_field(row, "id") for row in rows] != tokens:
                     raise BadReply(
                         f"{self.settings.where} wrote other tokens than its grammar"
                         " allows, so the text cannot be scored. Text that holds the"
                         " model's own end token is one such case."
                     )
-                found += [_read(row, row) for row in rows]
-        return found
+                echoed += [_read_token(row, row) for row in rows]
+        return echoed
 
     async def _among_all(
         self, context: Sequence[int], token: int, replies: list[Reply | None]
@@ -167,14 +167,14 @@ class LlamaCppModel(OpenAIModel):
         """The log-probability of a token that the server would not tell if it wrote it: another is
         written, this is an alternative.
         """
-        other = (await self._tokens("a"))[-1]
+        other_token = (await self._tokens("a"))[-1]
         for alternatives in _ALTERNATIVES:
-            bias = {"logit_bias": [[other, _CERTAIN]]}
+            bias = {"logit_bias": [[other_token, _CERTAIN]]}
             rows = await self._written(context, 1, alternatives, bias, replies)
             tops = rows[0].get("top_logprobs") if rows else None
             for row in tops if isinstance(tops, list) else ():
-                if _at(row, "id") == token:
-                    return _read(row, rows[0])
+                if _get_field(row, "id") == token:
+                    return _read_token(row, rows[0])
         raise BadReply(
             f"{self.settings.where} gives no log-probability of token {token}."
         )
@@ -212,23 +212,23 @@ class LlamaCppModel(OpenAIModel):
         return content[:count]
 
 
-def _at(entry: Any, name: str) -> Any:
-    return entry.get(name) if isinstance(entry, Mapping) else None
+def _get_field(row: Any, name: str) -> Any:
+    return row.get(name) if isinstance(row, Mapping) else None
 
 
-def _read(row: Mapping[str, Any], step: Mapping[str, Any]) -> EchoedToken:
-    """A token's row, of the step of which `top_logprobs` has the most probable token first."""
-    value = row.get("logprob")
+def _read_token(row: Mapping[str, Any], step: Mapping[str, Any]) -> EchoedToken:
+    """The token of a row, and whether it was the first of its step's `top_logprobs`."""
+    log_prob = row.get("logprob")
     tops = step.get("top_logprobs")
     if (
-        not isinstance(value, int | float)
-        or isinstance(value, bool)
-        or not math.isfinite(value)
+        not isinstance(log_prob, int | float)
+        or isinstance(log_prob, bool)
+        or not math.isfinite(log_prob)
     ):
-        raise BadReply(f"The log-probability of a token is {value!r}.")
-    first = _at(tops[0], "id") if isinstance(tops, list) and tops else None
+        raise BadReply(f"The log-probability of a token is {log_prob!r}.")
+    first = _get_field(tops[0], "id") if isinstance(tops, list) and tops else None
     return EchoedToken(
-        0, 0, float(value), None if first is None else first == row.get("id")
+        0, 0, float(log_prob), None if first is None else first == row.get("id")
     )
 
 

@@ -33,9 +33,7 @@ _AMAZONS_HOST = re.compile(r"//bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaw
 
 
 class Login(ABC):
-    """Credentials that requests are sent with. source: where they come from, for messages and the
-    record, never a secret.
-    """
+    """Credentials for requests; `source` says where they come from and is never a secret."""
 
     source: str
 
@@ -44,14 +42,15 @@ class Login(ABC):
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Raise ConfigurationError where there are no credentials, MissingExtra where a library is
-        missing. Sends nothing.
+        """Check that there are credentials, without sending anything.
+
+        Raises ConfigurationError, or MissingExtra without the library.
         """
         with self._lock:
             self._find()
 
     async def ready(self) -> None:
-        """Have credentials that are valid now; new ones come in a thread.
+        """Make sure that the credentials are valid now, fetching new ones in a thread.
 
         Raises AuthenticationFailed or ConnectionFailed.
         """
@@ -62,19 +61,19 @@ class Login(ABC):
     def sign(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """`headers` with those that let the request in."""
+        """`headers` with those that authenticate the request."""
 
     @abstractmethod
     def _find(self) -> None:
-        """Have credentials, whether they are valid now or not; raises as `check`."""
+        """Load credentials, valid or expired; raises as `check`."""
 
     @abstractmethod
     def _is_good(self) -> bool:
-        """Whether they are valid now."""
+        """Whether the credentials are valid now."""
 
     @abstractmethod
     def _fetch(self) -> None:
-        """Make those that were found valid."""
+        """Refresh the credentials."""
 
     def _renew(self) -> None:
         with self._lock:
@@ -98,14 +97,14 @@ def login_of(auth: str, base_url: str, variables: Mapping[str, str]) -> Login | 
 # ---- Amazon
 
 
-def region_of(base_url: str = "", given: str | None = None) -> str | None:
+def region_of(base_url: str = "", chosen: str | None = None) -> str | None:
     """The region: as given, as in the address, $AWS_REGION, $AWS_DEFAULT_REGION, or the profile's;
     None where none is set.
     """
-    found = _AMAZONS_HOST.search(base_url)
+    match = _AMAZONS_HOST.search(base_url)
     named = (
-        given,
-        found and found[1],
+        chosen,
+        match and match[1],
         os.environ.get("AWS_REGION"),
         os.environ.get("AWS_DEFAULT_REGION"),
     )
@@ -117,12 +116,12 @@ def region_of(base_url: str = "", given: str | None = None) -> str | None:
     return None
 
 
-def require_botocore(what: str) -> None:
+def require_botocore(feature: str) -> None:
     """Raise MissingExtra where botocore is not installed."""
     try:
         import botocore  # noqa: F401
     except ImportError:
-        raise MissingExtra(what, "bedrock", "botocore") from None
+        raise MissingExtra(feature, "bedrock", "botocore") from None
 
 
 def _session() -> Any:
@@ -133,7 +132,7 @@ def _session() -> Any:
 
 
 class AwsLogin(Login):
-    """A signature (SigV4) over each request. base_url, region: say which region it is for."""
+    """A signature (SigV4) for each request, for the region of the arguments or of `base_url`."""
 
     def __init__(self, base_url: str, region: str | None) -> None:
         super().__init__()
@@ -165,7 +164,7 @@ class AwsLogin(Login):
             self._region = self._region or region_of(self._base_url, self._given)
             self._credentials = self._credentials or session.get_credentials()
         except BotoCoreError as error:
-            raise ConfigurationError(_unusable(error)) from None
+            raise ConfigurationError(_unusable_message(error)) from None
         if self._credentials is None:
             raise ConfigurationError(
                 "No AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or"
@@ -190,12 +189,12 @@ class AwsLogin(Login):
         except Exception as error:
             # botocore's errors have no common meaning; whatever it was, there are no credentials
             # now.
-            raise AuthenticationFailed(_unusable(error)) from None
+            raise AuthenticationFailed(_unusable_message(error)) from None
         for secret in (self._frozen.secret_key, self._frozen.token):
             remember(secret or "")
 
 
-def _unusable(error: Exception) -> str:
+def _unusable_message(error: Exception) -> str:
     return f"No AWS credentials could be loaded: {clean(str(error), 200)}"
 
 
@@ -203,16 +202,14 @@ def _unusable(error: Exception) -> str:
 
 
 def host_of(location: str) -> str:
-    """Where a location of Vertex AI is served: the global one, the two that span a continent, or a
-    region.
-    """
+    """The host of a location of Vertex AI: global, of a continent, or of a region."""
     if location in ("us", "eu"):
         return f"aiplatform.{location}.rep.googleapis.com"
     return f"{'' if location == 'global' else f'{location}-'}aiplatform.googleapis.com"
 
 
 class GoogleLogin(Login):
-    """An access token from application default credentials, fetched again before it runs out."""
+    """An access token from application default credentials, refreshed before it expires."""
 
     source = "Google application default credentials"
 
@@ -222,9 +219,9 @@ class GoogleLogin(Login):
         """The headers with the token, and with the project that pays where the credentials name
         one.
         """
-        made = dict(headers)
-        self._credentials.apply(made)
-        return made
+        signed = dict(headers)
+        self._credentials.apply(signed)
+        return signed
 
     def _find(self) -> None:
         if self._credentials is not None:
@@ -267,10 +264,10 @@ class GoogleLogin(Login):
                 self._credentials.refresh(Request(session))
         except GoogleAuthError as error:
             words = "No access token from Google"
-            said = clean(str(error), 200)
+            message = clean(str(error), 200)
             if isinstance(error, TransportError) or getattr(error, "retryable", False):
-                raise ConnectionFailed(f"{words}: {said}") from None
+                raise ConnectionFailed(f"{words}: {message}") from None
             raise AuthenticationFailed(
-                f"{words} for the application default credentials: {said}"
+                f"{words} for the application default credentials: {message}"
             ) from None
         remember(self._credentials.token)

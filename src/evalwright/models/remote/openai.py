@@ -32,8 +32,8 @@ from evalwright.models.remote.openai_echo import (
     NoEcho,
     echo_call,
     read_echo,
-    read_pair,
-    rolling,
+    score_pair,
+    score_rolling,
     split_pair,
 )
 from evalwright.models.remote.providers import Provider
@@ -58,14 +58,14 @@ class OpenAIModel(ApiModel):
         bos: str = "",
         context_length: int | None = None,
         organisation: str | None = None,
-        **given: Any,
+        **options: Any,
     ) -> None:
         self._organisation = arguments.text("organisation", organisation)
         self._bos = arguments.text("bos", bos) or ""
-        self._context_length = arguments.whole("context_length", context_length)
+        self._context_length = arguments.whole_number("context_length", context_length)
         self._echo_wanted = arguments.flag("echo", echo)
         self._echo: bool | None = None
-        super().__init__(provider, model, **given)
+        super().__init__(provider, model, **options)
         self._echo_is_known = echo is not None or self.official
 
     def check(self) -> None:
@@ -124,10 +124,10 @@ class OpenAIModel(ApiModel):
             if not boundary and self._bos:
                 text = self._bos + text
                 boundary = len(self._bos)
-            return read_pair(
+            return score_pair(
                 await self._echoed(text, replies), text, boundary, self.settings
             )
-        windows = rolling(request.text, self._context_length, self._bos)
+        windows = score_rolling(request.text, self._context_length, self._bos)
         try:
             text = next(windows)
             while True:
@@ -191,11 +191,11 @@ class OpenAIModel(ApiModel):
         )
 
     def _refuse_what_needs_echo(self) -> None:
-        for name, given in (
+        for name, setting in (
             ("bos", self._bos),
             ("context_length", self._context_length),
         ):
-            if given:
+            if setting:
                 raise ConfigurationError(
                     f"-M {name} has no effect on '{self.name}': it is for"
                     " log-likelihoods, which need -M interface=completions and a"
@@ -212,14 +212,14 @@ class OpenAIModel(ApiModel):
 # The arguments by name, so that a misspelt one is found before anything is made of them.
 _parameters = [
     *(
-        each
-        for each in signature(OpenAIModel).parameters.values()
-        if each.kind is not Parameter.VAR_KEYWORD
+        parameter
+        for parameter in signature(OpenAIModel).parameters.values()
+        if parameter.kind is not Parameter.VAR_KEYWORD
     ),
     *(
-        each
-        for each in signature(ApiModel).parameters.values()
-        if each.kind is Parameter.KEYWORD_ONLY
+        parameter
+        for parameter in signature(ApiModel).parameters.values()
+        if parameter.kind is Parameter.KEYWORD_ONLY
     ),
 ]
 OpenAIModel.__signature__ = Signature(_parameters)

@@ -50,7 +50,7 @@ class EchoedToken:
 
 
 class NoEcho(BadReply):
-    """The server does not echo log-probabilities: another try does not help."""
+    """The server does not echo log-probabilities; retrying does not help."""
 
     retryable = False
 
@@ -60,7 +60,7 @@ Echo = tuple[list[EchoedToken], Reply]
 
 
 def echo_call(text: str, settings: Settings) -> Call:
-    """What has `text` echoed.
+    """The call that has `text` echoed.
 
     One token is generated and dropped, because many servers take 0 for "no limit".
     """
@@ -81,7 +81,7 @@ def echo_call(text: str, settings: Settings) -> Call:
 
 
 def split_pair(request: LogLikelihood, settings: Settings) -> tuple[str, int]:
-    """(the whole text, where the continuation begins).
+    """(the full text, the index at which the continuation begins).
 
     The context's trailing whitespace goes to the continuation.
     """
@@ -89,7 +89,7 @@ def split_pair(request: LogLikelihood, settings: Settings) -> tuple[str, int]:
     return context + request.continuation, len(context.rstrip())
 
 
-def read_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Response:
+def score_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Response:
     """The log-likelihood of `text[boundary:]` given `text[:boundary]`.
 
     Raises NoEcho where the reply has no log-probabilities, Rejected where the very first token
@@ -107,21 +107,19 @@ def read_pair(reply: Reply, text: str, boundary: int, settings: Settings) -> Res
             " and the context is empty. Pass the model's start token as text, for"
             " example -M 'bos=<s>', or give the task a context."
         )
-    return summed(scored, [reply])
+    return sum_echoes(scored, [reply])
 
 
-def summed(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Response:
-    """One Response for the tokens that have a log-probability, with the usage and time of all
-    `replies`.
-    """
-    given = [token for token in tokens if token.log_probability is not None]
-    greedy = [token.is_greedy for token in given]
+def sum_echoes(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Response:
+    """One Response for the scored tokens, with the usage and time of all `replies`."""
+    scored = [token for token in tokens if token.log_probability is not None]
+    greedy = [token.is_greedy for token in scored]
     model = replies[-1].data.get("model")
     return Response(
         finish_reason="stop",
-        log_likelihood=math.fsum(token.log_probability or 0.0 for token in given),
+        log_likelihood=math.fsum(token.log_probability or 0.0 for token in scored),
         is_greedy=None if None in greedy else all(greedy),
-        tokens_scored=len(given),
+        tokens_scored=len(scored),
         usage=sum((read_usage(reply.data.get("usage")) for reply in replies), Usage()),
         latency=sum(reply.seconds for reply in replies),
         model=model if isinstance(model, str) else "",
@@ -134,8 +132,8 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
 
     Only the first may lack a log-probability. Raises NoEcho or BadReply.
     """
-    data = reply.data
-    choice = first_choice(data, settings)
+    payload = reply.data
+    choice = first_choice(payload, settings)
     block = choice.get("logprobs")
     if not isinstance(block, Mapping) or not isinstance(
         block.get("token_logprobs"), list
@@ -150,7 +148,7 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
         raise NoEcho(
             f"{settings.where} ignores 'echo': its reply holds only what it generated."
         )
-    places = _places(block, len(values), text)
+    places = _locate_tokens(block, len(values), text)
     if places is None:
         raise not_documented(
             settings, "tokens or text_offset that match the prompt", block
@@ -158,22 +156,24 @@ def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:
     tops = block.get("top_logprobs")
     tokens: list[EchoedToken] = []
     for index, (start, end) in places:
-        value = values[index]
-        if value is None and not tokens:
+        log_prob = values[index]
+        if log_prob is None and not tokens:
             tokens.append(EchoedToken(start, end, None, None))
             continue
         # Rounding may lift a certain token a little above 0; far above or below is no
         # log-probability.
         if (
-            not isinstance(value, int | float)
-            or isinstance(value, bool)
-            or not -1e30 < value <= 1e-3
+            not isinstance(log_prob, int | float)
+            or isinstance(log_prob, bool)
+            or not -1e30 < log_prob <= 1e-3
         ):
             raise not_documented(
-                settings, f"a log-probability as token_logprobs[{index}]", data
+                settings, f"a log-probability as token_logprobs[{index}]", payload
             )
         tokens.append(
-            EchoedToken(start, end, float(value), _is_greedy(tops, index, float(value)))
+            EchoedToken(
+                start, end, float(log_prob), _is_greedy(tops, index, float(log_prob))
+            )
         )
     return tokens
 
@@ -188,7 +188,7 @@ def _is_echo(echoed: Any, text: str, count: int) -> bool:
     return echoed.startswith(text) or (count > 1 and len(echoed) >= len(text) - 1)
 
 
-def _is_greedy(tops: Any, index: int, value: float) -> bool | None:
+def _is_greedy(tops: Any, index: int, log_prob: float) -> bool | None:
     """Whether no other token was more probable; values are compared, because token texts may be
     ambiguous.
     """
@@ -198,8 +198,12 @@ def _is_greedy(tops: Any, index: int, value: float) -> bool | None:
         or not isinstance(tops[index], Mapping)
     ):
         return None
-    others = [other for other in tops[index].values() if isinstance(other, int | float)]
-    return value >= max(others) if others else None
+    others = [
+        alternative
+        for alternative in tops[index].values()
+        if isinstance(alternative, int | float)
+    ]
+    return log_prob >= max(others) if others else None
 
 
 Places = list[tuple[int, tuple[int, int]]]
@@ -208,7 +212,7 @@ text.
 """
 
 
-def _places(block: Mapping[str, Any], count: int, text: str) -> Places | None:
+def _locate_tokens(block: Mapping[str, Any], count: int, text: str) -> Places | None:
     tokens = block.get("tokens")
     offsets = block.get("text_offset")
     if (
@@ -216,13 +220,13 @@ def _places(block: Mapping[str, Any], count: int, text: str) -> Places | None:
         and len(tokens) == count
         and all(isinstance(token, str) for token in tokens)
     ):
-        found = _by_token_texts(tokens, text) or _by_token_bytes(tokens, text)
-        if found is not None or _stops_short(tokens, text):
-            return found
+        by_tokens = _by_token_texts(tokens, text) or _by_token_bytes(tokens, text)
+        if by_tokens is not None or _stops_short(tokens, text):
+            return by_tokens
     if (
         isinstance(offsets, list)
         and len(offsets) == count
-        and all(type(place) is int for place in offsets)
+        and all(type(offset) is int for offset in offsets)
     ):
         return _by_offsets(offsets, text)
     return None
@@ -234,7 +238,8 @@ def _stops_short(tokens: Sequence[str], text: str) -> bool:
     """
     wholes = ("".join(tokens), "".join(tokens[1:]))
     return any(
-        whole and len(whole) < len(text) and text.startswith(whole) for whole in wholes
+        joined and len(joined) < len(text) and text.startswith(joined)
+        for joined in wholes
     )
 
 
@@ -262,7 +267,7 @@ def _by_token_bytes(tokens: Sequence[str], text: str) -> Places | None:
     """As by texts, for servers that write a part of a character with one letter for each byte
     (SGLang, whose offsets are all -1).
     """
-    data = text.encode("utf-8", "surrogatepass")
+    encoded = text.encode("utf-8", "surrogatepass")
     owners = [
         index for index, sign in enumerate(text) for _ in range(_utf8_width(sign))
     ]
@@ -270,26 +275,30 @@ def _by_token_bytes(tokens: Sequence[str], text: str) -> Places | None:
         places: Places = []
         start = 0
         for index in range(skipped, len(tokens)):
-            width = _width_at(tokens[index], data, start)
+            width = _width_at(tokens[index], encoded, start)
             if not width:
                 break
-            end = min(start + width, len(data))
+            end = min(start + width, len(encoded))
             places.append((index, (owners[start], owners[end - 1] + 1)))
             start = end
-        if start == len(data):
+        if start == len(encoded):
             return places
     return None
 
 
-def _width_at(token: str, data: bytes, start: int) -> int:
-    """Bytes of `data` from `start` on that a token stands for; the last may go beyond the end.
+def _width_at(token: str, encoded: bytes, start: int) -> int:
+    """Bytes of `encoded` from `start` on that a token stands for; the last may go beyond the end.
 
     0: it is not what stands there.
     """
-    rest = data[start:]
+    remaining = encoded[start:]
     for coding in ("utf-8", "latin-1"):
         raw = token.encode(coding, "ignore")
-        if raw and rest and (rest.startswith(raw) or raw.startswith(rest)):
+        if (
+            raw
+            and remaining
+            and (remaining.startswith(raw) or raw.startswith(remaining))
+        ):
             return len(raw)
     return 0
 
@@ -301,8 +310,8 @@ def _by_offsets(offsets: Sequence[int], text: str) -> Places | None:
     if to_characters is None:
         return None
     # What begins past the text was generated.
-    found = (to_characters.get(place, len(text)) for place in offsets)
-    starts = list(takewhile(lambda start: start < len(text), found))
+    characters = (to_characters.get(offset, len(text)) for offset in offsets)
+    starts = list(takewhile(lambda start: start < len(text), characters))
     places: Places = []
     end = following = len(text)
     for index in range(len(starts) - 1, -1, -1):
@@ -317,14 +326,14 @@ def _character_map(offsets: Sequence[int], text: str) -> dict[int, int] | None:
     """From the server's offsets to characters, in the unit in which the offsets fit the text."""
     for width in (lambda sign: 1, _utf8_width, _utf16_width):
         table = {}
-        place = 0
+        offset = 0
         for index, sign in enumerate(text):
             for inner in range(width(sign)):
-                table[place + inner] = index
-            place += width(sign)
-        table[place] = len(text)
-        if offsets[-1] == place or (
-            offsets[-1] < place == len(text) and offsets[0] == 0
+                table[offset + inner] = index
+            offset += width(sign)
+        table[offset] = len(text)
+        if offsets[-1] == offset or (
+            offsets[-1] < offset == len(text) and offsets[0] == 0
         ):
             return table
     return None
@@ -338,14 +347,16 @@ def _utf16_width(sign: str) -> int:
     return 2 if ord(sign) > 0xFFFF else 1
 
 
-def rolling(
+def score_rolling(
     text: str, context_length: int | None, bos: str = ""
 ) -> Generator[str, Echo | Rejected, Response]:
-    """The log-likelihood of `text`: yields each text to be echoed, and is sent its tokens or the
-    server's refusal.
+    """The log-likelihood of `text`, as a generator.
 
-    context_length: tokens that the server takes with the one it generates; None sends the text
-    whole. bos: sent before the text and not scored.
+    It yields each text to be echoed, and is sent the text's tokens or the server's refusal.
+
+    Args:
+        context_length: the server's limit for text and generated token; None sends the text whole.
+        bos: sent before the text and not scored.
     """
     if not text:
         return Response(log_likelihood=0.0, is_greedy=True, tokens_scored=0)
@@ -361,7 +372,7 @@ def rolling(
                 status=got.status,
             )
         tokens, reply = got
-        return summed((token for token in tokens if token.end > len(bos)), [reply])
+        return sum_echoes((token for token in tokens if token.end > len(bos)), [reply])
     return (yield from _in_windows(bos + text, len(bos), context_length))
 
 
@@ -384,12 +395,12 @@ def _in_windows(
             continue
         tokens, reply = got
         replies.append(reply)
-        whole = tokens if end == len(text) else tokens[:-1]
-        new = [token for token in whole if start + token.end > position]
+        complete = tokens if end == len(text) else tokens[:-1]
+        new = [token for token in complete if start + token.end > position]
         if not new:
             raise BadReply("The server's tokens do not cover the text that was sent.")
         scored.extend(new)
         position = start + new[-1].end
         span = max(2, int(_FILL * context_length * (end - start) / len(tokens)))
         start += new[-1].start
-    return summed(scored, replies)
+    return sum_echoes(scored, replies)

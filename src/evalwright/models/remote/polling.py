@@ -1,6 +1,4 @@
-"""Following a job that is answered later: look at it until it has ended, and give it up where its
-answer is not wanted any more.
-"""
+"""Poll a job until it has ended, and cancel it if its answer is no longer needed."""
 
 from __future__ import annotations
 
@@ -22,15 +20,13 @@ CANCELLING = 2.0
 """Seconds that giving a job up may take."""
 
 
-async def followed(
+async def follow_job(
     client: HttpClient, polling: Polling, reply: Reply, settings: Settings
 ) -> Reply:
-    """The reply of the job's end, waited for at most for the client's timeout.
+    """The last reply of a job, polled for at most the client's timeout.
 
-    A job that is left early is cancelled.
-
-    A look that failed for a passing reason is repeated, because a new job would cost again. Raises
-    TimedOut, and what a look that cannot be repeated raised.
+    A poll that fails temporarily is repeated, because a new job would cost again. Raises TimedOut,
+    or the error of a poll that cannot be repeated.
     """
     try:
         return await _ended(client, polling, reply, settings)

@@ -77,12 +77,12 @@ class CometModel(LocalReward):
             )
         self.weights = weights
         self._hash = file_hash(weights)
-        own = (
+        default_encoder = (
             str(folder)
             if (folder / "config.json").is_file()
             else self.hparams["pretrained_model"]
         )
-        where, _, revision = str(encoder or own).partition("@")
+        where, _, revision = str(encoder or default_encoder).partition("@")
         super().__init__(
             where,
             revision=revision or None,
@@ -124,12 +124,12 @@ def _parameters(path: Path) -> dict[str, Any]:
         raise ConfigurationError(
             f"{path} does not describe a COMET metric: it names no hidden_sizes."
         )
-    found = {name: read.get(name) for name in _READ}
-    for name, known in _FOLLOWED.items():
-        if found[name] not in known:
-            listed = ", ".join(one for one in known if one)
+    parameters = {name: read.get(name) for name in _READ}
+    for name, supported in _FOLLOWED.items():
+        if parameters[name] not in supported:
+            listed = ", ".join(option for option in supported if option)
             raise ConfigurationError(
-                f"{path}: {name} '{found[name]}' is not supported; supported are"
+                f"{path}: {name} '{parameters[name]}' is not supported; supported are"
                 f" {listed}."
             )
-    return found
+    return parameters

@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModel
 from evalwright.core.errors import ModelError
 from evalwright.core.requests import Reward
 from evalwright.models.local.hf.batching import Tensor, scoring_budget
-from evalwright.models.local.hf.loading import load_tokenizer, where
+from evalwright.models.local.hf.loading import load_tokenizer, source_arguments
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.network_model import Encoded, Piece, Values
 from evalwright.models.local.networks import NO_CODE, padded
@@ -37,19 +37,21 @@ class Comet:
         self._tokenizer = load_tokenizer(source, about_code=NO_CODE)
         with quiet():
             self._encoder = AutoModel.from_config(
-                AutoConfig.from_pretrained(source.where, **where(source))
+                AutoConfig.from_pretrained(source.where, **source_arguments(source))
             )
         state = _state(model.weights)
         prefix = "encoder.model."
-        own = {
-            key.removeprefix(prefix): value
-            for key, value in state.items()
+        encoder_state = {
+            key.removeprefix(prefix): tensor
+            for key, tensor in state.items()
             if key.startswith(prefix)
         }
         unused = ("pooler.", "embeddings.position_ids")
         missing = [
             key
-            for key in self._encoder.load_state_dict(own, strict=False).missing_keys
+            for key in self._encoder.load_state_dict(
+                encoder_state, strict=False
+            ).missing_keys
             if not key.startswith(unused)
         ]
         if missing:
@@ -81,33 +83,36 @@ class Comet:
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
         """The metric."""
-        texts = list(dict.fromkeys(text for one in batch for text in one))
+        texts = list(dict.fromkeys(text for piece in batch for text in piece))
         inputs = padded(texts, int(self._tokenizer.pad_token_id or 0), self._device)
         with torch.inference_mode(), quiet():
             states = self._encoder(**inputs, output_hidden_states=True).hidden_states
             mask = inputs["attention_mask"].cpu()
             pooled = self._pooled(
-                self._mix([one.float().cpu() for one in states], mask), mask
+                self._mix(
+                    [layer_states.float().cpu() for layer_states in states], mask
+                ),
+                mask,
             )
             rows = {text: row for row, text in enumerate(texts)}
             source, reply, reference = (
-                pooled[[rows[one[place]] for one in batch]] for place in range(3)
+                pooled[[rows[piece[index]] for piece in batch]] for index in range(3)
             )
             features = [reply, reference]
-            for other in (reference, source):
-                features += [reply * other, (reply - other).abs()]
+            for compared in (reference, source):
+                features += [reply * compared, (reply - compared).abs()]
             return [
-                (float(value),)
-                for value in self._estimate(torch.cat(features, dim=1))[:, 0]
+                (float(score),)
+                for score in self._estimate(torch.cat(features, dim=1))[:, 0]
             ]
 
     def _pooled(self, states: Tensor, mask: Tensor) -> Tensor:
-        kept = mask.unsqueeze(-1).bool()
+        token_mask = mask.unsqueeze(-1).bool()
         if self._pool == "cls":
             return states[:, 0]
         if self._pool == "max":
-            return states.masked_fill(~kept, float("-inf")).amax(1)
-        return (states * kept).sum(1) / mask.sum(1, keepdim=True)
+            return states.masked_fill(~token_mask, float("-inf")).amax(1)
+        return (states * token_mask).sum(1) / mask.sum(1, keepdim=True)
 
 
 def _state(path: Path) -> dict[str, Tensor]:
@@ -145,11 +150,11 @@ def _mixing(
     Raises KeyError for weights that are missing.
     """
     if hparams["layer"] != "mix":
-        place = int(hparams["layer"])
-        return lambda states, mask: states[place]
+        layer_index = int(hparams["layer"])
+        return lambda states, mask: states[layer_index]
     scalars = [
-        state[f"layerwise_attention.scalar_parameters.{place}"]
-        for place in range(layers)
+        state[f"layerwise_attention.scalar_parameters.{layer_index}"]
+        for layer_index in range(layers)
     ]
     weights = torch.cat(scalars).float()
     shares = (
@@ -161,21 +166,24 @@ def _mixing(
 
     def mixed(states: Sequence[Tensor], mask: Tensor) -> Tensor:
         used = (
-            [_normalised(one, mask) for one in states]
+            [_normalised(layer_states, mask) for layer_states in states]
             if hparams["layer_norm"]
             else states
         )
-        return gamma * sum(share * one for share, one in zip(shares, used, strict=True))
+        return gamma * sum(
+            share * layer_states
+            for share, layer_states in zip(shares, used, strict=True)
+        )
 
     return mixed
 
 
 def _normalised(states: Tensor, mask: Tensor) -> Tensor:
     """States with mean 0 and variance 1 over all of a text's numbers, [batch, tokens, size]."""
-    kept = mask.unsqueeze(-1).float()
+    token_mask = mask.unsqueeze(-1).float()
     count = (mask.sum(1) * states.shape[-1]).view(-1, 1, 1)
-    mean = (states * kept).sum((1, 2), keepdim=True) / count
-    variance = (((states * kept) - mean).mul(kept) ** 2).sum(
+    mean = (states * token_mask).sum((1, 2), keepdim=True) / count
+    variance = (((states * token_mask) - mean).mul(token_mask) ** 2).sum(
         (1, 2), keepdim=True
     ) / count
     return (states - mean) / (variance + 1e-12).sqrt()
@@ -187,16 +195,18 @@ def _estimator(hparams: Mapping[str, Any], state: Mapping[str, Tensor]) -> Any:
     """
     layers: list[Any] = []
     count = len(hparams["hidden_sizes"]) + 1
-    for place in range(count):
+    for layer_index in range(count):
         weight, bias = (
-            state[f"estimator.ff.{3 * place}.{part}"].float()
-            for part in ("weight", "bias")
+            state[f"estimator.ff.{3 * layer_index}.{parameter}"].float()
+            for parameter in ("weight", "bias")
         )
         linear = torch.nn.Linear(weight.shape[1], weight.shape[0])
         linear.load_state_dict({"weight": weight, "bias": bias})
         layers.append(linear)
         activation = (
-            hparams["activations"] if place < count - 1 else hparams["final_activation"]
+            hparams["activations"]
+            if layer_index < count - 1
+            else hparams["final_activation"]
         )
         if activation:
             layers.append(getattr(torch.nn, activation)())

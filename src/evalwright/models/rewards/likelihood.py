@@ -51,11 +51,11 @@ _FIELD = re.compile(r"\{(prompt|response|reference)\}")
 class MeanLikelihood:
     """How a reward comes from log-likelihoods: the mean log-probability of the reply's tokens.
 
-    facts: what decides it, beside the model. own: the names of its own arguments.
+    facts: what decides it, beside the model. argument_names: its own arguments.
     """
 
     facts: Mapping[str, Any] = {"reward": "mean log-likelihood"}
-    own: tuple[str, ...] = ()
+    argument_names: tuple[str, ...] = ()
 
     def requests(self, request: Reward, *, chat: bool) -> list[LogLikelihood]:
         """What the model is asked; chat: whether it takes messages.
@@ -71,13 +71,13 @@ class MeanLikelihood:
 
     def value(self, responses: Sequence[Response], name: str) -> float:
         """The reward of the answers. Raises ModelError where they do not give one."""
-        (found,) = responses
-        if found.log_likelihood is None or not found.tokens_scored:
+        (response,) = responses
+        if response.log_likelihood is None or not response.tokens_scored:
             raise ModelError(
                 f"'{name}' does not say how many tokens it scored, so there is no mean"
                 " log-likelihood."
             )
-        return found.log_likelihood / found.tokens_scored
+        return response.log_likelihood / response.tokens_scored
 
 
 class Verdict(MeanLikelihood):
@@ -86,7 +86,7 @@ class Verdict(MeanLikelihood):
     What is in braces is filled in once, so that no text fills in another.
     """
 
-    own = ("template", "yes", "no")
+    argument_names = ("template", "yes", "no")
 
     def __init__(self, template: str | None, yes: str | None, no: str | None) -> None:
         self.template = arguments.text("template", template) or TEMPLATE
@@ -112,11 +112,11 @@ class Verdict(MeanLikelihood):
         texts = {"prompt": plain_prompt(request.prompt), "response": request.response}
         if "{reference}" in self.template:
             texts["reference"] = needed_reference(request, "verdict")
-        question = _FIELD.sub(lambda found: texts[found[1]], self.template)
+        question = _FIELD.sub(lambda match: texts[match[1]], self.template)
         context: Prompt = (Message("user", question),) if chat else question
         return [
-            LogLikelihood(context, one.strip() if chat else one)
-            for one in (self.yes, self.no)
+            LogLikelihood(context, verdict.strip() if chat else verdict)
+            for verdict in (self.yes, self.no)
         ]
 
     def value(self, responses: Sequence[Response], name: str) -> float:
@@ -127,9 +127,9 @@ class Verdict(MeanLikelihood):
         return yes - no
 
 
-def likelihood_model(name: str, **given: Any) -> Model:
+def likelihood_model(name: str, **options: Any) -> Model:
     """The mean log-likelihood of a reply's tokens. The arguments are those of the model beneath."""
-    return _around("likelihood", name, given, MeanLikelihood())
+    return _open_inner_model("likelihood", name, options, MeanLikelihood())
 
 
 def verdict_model(
@@ -138,29 +138,29 @@ def verdict_model(
     template: str | None = None,
     yes: str | None = None,
     no: str | None = None,
-    **given: Any,
+    **options: Any,
 ) -> Model:
     """The log-odds of a verdict. template: the question, with {prompt}, {response} and where wanted
     {reference}; yes, no: the verdicts. The other arguments are those of the model beneath.
     """
-    return _around("verdict", name, given, Verdict(template, yes, no))
+    return _open_inner_model("verdict", name, options, Verdict(template, yes, no))
 
 
-def _around(
-    provider: str, name: str, given: dict[str, Any], way: MeanLikelihood
+def _open_inner_model(
+    provider: str, name: str, options: dict[str, Any], way: MeanLikelihood
 ) -> Model:
     from evalwright.models.registry import open_model
 
-    revision = given.pop("revision", None)
+    revision = options.pop("revision", None)
     try:
-        inner = open_model(name if revision is None else f"{name}@{revision}", given)
+        inner = open_model(name if revision is None else f"{name}@{revision}", options)
     except UnknownName as error:
-        if error.name not in given or not way.own:
+        if error.name not in options or not way.argument_names:
             raise
-        known = (*way.own, *error.suggestions)
-        hint = f"Known: {', '.join(way.own)}, and those of '{name}'."
+        allowed = (*way.argument_names, *error.suggestions)
+        hint = f"Known: {', '.join(way.argument_names)}, and those of '{name}'."
         raise UnknownName(
-            f"argument of '{provider}' models", error.name, known, hint
+            f"argument of '{provider}' models", error.name, allowed, hint
         ) from None
     if "log-likelihood" not in inner.abilities:
         raise ConfigurationError(
@@ -173,16 +173,16 @@ def _around(
     return _Remote(provider, inner, way)
 
 
-def _together(
+def _combine_responses(
     way: MeanLikelihood, responses: Sequence[Response], name: str
 ) -> Response:
-    usage = sum((one.usage for one in responses), Usage())
-    costs = [one.cost for one in responses if one.cost is not None]
+    usage = sum((response.usage for response in responses), Usage())
+    costs = [response.cost for response in responses if response.cost is not None]
     return Response(
         values=(way.value(responses, name),),
         usage=usage,
         cost=sum(costs) if len(costs) == len(responses) else None,
-        latency=sum(one.latency for one in responses),
+        latency=sum(response.latency for response in responses),
         model=responses[0].model,
         rate_limits=responses[-1].rate_limits,
     )
@@ -214,7 +214,7 @@ class _Reward(Model):
                 " gives no rewards."
             )
 
-    def _asked(self, request: Request) -> list[LogLikelihood]:
+    def _inner_requests(self, request: Request) -> list[LogLikelihood]:
         if not isinstance(request, Reward):
             raise ModelError(f"'{self.name}' cannot do '{request.ability}'.")
         chat = "chat" in self._inner.abilities and not isinstance(request.prompt, str)
@@ -240,31 +240,35 @@ class _Local(_Reward, LocalModel):
         A prompt that several replies share is computed once, as the model does it.
         """
         owner: list[tuple[int, int]] = []
-        asked: list[Request] = []
-        found: dict[int, list[Response | Failure | None]] = {}
+        inner_requests: list[Request] = []
+        answers_by_index: dict[int, list[Response | Failure | None]] = {}
         for index, request in enumerate(requests):
             try:
-                own = self._asked(request)
+                reward_requests = self._inner_requests(request)
             except ModelError as error:
                 yield index, error.as_failure()
                 continue
-            found[index] = [None] * len(own)
-            owner += [(index, place) for place in range(len(own))]
-            asked += own
-        for number, answer in self._inner.answer_batch(asked) if asked else ():
-            index, place = owner[number]
-            found[index][place] = answer
-            if None not in found[index]:
-                yield index, self._made(found.pop(index))
+            answers_by_index[index] = [None] * len(reward_requests)
+            owner += [(index, position) for position in range(len(reward_requests))]
+            inner_requests += reward_requests
+        for number, answer in (
+            self._inner.answer_batch(inner_requests) if inner_requests else ()
+        ):
+            index, position = owner[number]
+            answers_by_index[index][position] = answer
+            if None not in answers_by_index[index]:
+                yield index, self._combine(answers_by_index.pop(index))
 
-    def _made(self, answers: Sequence[Response | Failure | None]) -> Response | Failure:
+    def _combine(
+        self, answers: Sequence[Response | Failure | None]
+    ) -> Response | Failure:
         failed = [answer for answer in answers if isinstance(answer, Failure)]
         if failed:
             return failed[0]
         try:
-            return _together(
+            return _combine_responses(
                 self._way,
-                [one for one in answers if isinstance(one, Response)],
+                [answer for answer in answers if isinstance(answer, Response)],
                 self.name,
             )
         except ModelError as error:
@@ -283,9 +287,9 @@ class _Remote(_Reward, RemoteModel):
         What was answered before a failure is billed.
         """
         responses: list[Response] = []
-        for one in self._asked(request):
+        for inner_request in self._inner_requests(request):
             try:
-                responses.append(await self._inner.answer(one))
+                responses.append(await self._inner.answer(inner_request))
             except RequestError as error:
                 if responses:
                     error.usage = sum(
@@ -293,7 +297,7 @@ class _Remote(_Reward, RemoteModel):
                         error.usage or Usage(),
                     )
                 raise
-        return _together(self._way, responses, self.name)
+        return _combine_responses(self._way, responses, self.name)
 
     async def close(self) -> None:
         """As the model beneath."""

@@ -44,8 +44,9 @@ GOOD = frozenset(
 """Names of the class that says that a reply is good."""
 
 LAYERS = {
-    "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-multilingual-cased": 9, "bert-base-chinese": 8, "roberta-base": 10,
-    "roberta-large": 17, "xlm-roberta-base": 9, "xlm-roberta-large": 17, "deberta-xlarge-mnli": 40, "distilbert-base-uncased": 5,
+    "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-multilingual-cased": 9,
+    "bert-base-chinese": 8, "roberta-base": 10, "roberta-large": 17, "xlm-roberta-base": 9,
+    "xlm-roberta-large": 17, "deberta-xlarge-mnli": 40, "distilbert-base-uncased": 5,
 }  # fmt: skip
 """The layer that was published as best for a checkpoint, by the last part of its name."""
 
@@ -109,7 +110,8 @@ class HeadModel(LocalReward):
         tokens = find_tokenizer(tokenizer, source)
         architectures = source.config.get("architectures") or []
         if architectures and not any(
-            "SequenceClassification" in one for one in architectures
+            "SequenceClassification" in architecture_name
+            for architecture_name in architectures
         ):
             raise ConfigurationError(
                 f"'{self.name}' is a {architectures[0]}, not a sequence classifier. The"
@@ -156,13 +158,13 @@ class BertScoreModel(LocalReward):
         super().__init__(name, **common)
         source = self.source
         tokens = find_tokenizer(tokenizer, source)
-        known = LAYERS.get(name.rstrip("/").rpartition("/")[2])
-        if layer is None and known is None:
+        published_layer = LAYERS.get(name.rstrip("/").rpartition("/")[2])
+        if layer is None and published_layer is None:
             raise ConfigurationError(
                 f"No layer of '{name}' was published as best for BERTScore: name one"
                 f" with -M layer=9. Known: {', '.join(LAYERS)}."
             )
-        self.layer = known if layer is None else int(layer)
+        self.layer = published_layer if layer is None else int(layer)
         most = source.config.get("num_hidden_layers") or source.config.get("n_layers")
         if (
             self.layer is None

@@ -47,7 +47,7 @@ class Head:
         )
 
     def encode(self, request: Reward) -> Piece:
-        """The conversation by the template, which holds its special tokens already, or both texts."""
+        """The conversation by the template, which has its special tokens, or both texts."""
         if self._renderer is None:
             return (self._pairs.encode(plain_prompt(request.prompt), request.response),)
         text = self._renderer.whole(conversation(request.prompt, request.response))
@@ -60,12 +60,16 @@ class Head:
     def values(self, batch: Sequence[Piece]) -> list[Values]:
         """The logit, or the log-odds of the class."""
         logits = self._pairs.logits(batch)
-        place = self._pairs.place
+        class_index = self._pairs.place
         if logits.shape[-1] == 1:
-            return [(float(value),) for value in logits[:, 0].cpu()]
-        others = [other for other in range(logits.shape[-1]) if other != place]
-        odds = logits[:, place] - logits[:, others].logsumexp(dim=-1)
-        return [(float(value),) for value in odds.cpu()]
+            return [(float(number),) for number in logits[:, 0].cpu()]
+        others = [
+            other_class
+            for other_class in range(logits.shape[-1])
+            if other_class != class_index
+        ]
+        odds = logits[:, class_index] - logits[:, others].logsumexp(dim=-1)
+        return [(float(number),) for number in odds.cpu()]
 
 
 class BertScore:
@@ -98,7 +102,7 @@ class BertScore:
 
     def values(self, batch: Sequence[Piece]) -> list[Values]:
         """F1, precision, recall; 0 where one of the texts has no token."""
-        texts = list(dict.fromkeys(text for one in batch for text in one))
+        texts = list(dict.fromkeys(text for piece in batch for text in piece))
         inputs = padded(texts, int(self._tokenizer.pad_token_id or 0), self._device)
         with torch.inference_mode(), quiet():
             states = (
@@ -107,11 +111,13 @@ class BertScore:
                 .double()
             )
             unit = torch.nn.functional.normalize(states, dim=-1)
-        found = {text: unit[row, : len(text.tokens)] for row, text in enumerate(texts)}
-        return [self._matched(found, *one) for one in batch]
+        vectors = {
+            text: unit[row, : len(text.tokens)] for row, text in enumerate(texts)
+        }
+        return [self._matched(vectors, *piece) for piece in batch]
 
     def _matched(
-        self, found: dict[Encoded, Tensor], reply: Encoded, reference: Encoded
+        self, vectors: dict[Encoded, Tensor], reply: Encoded, reference: Encoded
     ) -> Values:
         counted = [
             [token not in self._special for token in text.tokens]
@@ -119,11 +125,11 @@ class BertScore:
         ]
         if not any(counted[0]) or not any(counted[1]):
             return 0.0, 0.0, 0.0
-        alike = found[reply] @ found[reference].T
+        alike = vectors[reply] @ vectors[reference].T
         precision = float(alike.max(dim=1).values[counted[0]].mean())
         recall = float(alike.max(dim=0).values[counted[1]].mean())
-        both = precision + recall
-        return (2 * precision * recall / both if both else 0.0), precision, recall
+        total = precision + recall
+        return (2 * precision * recall / total if total else 0.0), precision, recall
 
 
 class MetricX:
@@ -152,10 +158,10 @@ class MetricX:
         candidate = request.response
         reference = request.reference
         if self._version == "23":
-            rest = (
+            context = (
                 f"source: {source}" if reference is None else f"reference: {reference}"
             )
-            text = f"candidate: {candidate} {rest}"
+            text = f"candidate: {candidate} {context}"
         else:
             text = f"source: {source} candidate: {candidate}"
             text += "" if reference is None else f" reference: {reference}"

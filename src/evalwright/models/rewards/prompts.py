@@ -1,4 +1,4 @@
-"""What rewards read of a request: its prompt as one text or as a conversation, and its reference."""
+"""The inputs of reward models: a prompt as one text or as a conversation, and the reference."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class RewardServer(Endpoint):
             )
         self._label = 0 if label is None else int(label)
         self._extra = arguments.mapping("extra_body", extra_body)
-        told = {"label": self._label} if self._protocol == "classify" else {}
+        label_setting = {"label": self._label} if self._protocol == "classify" else {}
         super().__init__(
             f"reward-server/{name}",
             model,
@@ -86,7 +86,7 @@ class RewardServer(Endpoint):
                 "provider": "reward-server",
                 "protocol": self._protocol,
                 "extra_body": self._extra,
-                **told,
+                **label_setting,
             },
             api_key_env=api_key_env,
             pacing=arguments.pacing(timeout, deadline, max_concurrency, max_attempts),
@@ -96,12 +96,12 @@ class RewardServer(Endpoint):
         return Call(PATHS[self._protocol], {**self._body(request), **self._extra})
 
     def _values(self, data: Mapping[str, Any]) -> tuple[float, ...] | str:
-        value = self._value(data)
-        probable = self._protocol != "classify" or value is None or 0 <= value <= 1
+        reward = self._value(data)
+        probable = self._protocol != "classify" or reward is None or 0 <= reward <= 1
         return (
             EXPECTED[self._protocol]
-            if value is None or not math.isfinite(value) or not probable
-            else (value,)
+            if reward is None or not math.isfinite(reward) or not probable
+            else (reward,)
         )
 
     def _body(self, request: Reward) -> dict[str, Any]:
@@ -137,16 +137,16 @@ class RewardServer(Endpoint):
     def _value(self, data: Mapping[str, Any]) -> float | None:
         if self._protocol == "reward":
             return as_number(data.get("reward"))
-        items = data.get("data")
-        first = items[0] if isinstance(items, list) and len(items) == 1 else None
+        rows = data.get("data")
+        first = rows[0] if isinstance(rows, list) and len(rows) == 1 else None
         if not isinstance(first, Mapping):
             return None
         if self._protocol == "score":
             return as_number(first.get("score"))
-        found = first.get("probs" if self._protocol == "classify" else "data")
-        place = self._label if self._protocol == "classify" else -1
-        while isinstance(found, list) and len(found) > max(place, 0):
+        numbers = first.get("probs" if self._protocol == "classify" else "data")
+        index = self._label if self._protocol == "classify" else -1
+        while isinstance(numbers, list) and len(numbers) > max(index, 0):
             # pooled over tokens: the last number of the last
-            found = found[place]
-            place = -1
-        return as_number(found)
+            numbers = numbers[index]
+            index = -1
+        return as_number(numbers)

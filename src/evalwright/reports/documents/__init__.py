@@ -1,3 +1,1 @@
-"""What each result is as a document: one function for each, from numbers to headings, tables and
-sentences.
-"""
+"""Documents for each kind of result: headings, tables and sentences from its numbers."""

@@ -1,13 +1,16 @@
-"""An analysis of a run's answers, by itself or below the run's numbers; and what its confidence is
-worth.
-"""
+"""Documents on a run's answers: what right and wrong ones have in common, and calibration."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
-from evalwright.analysis.answers import AnswerAnalysis, Group, Item, analyse_run
+from evalwright.analysis.answers import (
+    AnswerAnalysis,
+    AnsweredItem,
+    ItemGroup,
+    analyse_run,
+)
 from evalwright.analysis.confidence import TaskConfidence
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -16,88 +19,91 @@ from evalwright.reports.documents.run import run_document
 from evalwright.reports.text import shorten
 from evalwright.runs.reader import Run
 
-SHOWN = 600
-"""Letters of a question or an answer among the examples."""
+SHOWN_CHARS = 600
+"""The longest question or answer among the examples."""
 MOST_SUBSETS = 60
 
 
 def run_report(run: Run) -> doc.Document:
-    """What a run found, and what its answers have in common."""
-    whole = run_document(run)
+    """A run's results, followed by an analysis of its answers."""
+    run_page = run_document(run)
     return doc.Document(
-        whole.title, [*whole.blocks, *analysis_document(analyse_run(run)).blocks]
+        run_page.title, [*run_page.blocks, *analysis_document(analyse_run(run)).blocks]
     )
 
 
-def analysis_document(found: Sequence[AnswerAnalysis]) -> doc.Document:
+def analysis_document(analyses: Sequence[AnswerAnalysis]) -> doc.Document:
     """The analyses of several tasks, one after another."""
     return doc.Document(
-        "Analysis of the answers", [block for one in found for block in _task(one)]
+        "Analysis of the answers",
+        [block for analysis in analyses for block in _task(analysis)],
     )
 
 
-def _task(found: AnswerAnalysis) -> Iterator[doc.Block]:
-    yield doc.Heading(f"Answers to {found.name}" if found.name else "Answers")
+def _task(analysis: AnswerAnalysis) -> Iterator[doc.Block]:
+    yield doc.Heading(f"Answers to {analysis.name}" if analysis.name else "Answers")
     bounded = (
-        not math.isnan(found.score.value)
-        and 0 <= found.score.value <= 1
-        and found.threshold == 0.5
+        not math.isnan(analysis.score.value)
+        and 0 <= analysis.score.value <= 1
+        and analysis.threshold == 0.5
     )
     unit: numbers.Unit = "points" if bounded else "plain"
-    score = numbers.score(found.score, unit)
-    counts = (
-        f"{numbers.count(found.n_right)} right, {numbers.count(found.n_wrong)} wrong"
-    )
-    left = (
-        f", {numbers.count(found.score.n_missing)} without a score"
-        if found.score.n_missing
+    score = numbers.score(analysis.score, unit)
+    counts = f"{numbers.count(analysis.n_right)} right, {numbers.count(analysis.n_wrong)} wrong"
+    unscored = (
+        f", {numbers.count(analysis.score.n_missing)} without a score"
+        if analysis.score.n_missing
         else ""
     )
-    half = "" if bounded else f" (right: at or above the median, {found.threshold:.4g})"
-    yield doc.Note(f"Mean score {score}: {counts}{left}{half}.")
-    if found.labels:
-        counted = ", ".join(f"{label} {numbers.count(n)}" for label, n in found.labels)
-        yield doc.Note(f"Outcomes: {counted}.", "quiet")
-    if found.subsets:
+    half = (
+        "" if bounded else f" (right: at or above the median, {analysis.threshold:.4g})"
+    )
+    yield doc.Note(f"Mean score {score}: {counts}{unscored}{half}.")
+    if analysis.labels:
+        label_counts = ", ".join(
+            f"{label} {numbers.count(n)}" for label, n in analysis.labels
+        )
+        yield doc.Note(f"Outcomes: {label_counts}.", "quiet")
+    if analysis.subsets:
         yield doc.Heading("Subsets, worst first", 3)
-        yield _groups("Subset", found.subsets[:MOST_SUBSETS], unit)
-        if (more := len(found.subsets) - MOST_SUBSETS) > 0:
+        yield _groups("Subset", analysis.subsets[:MOST_SUBSETS], unit)
+        if (n_hidden := len(analysis.subsets) - MOST_SUBSETS) > 0:
             yield doc.Note(
-                f"{numbers.counted(more, 'more subset')} in the JSON form.", "quiet"
+                f"{numbers.counted(n_hidden, 'more subset')} in the JSON form.", "quiet"
             )
-    yield from _errors(found)
-    if found.words:
+    yield from _errors(analysis)
+    if analysis.words:
         yield doc.Heading("Words more frequent in wrong answers", 3)
         rows = [
             (
-                doc.Cell(one.word, name=True),
-                _share(one.wrong, found.n_wrong),
-                _share(one.right, found.n_right),
-                f"{one.weight:.1f}",
+                doc.Cell(term.word, name=True),
+                _share(term.wrong, analysis.n_wrong),
+                _share(term.right, analysis.n_right),
+                f"{term.weight:.1f}",
             )
-            for one in found.words
+            for term in analysis.words
         ]
         columns = doc.columns(
             "Word*", "Of wrong answers>", "Of right answers>", "Weight>"
         )
         yield doc.Table(columns, rows, "Words of wrong answers")
-        said = (
+        explanation = (
             "Weight: log-likelihood ratio of the two shares. It ranks the words; it is"
             " not a significance test."
         )
-        yield doc.Note(said, "quiet")
+        yield doc.Note(explanation, "quiet")
     yield doc.Heading("Vocabulary", 3)
-    right, wrong = found.vocabulary
+    right, wrong = analysis.vocabulary
     rows_of = [
         (
             name,
-            numbers.count(one.answers),
-            numbers.count(one.words),
-            numbers.count(one.distinct),
-            _ratio(one.type_token_ratio),
-            _ratio(one.same_size),
+            numbers.count(vocabulary.answers),
+            numbers.count(vocabulary.words),
+            numbers.count(vocabulary.distinct),
+            _ratio(vocabulary.type_token_ratio),
+            _ratio(vocabulary.same_size),
         )
-        for name, one in (("right", right), ("wrong", wrong))
+        for name, vocabulary in (("right", right), ("wrong", wrong))
     ]
     titles = (
         "Answers*",
@@ -108,52 +114,53 @@ def _task(found: AnswerAnalysis) -> Iterator[doc.Block]:
         "At equal size>",
     )
     yield doc.Table(doc.columns(*titles), rows_of, "Vocabulary")
-    if found.lengths:
+    if analysis.lengths:
         yield doc.Heading("Length of the answer and score", 3)
-        yield _groups("Quarter", found.lengths, unit)
-    for name, items in (
-        ("Right", found.examples_right),
-        ("Wrong", found.examples_wrong),
+        yield _groups("Quarter", analysis.lengths, unit)
+    for name, examples in (
+        ("Right", analysis.examples_right),
+        ("Wrong", analysis.examples_wrong),
     ):
-        if items:
+        if examples:
             yield doc.Heading(f"Examples of {name.lower()} answers", 3)
             yield from (
                 doc.Text(
-                    f"{one.id}{f' ({one.subset})' if one.subset else ''}", _shown(one)
+                    f"{example.id}{f' ({example.subset})' if example.subset else ''}",
+                    _example_text(example),
                 )
-                for one in items
+                for example in examples
             )
 
 
-def _errors(found: AnswerAnalysis) -> Iterator[doc.Block]:
-    if found.wrong_answers:
+def _errors(analysis: AnswerAnalysis) -> Iterator[doc.Block]:
+    if analysis.wrong_answers:
         yield doc.Heading("Frequent wrong answers", 3)
         rows = [
             (
-                doc.Cell(shorten(said, 80), name=True),
+                doc.Cell(shorten(answer, 80), name=True),
                 shorten(target, 60),
                 numbers.count(n),
             )
-            for said, target, n in found.wrong_answers
+            for answer, target, n in analysis.wrong_answers
         ]
         yield doc.Table(
             doc.columns("Answer*", "In place of~", "Times>"),
             rows,
             "Frequent wrong answers",
         )
-    if found.choices:
+    if analysis.choices:
         yield doc.Heading("Options by position", 3)
         counts = [
-            (place, numbers.count(chosen), numbers.count(right))
-            for place, chosen, right in found.choices
+            (position, numbers.count(n_chosen), numbers.count(n_right))
+            for position, n_chosen, n_right in analysis.choices
         ]
         yield doc.Table(
             doc.columns("Option*", "Chosen>", "Right>"), counts, "Options by position"
         )
 
 
-def _groups(title: str, groups: Sequence[Group], unit: numbers.Unit) -> doc.Table:
-    axis = axis_of([one.score for one in groups], unit, whole=unit == "points")
+def _groups(title: str, groups: Sequence[ItemGroup], unit: numbers.Unit) -> doc.Table:
+    axis = axis_of([group.score for group in groups], unit, full_range=unit == "points")
     columns = [
         *doc.columns(f"{title}*"),
         doc.Column("Mean score", axis=axis),
@@ -161,11 +168,11 @@ def _groups(title: str, groups: Sequence[Group], unit: numbers.Unit) -> doc.Tabl
     ]
     rows = [
         (
-            shorten(one.name, 60) or "(none)",
-            doc.Number(one.score, unit),
-            numbers.count(one.score.n),
+            shorten(group.name, 60) or "(none)",
+            doc.Number(group.score, unit),
+            numbers.count(group.score.n),
         )
-        for one in groups
+        for group in groups
     ]
     return doc.Table(columns, rows, title)
 
@@ -174,36 +181,44 @@ def _share(n: int, of: int) -> str:
     return f"{numbers.count(n)} ({100 * n / of:.0f}%)" if of else numbers.count(n)
 
 
-def _ratio(x: float) -> str:
-    return numbers.NOTHING if math.isnan(x) else f"{x:.2f}"
+def _ratio(ratio: float) -> str:
+    return numbers.NOTHING if math.isnan(ratio) else f"{ratio:.2f}"
 
 
-def _shown(item: Item) -> str:
-    question, answer = (shorten(text, SHOWN) for text in (item.question, item.answer))
-    score = numbers.NOTHING if item.score is None else f"{item.score:g}"
+def _example_text(example: AnsweredItem) -> str:
+    question, answer = (
+        shorten(text, SHOWN_CHARS) for text in (example.question, example.answer)
+    )
+    score = numbers.NOTHING if example.score is None else f"{example.score:g}"
     return (
-        f"Question: {question}\nTarget: {shorten(item.target, SHOWN)}\nAnswer:"
+        f"Question: {question}\nTarget: {shorten(example.target, SHOWN_CHARS)}\nAnswer:"
         f" {answer}\nScore: {score}"
     )
 
 
-def confidence_document(name: str, found: Sequence[TaskConfidence]) -> doc.Document:
-    """Calibration of a run's tasks, and what declining the least sure answers would be worth. name:
-    what the run is called.
+def confidence_document(
+    name: str, confidences: Sequence[TaskConfidence]
+) -> doc.Document:
+    """Calibration of a run's tasks, and what declining the least sure answers would be worth.
+
+    Args:
+        name: The run's name, for the title.
+        confidences: The confidence of the answers to each task.
     """
     return doc.Document(
-        f"Confidence of {name}", [block for one in found for block in _confidence(one)]
+        f"Confidence of {name}",
+        [block for confidence in confidences for block in _confidence(confidence)],
     )
 
 
-def _confidence(one: TaskConfidence) -> Iterator[doc.Block]:
-    error = one.calibration
-    curve = one.risk_coverage
+def _confidence(confidence: TaskConfidence) -> Iterator[doc.Block]:
+    error = confidence.calibration
+    curve = confidence.risk_coverage
     over = "over" if error.overconfidence > 0 else "under"
     rows = [
         (
             "Brier score",
-            numbers.score(one.brier.score, "plain"),
+            numbers.score(confidence.brier.score, "plain"),
             "0 is best; a constant 0.5 has 0.25",
         ),
         (
@@ -218,7 +233,7 @@ def _confidence(one: TaskConfidence) -> Iterator[doc.Block]:
                 f" {numbers.points(abs(error.overconfidence))} on average"
             ),
         ),
-        ("AUROC", numbers.score(one.auroc, "points"), "50 is chance"),
+        ("AUROC", numbers.score(confidence.auroc, "points"), "50 is chance"),
         (
             "area under risk-coverage",
             numbers.score(curve.area, "points"),
@@ -229,18 +244,18 @@ def _confidence(one: TaskConfidence) -> Iterator[doc.Block]:
         ),
         *(
             (
-                f"accuracy, the {100 * part.coverage:.0f}% with most confidence",
-                numbers.score(part.accuracy, "points"),
-                f"confidence from {numbers.points(part.threshold)}",
+                f"accuracy, the {100 * point.coverage:.0f}% with most confidence",
+                numbers.score(point.accuracy, "points"),
+                f"confidence from {numbers.points(point.threshold)}",
             )
-            for part in one.at_coverage
+            for point in confidence.at_coverage
         ),
     ]
     yield doc.Heading(
-        f"{one.task} ({one.scorer}): {numbers.counted(one.answers, 'answer')},"
-        f" {numbers.count(one.without)} without a confidence,"
-        f" {numbers.count(one.failed)} failed; confidence {one.source}"
+        f"{confidence.task} ({confidence.scorer}): {numbers.counted(confidence.answers, 'answer')},"
+        f" {numbers.count(confidence.without)} without a confidence,"
+        f" {numbers.count(confidence.failed)} failed; confidence {confidence.source}"
     )
     columns = doc.columns("*", "", "~")
-    yield doc.Table(columns, rows, f"Confidence on {one.task}")
+    yield doc.Table(columns, rows, f"Confidence on {confidence.task}")
     yield doc.Note(error.method, "quiet")

@@ -1,5 +1,6 @@
-"""A leaderboard: ranks, scores with intervals, n, what is missing or unsure, date, and what a
-reader must know; as a page with every model's run below.
+"""Leaderboards as documents: ranks, scores with intervals, missing answers, costs and notes.
+
+Given the runs, the document also has their tasks and a section for each model.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ LEAST_SLICES none.
 LEAST_SLICES = 5
 
 PROVISIONAL_MARK = " *"
-"""Behind the rank of a model of which more than 5% of the answers are missing; a note says so."""
+"""Follows the rank of a model that lacks more than 5% of the answers; a note explains it."""
 
 FAULT_TITLES: Mapping[str, str] = {
     CUT: "Cut",
@@ -50,7 +51,7 @@ FAULT_TITLES: Mapping[str, str] = {
     UNFINISHED: "Unfinished",
     TOOL_CALL: "Tool call",
 }
-"""Columns of what models did in place of an answer; one that no model has is not shown."""
+"""Titles of columns that count faults of the models; columns without any fault are left out."""
 
 
 def board_document(
@@ -61,14 +62,17 @@ def board_document(
     links: Sequence[str] = (),
     costs: bool = False,
 ) -> doc.Document:
-    """The board. runs: those that it was made of, whose tasks, slices, failures and facts then
-    stand below the table.
+    """The document of a board.
 
-    links: the address of each row's own page, where there are such pages. costs: whether to show
-    what each run cost.
+    Args:
+        board: The board.
+        runs: The runs of the board. Their tasks, slices, failures and facts are added below.
+        title: The document's title.
+        links: The address of each row's own page, if there are such pages.
+        costs: Whether to show what each run cost.
     """
     by_id = {run.id: run for run in runs}
-    shown = [by_id[row.run] for row in board.rows if row.run in by_id]
+    page_runs = [by_id[row.run] for row in board.rows if row.run in by_id]
     # Without what is said of a column that is not there.
     notes = [
         note
@@ -76,14 +80,14 @@ def board_document(
         if _simultaneous(board) or note != SIMULTANEOUS_NOTE
     ]
     blocks: list[doc.Block] = [_table(board, by_id, links, costs), doc.Notes(notes)]
-    pages = {row.place: link for row, link in zip(board.rows, links, strict=False)}
-    for one in board.more:
-        own = [pages[row.place] for row in one.rows] if links else []
-        new = [note for note in one.notes if note not in board.notes]
+    pages = {row.run_index: link for row, link in zip(board.rows, links, strict=False)}
+    for unit_board in board.more:
+        board_links = [pages[row.run_index] for row in unit_board.rows] if links else []
+        own_notes = [note for note in unit_board.notes if note not in board.notes]
         blocks += [
-            doc.Heading(one.tasks[0].metric),
-            _table(one, {}, own, False),
-            doc.Notes(new),
+            doc.Heading(unit_board.tasks[0].metric),
+            _table(unit_board, {}, board_links, False),
+            doc.Notes(own_notes),
         ]
     if board.ratings:
         blocks += [
@@ -91,11 +95,11 @@ def board_document(
             _ratings(board.ratings),
             doc.Notes(board.ratings.notes),
         ]
-    if shown:
-        blocks += _tasks(board, shown)
+    if page_runs:
+        blocks += _tasks(board, page_runs)
         blocks.append(doc.Heading("Model by model"))
-        blocks += _folds(board, by_id, links, _slices_each(shown))
-    return doc.Document(title, blocks, _lede(board))
+        blocks += _folds(board, by_id, links, _slices_each(page_runs))
+    return doc.Document(title, blocks, _summary_line(board))
 
 
 def readme_document(
@@ -104,28 +108,32 @@ def readme_document(
     picture: str = "",
     title: str = "Leaderboard",
 ) -> doc.Document:
-    """What stands between the markers of a README: the day of the newest run, the picture, the
-    table and its notes.
+    """The board as it stands between the markers of a README.
 
-    It has no date of its own making, so that the same runs give the same bytes. picture: its
-    relative address.
+    It has no date of its own, so the same runs give the same bytes.
+
+    Args:
+        board: The board.
+        links: The address of each row's own page.
+        picture: The relative address of the board's picture.
+        title: The board's title, for the picture's caption.
     """
     dated = (
         f"{numbers.counted(len(board.rows), 'model')}; the newest run is of"
         f" {as_of(board)}."
     )
-    drawn = (
+    pictures = (
         [doc.Picture(picture, f"{title}: a bar for each model, with its interval")]
         if picture
         else []
     )
     return doc.Document(
-        title, [doc.Note(dated), *drawn, *board_document(board, links=links).blocks]
+        title, [doc.Note(dated), *pictures, *board_document(board, links=links).blocks]
     )
 
 
 def board_labels(board: Board) -> list[str]:
-    """What each row is called: its label, with the run's name where two rows share one."""
+    """What to call each row: its label, with the run's name where rows share a label."""
     labels = [row.label for row in board.rows]
     return [
         row.label if labels.count(row.label) == 1 else f"{row.label} ({row.run})"
@@ -134,9 +142,7 @@ def board_labels(board: Board) -> list[str]:
 
 
 def coverage(row: BoardRow) -> str:
-    """Scored items, with the number of all items where some are not scored or were not asked: "39
-    of 40", "40 (20 not asked)".
-    """
+    """How many items are scored, of how many: "39 of 40", "40 (20 not asked)"."""
     n = numbers.count(row.n)
     text = n if row.n == row.n_asked else f"{n} of {numbers.count(row.n_asked)}"
     return (
@@ -147,20 +153,20 @@ def coverage(row: BoardRow) -> str:
 
 
 def score_note(column: ScoreColumn) -> str:
-    """What a score column's title needs to be understood: its unit, or its metric, and which way is
-    better.
-    """
+    """What a score column's title needs: its unit or metric, and which direction is better."""
     metric = column.metric if column.task and column.metric != "accuracy" else ""
     less = "lower is better" if column.lower_is_better else ""
-    return ", ".join(part for part in (column.measure or metric, less) if part)
+    return ", ".join(phrase for phrase in (column.measure or metric, less) if phrase)
 
 
-def _lede(board: Board) -> str:
+def _summary_line(board: Board) -> str:
     dates = sorted({row.date for row in board.rows})
-    when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
+    date_range = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else ""
     models = numbers.counted(len(board.rows), "model")
-    tasks = numbers.counted(sum(len(one.tasks) for one in (board, *board.more)), "task")
-    return f"{models}, {tasks}, {when}"
+    tasks = numbers.counted(
+        sum(len(unit_board.tasks) for unit_board in (board, *board.more)), "task"
+    )
+    return f"{models}, {tasks}, {date_range}"
 
 
 def _simultaneous(board: Board) -> bool:
@@ -205,19 +211,18 @@ def _table(
     simultaneous = _simultaneous(board)
     total = sum(row.ranks is not None for row in board.rows)
     rows: list[Sequence[doc.Content]] = []
+    any_cost = costs and any(row.cost is not None for row in board.rows)
     for i, row in enumerate(board.rows):
-        link = links[i] if links else f"#run-{i + 1}" if row.run in runs else ""
+        link = f"#run-{i + 1}" if row.run in runs else ""
+        if links:
+            link = links[i]
         note = row.model if row.model != row.label else ""
-        together = (
-            doc.Number(row.together, first.unit, interval_only=True)
-            if simultaneous
-            else ""
-        )
-        cost = (
-            numbers.money(row.cost)
-            if costs and any(one.cost is not None for one in board.rows)
-            else ""
-        )
+        simultaneous_interval: doc.Content = ""
+        if simultaneous:
+            simultaneous_interval = doc.Number(
+                row.together, first.unit, interval_only=True
+            )
+        cost = numbers.money(row.cost) if any_cost else ""
         rows.append(
             (
                 _rank(row, total),
@@ -229,7 +234,7 @@ def _table(
                     note=note,
                 ),
                 row.letters if tied else "",
-                *([_score(first, i), together]),
+                *([_score(first, i), simultaneous_interval]),
                 *(_score(column, i) for column in others),
                 doc.Cell(coverage(row), sort=row.n),
                 missing_cell(row.n_missing, "above 5%" if row.provisional else ""),
@@ -245,8 +250,8 @@ def _table(
     return doc.Table(columns, rows, caption, sortable=True)
 
 
-def _ratings(found: Ratings) -> doc.Table:
-    axis = axis_of([row.rating for row in found.rows], "plain")
+def _ratings(ratings: Ratings) -> doc.Table:
+    axis = axis_of([row.rating for row in ratings.rows], "plain")
     columns = [
         doc.Column("Model", folds=True, key=True),
         doc.Column("Rating", axis=axis, ticks=True),
@@ -262,7 +267,7 @@ def _ratings(found: Ratings) -> doc.Table:
             numbers.count(row.rating.n),
             missing_cell(row.rating.n_missing, ""),
         )
-        for row in found.rows
+        for row in ratings.rows
     ]
     return doc.Table(columns, rows, "Ratings, best first", sortable=True)
 
@@ -288,7 +293,7 @@ def _score(column: ScoreColumn, i: int) -> doc.Cell:
 
 
 def _rank(row: BoardRow, total: int) -> doc.Cell:
-    """The range of ranks, sorted by its best; drawn as a stretch of all ranks."""
+    """The range of ranks, sorted by the best one; a page draws it on a line of all ranks."""
     if row.ranks is None:
         return doc.Cell(numbers.NOTHING)
     best, worst = row.ranks
@@ -301,20 +306,22 @@ def _rank(row: BoardRow, total: int) -> doc.Cell:
 
 def _has_ties(board: Board) -> bool:
     """Whether some models share a letter, so that the column of letters says something."""
-    own = [row.letters for row in board.rows if row.letters]
-    return len(own) > 1 and len(set("".join(own))) < len("".join(own))
+    letters = [row.letters for row in board.rows if row.letters]
+    return len(letters) > 1 and len(set("".join(letters))) < len("".join(letters))
 
 
 # -- below the table -------------------------------------------------------------------
 
 
 def _tasks(board: Board, runs: Sequence[Run]) -> Iterator[doc.Block]:
-    """The tasks as they were run."""
+    """The tasks of the board, as they were run."""
     columns = doc.columns(
         "Task*", "Description~", "Version", "Metric", "Samples>", "Draws>", "Data"
     )
     rows: list[Sequence[doc.Content]] = []
-    for task in (task for one in (board, *board.more) for task in one.tasks):
+    for task in (
+        task for unit_board in (board, *board.more) for task in unit_board.tasks
+    ):
         records = [
             record
             for run in runs
@@ -335,17 +342,20 @@ def _task(
     return (
         doc.Cell(task.name, name=True),
         str(records[0].get("description", "")),
-        ", ".join(_every(records, "version")),
+        ", ".join(_distinct_texts(records, "version")),
         task.metric,
         " to ".join(
             dict.fromkeys((numbers.count(samples[0]), numbers.count(samples[-1])))
         ),
-        ", ".join(_every(records, "draws")),
-        ", ".join(found[:12] for found in _every(records, "content_hash")),
+        ", ".join(_distinct_texts(records, "draws")),
+        ", ".join(
+            content_hash[:12]
+            for content_hash in _distinct_texts(records, "content_hash")
+        ),
     )
 
 
-def _every(records: Sequence[Mapping[str, Any]], field: str) -> list[str]:
+def _distinct_texts(records: Sequence[Mapping[str, Any]], field: str) -> list[str]:
     return sorted({str(record.get(field, "")) for record in records})
 
 
@@ -376,7 +386,7 @@ def _folds(
 
 
 def _slices_each(runs: Iterable[Run]) -> int:
-    """How many rows each table of slices may have; 0 leaves them out."""
+    """How many rows each table of slices may have; 0 leaves the tables out."""
     sizes = [
         len(by_value)
         for run in runs

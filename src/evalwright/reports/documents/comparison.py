@@ -1,4 +1,4 @@
-"""A comparison of two runs, or of three and more, and a gate over it."""
+"""Documents on comparisons of two or more runs, and on the gates over them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evalwright.analysis.comparison import Comparison, Flip, TaskComparison
 from evalwright.analysis.context_gain import ContextGain
 from evalwright.analysis.gate import Gate
 from evalwright.analysis.several import PairTable, SeveralComparison
-from evalwright.analysis.words import said_once
+from evalwright.analysis.words import merge_remarks, warn_few_clusters
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.conclusions import gain_sentence
@@ -18,7 +18,7 @@ from evalwright.runs.slices import SliceComparison
 from evalwright.statistics import Estimate, MacroDifference
 
 PROVISIONAL = "provisional"
-"""What stands beside a difference that rests on too few of the answers."""
+"""The note on a difference that rests on too few of the answers."""
 
 MOST_FLIPS = 5
 """Flipped items shown per task and direction; the JSON form has more."""
@@ -27,9 +27,7 @@ MOST_FLIPS = 5
 def comparison_document(
     comparison: Comparison, gates: Sequence[Gate] = (), most_flips: int = MOST_FLIPS
 ) -> doc.Document:
-    """Two runs side by side: means, differences, tests, slices, flipped items, the conclusion, and
-    the gates below it.
-    """
+    """Compare two runs: means, differences, tests, slices, flipped items, conclusion and gates."""
     paired = all(task.paired for task in comparison.tasks)
     blocks: list[doc.Block] = [
         doc.Facts([("A", comparison.a), ("B", comparison.b)]),
@@ -62,14 +60,12 @@ def comparison_document(
 
 
 def gains_document(run: str, gains: Sequence[ContextGain]) -> doc.Document:
-    """What passages add to one run."""
+    """What passages add to the scores of one run."""
     return doc.Document(f"Context gain of {run}", gain_blocks(gains))
 
 
 def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
-    """What passages add: a row for each run, task and part of the questions, and a sentence over
-    all questions of each.
-    """
+    """A table of what passages add, with a sentence over all questions for each run and task."""
     if not gains:
         return []
     columns = doc.columns(
@@ -87,14 +83,14 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
             gain.task,
             gain.run,
             name,
-            _mean(part.mean_a, True),
-            _mean(part.mean_b, True),
-            numbers.gap(part.difference, part),
-            numbers.p_value(part.p_value),
-            numbers.items(part.n, part.n_missing, part.n_clusters),
+            _mean(paired.mean_a, True),
+            _mean(paired.mean_b, True),
+            numbers.gap(paired.difference, paired),
+            numbers.p_value(paired.p_value),
+            numbers.items(paired.n, paired.n_missing, paired.n_clusters),
         )
         for gain in gains
-        for name, part in gain.parts.items()
+        for name, paired in gain.parts.items()
     ]
     notes = [doc.Note(gain_sentence(gain), "quiet") for gain in gains]
     head = doc.Heading("Context gain: answers with passages minus answers without")
@@ -102,7 +98,7 @@ def gain_blocks(gains: Sequence[ContextGain]) -> list[doc.Block]:
 
 
 def gate_blocks(gate: Gate) -> list[doc.Block]:
-    """The rules of a gate, what was found of each, and whether it failed."""
+    """The rules of a gate, what the data say of each, and whether the gate failed."""
     columns = doc.columns("*", "Rule~", "Found~")
     rows: list[Sequence[doc.Content]] = [
         (
@@ -112,18 +108,18 @@ def gate_blocks(gate: Gate) -> list[doc.Block]:
         )
         for outcome in gate.outcomes
     ]
-    said = doc.Conclusion(gate.conclusion, "bad" if gate.failed else "good")
-    return [doc.Heading("Gate"), doc.Table(columns, rows, "Gate"), said]
+    conclusion = doc.Conclusion(gate.conclusion, "bad" if gate.failed else "good")
+    return [doc.Heading("Gate"), doc.Table(columns, rows, "Gate"), conclusion]
 
 
-def visible(least: float, bounded: bool) -> str:
-    """The smallest difference that would be detected; "none" where none would."""
+def detectable_text(least: float, bounded: bool) -> str:
+    """The smallest difference that would be detected, or "none"."""
     return "none" if bounded and least >= 1.0 else _mean(least, bounded)
 
 
-def less(one: TaskComparison | PairTable) -> str:
-    """What stands beside the name of a metric of which lower is better."""
-    return ", lower is better" if one.lower_is_better else ""
+def direction_note(comparison: TaskComparison | PairTable) -> str:
+    """The remark beside the name of a metric of which lower is better."""
+    return ", lower is better" if comparison.lower_is_better else ""
 
 
 _COLUMNS = (
@@ -140,18 +136,20 @@ _COLUMNS = (
 
 
 def _differences(comparison: Comparison) -> Iterator[doc.Table]:
-    """A table for the tasks in points, and one for each metric in another unit."""
+    """One table for all tasks in points, and one for each metric in another unit."""
     units: dict[str, list[Sequence[doc.Content]]] = {}
     for task in comparison.tasks:
         units.setdefault("" if task.bounded else task.metric, []).append(
             _difference(task)
         )
-    for one in comparison.groups:
+    for group in comparison.groups:
         units.setdefault("", []).append(
-            _mean_row(f"{one.name}, {one.average}: {one.coverage}", one.difference)
+            _mean_row(
+                f"{group.name}, {group.average}: {group.coverage}", group.difference
+            )
         )
     if comparison.overall and all(
-        one.difference is not comparison.overall for one in comparison.groups
+        group.difference is not comparison.overall for group in comparison.groups
     ):
         tasks = numbers.counted(comparison.overall.n_tasks, "task")
         units[""].append(_mean_row(f"mean of {tasks}", comparison.overall))
@@ -160,50 +158,58 @@ def _differences(comparison: Comparison) -> Iterator[doc.Table]:
 
 
 def _others(tasks: Sequence[TaskComparison]) -> Iterator[doc.Block]:
-    """The other metrics, a line each."""
+    """A line for each of the other metrics."""
     for task in tasks:
-        for other in task.others:
-            found = other.result
-            a, b = (_mean(mean, other.bounded) for mean in (found.mean_a, found.mean_b))
-            gap = numbers.gap(found.difference, found, bounded=other.bounded)
-            said = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(found.p_value)}"
-            said += (
-                found.test.replace("none", ", no test", 1)
-                if found.test.startswith("none")
-                else ""
+        for metric_comparison in task.others:
+            comparison = metric_comparison.result
+            a, b = (
+                _mean(mean, metric_comparison.bounded)
+                for mean in (comparison.mean_a, comparison.mean_b)
             )
-            yield doc.Note(
-                f"{task.task}, also {other.metric}{less(other)}: {said}.", "quiet"
+            gap = numbers.gap(
+                comparison.difference, comparison, bounded=metric_comparison.bounded
             )
-            more = [one for one in other.warnings if one not in task.warnings]
-            yield from (doc.Note(f"{task.task}: {one}", "warn") for one in more)
+            text = f"A {a}, B {b}, A - B {gap}, p {numbers.p_value(comparison.p_value)}"
+            if comparison.test.startswith("none"):
+                text += comparison.test.replace("none", ", no test", 1)
+            metric = f"{metric_comparison.metric}{direction_note(metric_comparison)}"
+            yield doc.Note(f"{task.task}, also {metric}: {text}.", "quiet")
+
+            new_warnings = [
+                warning
+                for warning in metric_comparison.warnings
+                if warning not in task.warnings
+            ]
+            yield from (
+                doc.Note(f"{task.task}: {warning}", "warn") for warning in new_warnings
+            )
 
 
-def _mean_row(name: str, whole: MacroDifference | None) -> Sequence[doc.Content]:
-    """A mean over tasks; nothing but its name where it has no number."""
-    if whole is None:
+def _mean_row(
+    name: str, mean_difference: MacroDifference | None
+) -> Sequence[doc.Content]:
+    """The row of a mean over tasks; only its name where it has no number."""
+    if mean_difference is None:
         return (name, "", "", numbers.NOTHING, "", "", "", "", "")
+
+    test = "t" if mean_difference.n_tasks > 1 else ""
+    if mean_difference.tasks_are == "sample":
+        test = "t, tasks as a sample"
     return (
         name,
         "",
         "",
-        numbers.gap(whole.difference, whole),
-        numbers.p_value(whole.p_value),
-        (
-            "t, tasks as a sample"
-            if whole.tasks_are == "sample"
-            else "t"
-            if whole.n_tasks > 1
-            else ""
-        ),
-        visible(whole.smallest_visible_difference, True),
+        numbers.gap(mean_difference.difference, mean_difference),
+        numbers.p_value(mean_difference.p_value),
+        test,
+        detectable_text(mean_difference.smallest_visible_difference, True),
         "",
-        numbers.items(whole.n, whole.n_missing),
+        numbers.items(mean_difference.n, mean_difference.n_missing),
     )
 
 
 def _difference(task: TaskComparison) -> Sequence[doc.Content]:
-    result = task.result
+    comparison = task.result
     paired = task.paired
     discordant = (
         f"{paired.discordant[0]} : {paired.discordant[1]}"
@@ -211,31 +217,31 @@ def _difference(task: TaskComparison) -> Sequence[doc.Content]:
         else ""
     )
     if paired:
-        least = visible(paired.smallest_visible_difference, task.bounded)
-        items = numbers.items(paired.n, paired.n_missing, paired.n_clusters)
+        detectable = detectable_text(paired.smallest_visible_difference, task.bounded)
+        n_items = numbers.items(paired.n, paired.n_missing, paired.n_clusters)
     else:
         assert task.unpaired is not None
-        least = ""
-        items = (
+        detectable = ""
+        n_items = (
             f"{numbers.count(task.unpaired.n_a)} and {numbers.count(task.unpaired.n_b)}"
         )
-    significant = result.p_value < 1 - result.level and (
-        result.low > 0 or result.high < 0
+    significant = comparison.p_value < 1 - comparison.level and (
+        comparison.low > 0 or comparison.high < 0
     )
-    difference = numbers.gap(result.difference, result, bounded=task.bounded)
+    difference = numbers.gap(comparison.difference, comparison, bounded=task.bounded)
     return (
-        f"{task.task} ({task.metric}{less(task)})",
-        *(_mean(mean, task.bounded) for mean in (result.mean_a, result.mean_b)),
+        f"{task.task} ({task.metric}{direction_note(task)})",
+        *(_mean(mean, task.bounded) for mean in (comparison.mean_a, comparison.mean_b)),
         doc.Cell(
             difference,
             "strong" if significant else "",
             note=PROVISIONAL if task.provisional else "",
         ),
-        numbers.p_value(result.p_value),
-        result.test if paired else f"unpaired: {result.test}",
-        least,
+        numbers.p_value(comparison.p_value),
+        comparison.test if paired else f"unpaired: {comparison.test}",
+        detectable,
         discordant,
-        items,
+        n_items,
     )
 
 
@@ -244,8 +250,8 @@ def _mean(mean: float, bounded: bool) -> str:
 
 
 def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
-    """What to know of the tasks, each remark once with the names of all that it is true of."""
-    for names, text in said_once(
+    """Remarks on the tasks, each once, with the names of the tasks that it is true of."""
+    for names, text in merge_remarks(
         (task.task, text) for task in tasks for text in _remarks_on(task)
     ):
         yield doc.Note(f"{names}: {text}", "warn")
@@ -263,20 +269,15 @@ def _remarks(tasks: Sequence[TaskComparison]) -> Iterator[doc.Note]:
 
 
 def _remarks_on(task: TaskComparison) -> Iterator[str]:
-    counts = (task.only_a, "only in A"), (task.only_b, "only in B")
-    parts = [
-        f"{numbers.counted(n, 'item')} {what}"
-        for n, what in counts
-        if n and task.paired
-    ]
-    if parts:
-        yield f"left out of the comparison: {', '.join(parts)}."
-    if (
-        task.paired
-        and task.paired.n_clusters
-        and (few := numbers.few_clusters(task.paired.effective_units))
-    ):
-        yield few
+    if task.paired:
+        counts = ((task.only_a, "only in A"), (task.only_b, "only in B"))
+        left_out = [f"{numbers.counted(n, 'item')} {where}" for n, where in counts if n]
+        if left_out:
+            yield f"left out of the comparison: {', '.join(left_out)}."
+        if task.paired.n_clusters:
+            warning = warn_few_clusters(task.paired.effective_units)
+            if warning:
+                yield warning
     yield from task.warnings
 
 
@@ -288,12 +289,12 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
         ),
     ]
     rows: list[Sequence[doc.Content]] = []
-    for part in sliced.parts:
-        paired = part.paired
+    for subset in sliced.parts:
+        paired = subset.paired
         difference = numbers.gap(paired.difference, paired, bounded=task.bounded)
         rows.append(
             (
-                part.value,
+                subset.value,
                 _mean(paired.mean_a, task.bounded),
                 _mean(paired.mean_b, task.bounded),
                 doc.Cell(
@@ -301,8 +302,8 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
                     "" if paired.verdict == "no difference seen" else "strong",
                 ),
                 numbers.p_value(paired.p_value),
-                numbers.p_value(part.p_adjusted),
-                visible(paired.smallest_visible_difference, task.bounded),
+                numbers.p_value(subset.p_adjusted),
+                detectable_text(paired.smallest_visible_difference, task.bounded),
                 numbers.items(paired.n, paired.n_missing, paired.n_clusters),
             )
         )
@@ -324,25 +325,25 @@ def _slices(task: TaskComparison, sliced: SliceComparison) -> Iterator[doc.Block
 
 
 def _flips(task: TaskComparison, most: int) -> Iterator[doc.Block]:
-    shown: list[Flip] = []
+    flips: list[Flip] = []
     for a_higher in (True, False):
-        shown += [flip for flip in task.flips if (flip.a > flip.b) == a_higher][:most]
-    if not shown:
+        flips += [flip for flip in task.flips if (flip.a > flip.b) == a_higher][:most]
+    if not flips:
         return
     counts = (
         f"{numbers.count(task.n_a_higher)} higher in A,"
         f" {numbers.count(task.n_b_higher)} higher in B"
     )
-    more = f", the first {len(shown)}" if task.n_differing > len(shown) else ""
+    extent = f", the first {len(flips)}" if task.n_differing > len(flips) else ""
     yield doc.Heading(
-        f"{task.task}: items that A and B score differently ({counts}){more}"
+        f"{task.task}: items that A and B score differently ({counts}){extent}"
     )
     rows = [
         (
             shorten(flip.id, 100),
             *(_mean(score, task.bounded) for score in (flip.a, flip.b)),
         )
-        for flip in shown
+        for flip in flips
     ]
     yield doc.Table(doc.columns("Item*", "A>", "B>"), rows, "Items scored differently")
 
@@ -357,8 +358,9 @@ MOST_PAIRS = 60
 def several_document(
     comparison: SeveralComparison, gates: Sequence[Gate] = ()
 ) -> doc.Document:
-    """All pairs, or all against the baseline: each run's score, the differences, the conclusion,
-    and the gates below it.
+    """Compare three or more runs: scores, differences of pairs, conclusion and gates.
+
+    All pairs are compared, or each run with the baseline where there is one.
     """
     count = numbers.counted(len(comparison.runs), "run")
     base = comparison.baseline
@@ -370,14 +372,14 @@ def several_document(
     ]:
         name = table.task or "Over all tasks"
         blocks += [
-            doc.Heading(f"{name} ({table.metric}{less(table)})"),
+            doc.Heading(f"{name} ({table.metric}{direction_note(table)})"),
             _runs(comparison, table),
             _pairs([table]),
-            _how([table]),
+            _correction_note([table]),
         ]
     for table in comparison.others:
         blocks += [
-            doc.Heading(f"{table.task}, also {table.metric}{less(table)}"),
+            doc.Heading(f"{table.task}, also {table.metric}{direction_note(table)}"),
             _runs(comparison, table),
         ]
     blocks += [doc.Note(warning, "warn") for warning in comparison.warnings]
@@ -388,45 +390,45 @@ def several_document(
             blocks += [
                 doc.Heading(f"{task.task} by slice"),
                 _pairs(tables),
-                _how(tables),
+                _correction_note(tables),
             ]
     if comparison.differences:
         blocks.append(
             doc.Heading(f"Other differences from {comparison.runs[base or 0]}")
         )
-        blocks += _differing(comparison)
+        blocks += _settings_notes(comparison)
     blocks += [doc.Note(caveat, "warn") for caveat in comparison.caveats]
     blocks.append(doc.Conclusion(comparison.conclusion))
     blocks += [block for gate in gates for block in gate_blocks(gate)]
     return doc.Document(f"Comparison of {count}, {against}, paired by item", blocks)
 
 
-def _differing(comparison: SeveralComparison) -> Iterator[doc.Note]:
-    """A line for everything that differs, with the runs in which it does."""
-    where: dict[str, list[str]] = {}
+def _settings_notes(comparison: SeveralComparison) -> Iterator[doc.Note]:
+    """A line for each difference in the settings, with the runs that have it."""
+    runs_by_difference: dict[str, list[str]] = {}
     for run, lines in comparison.differences.items():
         for line in lines:
-            where.setdefault(line, []).append(run)
+            runs_by_difference.setdefault(line, []).append(run)
     everywhere = len(comparison.runs) - 1
-    for line, runs in where.items():
+    for line, runs in runs_by_difference.items():
         yield doc.Note(
             f"{line} (in"
             f" {'all others' if len(runs) == everywhere > 1 else ', '.join(runs)})"
         )
 
 
-def _how(tables: Sequence[PairTable]) -> doc.Note:
-    """How the differences were corrected."""
+def _correction_note(tables: Sequence[PairTable]) -> doc.Note:
+    """How intervals and p-values were adjusted."""
     text = f"Intervals of differences and adjusted p: {tables[0].correction}."
     if len(tables[0].pairs) > 1 and not tables[0].slice:
         text += (
             " Each interval has the level at which its pair was tested, so it agrees"
             " with the verdict."
         )
-    left = sum(max(0, len(table.pairs) - MOST_PAIRS) for table in tables)
-    if left:
+    n_hidden = sum(max(0, len(table.pairs) - MOST_PAIRS) for table in tables)
+    if n_hidden:
         text += (
-            f" {numbers.counted(left, 'more pair')} {numbers.plural(left, 'is', 'are')}"
+            f" {numbers.counted(n_hidden, 'more pair')} {numbers.plural(n_hidden, 'is', 'are')}"
             " in the JSON form."
         )
     return doc.Note(text, "quiet")
@@ -446,7 +448,7 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> doc.Table:
             str(i + 1),
             doc.Cell(comparison.labels[i], "strong", name=True),
             doc.Number(table.means[i], unit),
-            _items(table.means[i]),
+            _item_count(table.means[i]),
             numbers.ranks(table.ranks[i]) if table.ranks else "",
             table.letters[i] if table.letters else "",
         )
@@ -455,20 +457,21 @@ def _runs(comparison: SeveralComparison, table: PairTable) -> doc.Table:
     return doc.Table(columns, rows, "Scores")
 
 
-def _items(mean: Estimate) -> str:
-    """Scored items, of all items where some have no score."""
-    asked = f" of {numbers.count(mean.n + mean.n_missing)}" if mean.n_missing else ""
+def _item_count(mean: Estimate) -> str:
+    """The number of scored items, of all items where some have no score."""
+    total = f" of {numbers.count(mean.n + mean.n_missing)}" if mean.n_missing else ""
     clusters = (
         ""
         if mean.n_clusters is None
         else f" in {numbers.counted(mean.n_clusters, 'cluster')}"
     )
-    return f"{numbers.count(mean.n)}{asked}{clusters}"
+    return f"{numbers.count(mean.n)}{total}{clusters}"
 
 
 def _pairs(tables: Sequence[PairTable]) -> doc.Table:
-    """Pairs by the numbers of their runs, the higher first; largest difference first, pairs without
-    one last.
+    """A table of pairs, the largest difference first and pairs without a difference last.
+
+    Pairs are named by the numbers of their runs, the higher one first.
     """
     columns = [
         doc.Column("Slice", folds=True, key=any(table.slice for table in tables)),
@@ -477,11 +480,11 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
     ]
     rows: list[Sequence[doc.Content]] = []
     for table in tables:
-        ordered = sorted(
+        sorted_pairs = sorted(
             table.pairs,
-            key=lambda one: (math.isnan(one.difference), -abs(one.difference)),
+            key=lambda pair: (math.isnan(pair.difference), -abs(pair.difference)),
         )
-        for pair in ordered[:MOST_PAIRS]:
+        for pair in sorted_pairs[:MOST_PAIRS]:
             a = pair.a
             b = pair.b
             gap = pair.difference
@@ -500,7 +503,7 @@ def _pairs(tables: Sequence[PairTable]) -> doc.Table:
                         note=PROVISIONAL if pair.provisional else "",
                     ),
                     numbers.p_value(pair.p_adjusted),
-                    visible(pair.visible, table.bounded),
+                    detectable_text(pair.visible, table.bounded),
                     (
                         numbers.items(pair.n, pair.n_missing)
                         if pair.n or pair.verdict == "not compared"

@@ -1,6 +1,4 @@
-"""A report on contamination: scores before and after a cut-off, the drop to rewritten questions,
-and overlap with a corpus.
-"""
+"""The report on contamination: scores by a cut-off, drops to rewrites, corpus overlap."""
 
 from __future__ import annotations
 
@@ -12,13 +10,14 @@ from evalwright.analysis.contamination.report import (
     CutOff,
     Drop,
     Overlap,
-    whole_drops,
+    drops_over_all_kinds,
 )
-from evalwright.analysis.words import counted
+from evalwright.analysis.words import counted, plural
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.statistics import (
     ContaminationCheck,
+    Estimate,
     PairedComparison,
     UnpairedComparison,
 )
@@ -37,168 +36,191 @@ _DROP_COLUMNS = (
     "p>",
 )
 _OVERLAP_COLUMNS = ("Task*", "n-grams in the corpus~", "Questions", "Score")
-_CLASSES = {
+_OVERLAP_CLASSES = {
     "none": "none",
     "some": "some, under 80 of 100",
     "most": "80 of 100 and more",
 }
 
+Row = tuple[str, ...]
+
 
 def contamination_document(report: ContaminationReport) -> doc.Document:
-    """One run's report; its last line is the conclusion."""
-    n = report.overlaps[0].n if report.overlaps else 0
-    parts: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
-        (
-            f"Before and after {report.cut_off}",
-            _CUT_OFF_COLUMNS,
-            [_cut_off(one) for one in report.cut_offs],
-        ),
-        (
-            "Original against rewritten wordings",
-            _DROP_COLUMNS,
-            [_drop(one) for one in report.drops],
-        ),
-        (
-            f"Overlap with a corpus, n = {n}",
-            _OVERLAP_COLUMNS,
-            [row for one in report.overlaps for row in _overlap(one)],
+    """The document of one run's report; its last block is the conclusion."""
+    cut_off_rows = [_cut_off_row(cut_off) for cut_off in report.cut_offs]
+    drop_rows = [_drop_row(task_drop) for task_drop in report.drops]
+    overlap_rows: list[Row] = []
+    for overlap in report.overlaps:
+        overlap_rows += _overlap_rows(overlap)
+    ngram_length = report.overlaps[0].n if report.overlaps else 0
+
+    blocks = [
+        *_section(f"Before and after {report.cut_off}", _CUT_OFF_COLUMNS, cut_off_rows),
+        *_section("Original against rewritten wordings", _DROP_COLUMNS, drop_rows),
+        *_section(
+            f"Overlap with a corpus, n = {ngram_length}", _OVERLAP_COLUMNS, overlap_rows
         ),
     ]
-    blocks: list[doc.Block] = []
-    for title, titles, rows in parts:
-        if rows:
-            blocks += [doc.Heading(title), doc.Table(doc.columns(*titles), rows, title)]
-    notes = [*_notes(report), *_overlap_notes(report.overlaps)]
-    blocks += [doc.Notes(notes)] if notes else []
-    said = [
-        *map(_cut_off_sentence, report.cut_offs),
-        *map(_drop_sentence, whole_drops(report.drops)),
-        *map(_overlap_sentence, report.overlaps),
+
+    notes = [
+        *_cut_off_notes(report.cut_offs),
+        *_drop_notes(report),
+        *_overlap_notes(report.overlaps),
     ]
-    blocks.append(
-        doc.Conclusion(" ".join(said), "warn" if report.suspicious else "strong")
+    if notes:
+        blocks.append(doc.Notes(notes))
+
+    conclusion = " ".join(
+        [
+            *map(_cut_off_sentence, report.cut_offs),
+            *map(_drop_sentence, drops_over_all_kinds(report.drops)),
+            *map(_overlap_sentence, report.overlaps),
+        ]
     )
+    tone: doc.Tone = "warn" if report.suspicious else "strong"
+    blocks.append(doc.Conclusion(conclusion, tone))
     return doc.Document(f"Contamination of {report.model} (run {report.run})", blocks)
 
 
 # -- tables ----------------------------------------------------------------------------
 
 
-def _cut_off(one: CutOff) -> tuple[str, ...]:
-    sides = [
-        (
-            numbers.NOTHING
-            if side is None
-            else f"{numbers.score(side, 'points')}, n = {numbers.count(side.n)}"
-        )
-        for side in (one.before, one.after)
-    ]
-    found = one.difference
-    if found is None:
-        return one.task, one.key, *sides, numbers.NOTHING, numbers.NOTHING
-    return (
-        one.task,
-        one.key,
-        *sides,
-        numbers.gap(found.difference, found),
-        numbers.p_value(found.p_value),
-    )
+def _section(title: str, columns: Row, rows: Sequence[Row]) -> list[doc.Block]:
+    """A heading and its table; nothing where there are no rows."""
+    if not rows:
+        return []
+    return [doc.Heading(title), doc.Table(doc.columns(*columns), rows, title)]
 
 
-def _drop(one: Drop) -> tuple[str, ...]:
-    drop = one.drop
-    check = one.check
-    control = (numbers.NOTHING, "0", numbers.NOTHING, numbers.NOTHING)
-    if check is not None:
-        other = check.control_drop
-        control = (
-            numbers.gap(other.difference, other),
-            numbers.count(other.n),
-            numbers.gap(check.excess, check),
-            numbers.p_value(check.p_value),
-        )
-    means = map(numbers.points, (drop.mean_a, drop.mean_b))
+def _cut_off_row(cut_off: CutOff) -> Row:
+    before = _score_with_n(cut_off.before)
+    after = _score_with_n(cut_off.after)
+    difference = numbers.NOTHING
+    p_value = numbers.NOTHING
+    if cut_off.difference is not None:
+        difference = numbers.gap(cut_off.difference.difference, cut_off.difference)
+        p_value = numbers.p_value(cut_off.difference.p_value)
+    return (cut_off.task, cut_off.key, before, after, difference, p_value)
+
+
+def _score_with_n(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return numbers.NOTHING
+    return f"{numbers.score(estimate, 'points')}, n = {numbers.count(estimate.n)}"
+
+
+def _drop_row(task_drop: Drop) -> Row:
+    drop = task_drop.drop
     return (
-        one.task,
-        one.kind,
-        *means,
+        task_drop.task,
+        task_drop.kind,
+        numbers.points(drop.mean_a),
+        numbers.points(drop.mean_b),
         numbers.gap(drop.difference, drop),
         numbers.count(drop.n),
-        *control,
+        *_control_cells(task_drop.check),
     )
 
 
-def _overlap(one: Overlap) -> Iterator[tuple[str, ...]]:
-    for name, found in one.classes.items():
-        if found is not None:
-            n = numbers.count(found.n + found.n_missing)
-            yield one.task, _CLASSES[name], n, numbers.score(found, "points")
-    if one.difference is not None:
-        size = numbers.gap(one.difference.difference, one.difference)
-        p = numbers.p_value(one.difference.p_value)
-        yield one.task, "some or most, minus none", "", f"{size}, p = {p}"
+def _control_cells(check: ContaminationCheck | None) -> Row:
+    """The drop of the control items, and how far the other items' drop exceeds it."""
+    if check is None:
+        return (numbers.NOTHING, "0", numbers.NOTHING, numbers.NOTHING)
+    control_drop = check.control_drop
+    return (
+        numbers.gap(control_drop.difference, control_drop),
+        numbers.count(control_drop.n),
+        numbers.gap(check.excess, check),
+        numbers.p_value(check.p_value),
+    )
 
 
-# -- sentences -------------------------------------------------------------------------
+def _overlap_rows(overlap: Overlap) -> Iterator[Row]:
+    for name, estimate in overlap.classes.items():
+        if estimate is None:
+            continue
+        n_questions = numbers.count(estimate.n + estimate.n_missing)
+        score = numbers.score(estimate, "points")
+        yield (overlap.task, _OVERLAP_CLASSES[name], n_questions, score)
 
-
-def _notes(report: ContaminationReport) -> Iterator[str]:
-    for one in report.cut_offs:
-        if one.across or one.undated:
-            yield (
-                f"{one.task}: {counted(one.across, 'item')}"
-                f" {'has' if one.across == 1 else 'have'} a date on both sides of the"
-                f" cut-off and {one.undated:,} {'has' if one.undated == 1 else 'have'}"
-                f" none in '{one.key}'; they are on neither side."
-            )
-        if one.unreadable:
-            yield (
-                f"{one.task}: {counted(one.unreadable, 'item')}"
-                f" {'has' if one.unreadable == 1 else 'have'} something in '{one.key}'"
-                " that is not a date such as 2024-06-15; they are on neither side."
-            )
-        if one.shared_clusters:
-            yield (
-                f"{one.task}: {one.shared_clusters:,} clusters have items on both sides"
-                " of the cut-off; the test treats the sides as independent."
-            )
-    if known := [one.task for one in report.cut_offs if one.key == "known_since"]:
-        tasks = ", ".join(known)
+    if overlap.difference is not None:
+        difference = numbers.gap(overlap.difference.difference, overlap.difference)
+        p_value = numbers.p_value(overlap.difference.p_value)
         yield (
-            f"{tasks}: divided by 'known_since', when the answer became known: a"
-            " difference shows what the model can know, not that it has memorised"
-            " questions."
+            overlap.task,
+            "some or most, minus none",
+            "",
+            f"{difference}, p = {p_value}",
         )
-    if report.cut_offs:
+
+
+# -- notes -----------------------------------------------------------------------------
+
+
+def _cut_off_notes(cut_offs: Sequence[CutOff]) -> Iterator[str]:
+    for cut_off in cut_offs:
+        if cut_off.across or cut_off.undated:
+            yield (
+                f"{cut_off.task}: {counted(cut_off.across, 'item')}"
+                f" {plural(cut_off.across, 'has', 'have')} a date on both sides of the"
+                f" cut-off and {cut_off.undated:,}"
+                f" {plural(cut_off.undated, 'has', 'have')} none in '{cut_off.key}';"
+                " they are on neither side."
+            )
+        if cut_off.unreadable:
+            yield (
+                f"{cut_off.task}: {counted(cut_off.unreadable, 'item')}"
+                f" {plural(cut_off.unreadable, 'has', 'have')} something in"
+                f" '{cut_off.key}' that is not a date such as 2024-06-15; they are on"
+                " neither side."
+            )
+        if cut_off.shared_clusters:
+            yield (
+                f"{cut_off.task}: {cut_off.shared_clusters:,} clusters have items on"
+                " both sides of the cut-off; the test treats the sides as independent."
+            )
+
+    tasks = [cut_off.task for cut_off in cut_offs if cut_off.key == "known_since"]
+    if tasks:
+        yield (
+            f"{', '.join(tasks)}: divided by 'known_since', when the answer became"
+            " known: a difference shows what the model can know, not that it has"
+            " memorised questions."
+        )
+    if cut_offs:
         yield (
             "The questions before and after the cut-off are different ones, and may"
             " differ in difficulty."
         )
-    whole = whole_drops(report.drops)
-    if unchecked := sum(one.unchecked for one in whole):
+
+
+def _drop_notes(report: ContaminationReport) -> Iterator[str]:
+    drops = drops_over_all_kinds(report.drops)
+    n_unchecked = sum(task_drop.unchecked for task_drop in drops)
+    n_rewrites = sum(task_drop.rewrites for task_drop in drops)
+    if n_unchecked:
         yield (
-            f"{unchecked:,} of {sum(one.rewrites for one in whole):,} rewrites were not"
-            " checked by a person. Bad rewrites cause a drop of their own, among"
-            " control items as often."
+            f"{n_unchecked:,} of {n_rewrites:,} rewrites were not checked by a person."
+            " Bad rewrites cause a drop of their own, among control items as often."
         )
-    if any(one.check is None for one in whole):
-        how = (
-            "The cut-off has no items after it"
-            if report.cut_off
-            else "Give --cut-off or --control"
-        )
+
+    if any(task_drop.check is None for task_drop in drops):
+        remedy = "Give --cut-off or --control"
+        if report.cut_off:
+            remedy = "The cut-off has no items after it"
         yield (
-            f"Without control items a drop shows only that rewrites are harder. {how}:"
-            " questions that the model cannot have seen, rewritten in the same way."
+            "Without control items a drop shows only that rewrites are harder."
+            f" {remedy}: questions that the model cannot have seen, rewritten in the"
+            " same way."
         )
 
 
 def _overlap_notes(overlaps: Sequence[Overlap]) -> Iterator[str]:
-    for one in overlaps:
-        if one.too_short:
+    for overlap in overlaps:
+        if overlap.too_short:
             yield (
-                f"{one.task}: {one.too_short:,} questions of fewer than {LEAST} words"
-                " were not searched in the corpus."
+                f"{overlap.task}: {overlap.too_short:,} questions of fewer than"
+                f" {LEAST} words were not searched in the corpus."
             )
     if overlaps:
         yield (
@@ -208,65 +230,76 @@ def _overlap_notes(overlaps: Sequence[Overlap]) -> Iterator[str]:
         )
 
 
-def _cut_off_sentence(one: CutOff) -> str:
-    if one.difference is None:
-        side = "after" if one.after is None else "before"
+# -- the conclusion --------------------------------------------------------------------
+
+
+def _cut_off_sentence(cut_off: CutOff) -> str:
+    if cut_off.difference is None:
+        empty_side = "after" if cut_off.after is None else "before"
         return (
-            f"{one.task}: no item is dated {side} {one.date}, so there is nothing to"
-            " compare."
+            f"{cut_off.task}: no item is dated {empty_side} {cut_off.date}, so there is"
+            " nothing to compare."
         )
     return (
-        f"{one.task}: the score on items up to {one.date}, compared with later ones,"
-        f" {_compared(one.difference)}."
+        f"{cut_off.task}: the score on items up to {cut_off.date}, compared with later"
+        f" ones, {_direction(cut_off.difference)}."
     )
 
 
-def _overlap_sentence(one: Overlap) -> str:
-    known = sum(bool(found.found) for found in one.samples.values())
-    met = (
-        f"{one.task}: the corpus has n-grams of {known:,} of"
-        f" {len(one.samples) - one.too_short:,} questions"
+def _overlap_sentence(overlap: Overlap) -> str:
+    n_in_corpus = sum(bool(sample.found) for sample in overlap.samples.values())
+    n_searched = len(overlap.samples) - overlap.too_short
+    counts = (
+        f"{overlap.task}: the corpus has n-grams of {n_in_corpus:,} of {n_searched:,}"
+        " questions"
     )
-    if one.difference is None:
-        return f"{met}, so there is nothing to compare."
-    return f"{met}, and the score on them {_compared(one.difference)}."
+    if overlap.difference is None:
+        return f"{counts}, so there is nothing to compare."
+    return f"{counts}, and the score on them {_direction(overlap.difference)}."
 
 
-def _compared(found: UnpairedComparison) -> str:
-    size = _size(found.difference, found)
-    if found.low > 0 or found.high < 0:
-        return f"is {'higher' if found.difference > 0 else 'lower'} ({size})"
-    return f"does not differ significantly ({size})"
+def _direction(comparison: UnpairedComparison) -> str:
+    """ "is higher (...)", "is lower (...)", or that there is no significant difference."""
+    difference = _with_interval(comparison.difference, comparison)
+    if comparison.low > 0 or comparison.high < 0:
+        direction = "higher" if comparison.difference > 0 else "lower"
+        return f"is {direction} ({difference})"
+    return f"does not differ significantly ({difference})"
 
 
-def _drop_sentence(one: Drop) -> str:
-    drop = one.drop
-    check = one.check
+def _drop_sentence(task_drop: Drop) -> str:
+    task = task_drop.task
+    drop = task_drop.drop
+    check = task_drop.check
     if drop.n == 0:
-        return f"{one.task}: no item outside the control has a score on both wordings."
-    size = _size(drop.difference, drop)
+        return f"{task}: no item outside the control has a score on both wordings."
+
+    drop_text = _with_interval(drop.difference, drop)
     if check is None:
-        seen = "falls" if drop.verdict == "better" else "does not clearly fall"
+        verb = "falls" if drop.verdict == "better" else "does not clearly fall"
         return (
-            f"{one.task}: the score {seen} from original wordings to rewrites ({size});"
-            " there is no control."
+            f"{task}: the score {verb} from original wordings to rewrites"
+            f" ({drop_text}); there is no control."
         )
     if check.control_drop.n == 0:
         return (
-            f"{one.task}: no control item has a score on both wordings, so the drop of"
-            f" {size} shows nothing."
+            f"{task}: no control item has a score on both wordings, so the drop of"
+            f" {drop_text} shows nothing."
         )
-    excess = _size(check.excess, check)
+
     sign = "no sign that the original wordings were memorised"
     if check.suspicious:
         sign = "a sign that the original wordings were memorised, but not proof"
+    excess = _with_interval(check.excess, check)
     return (
-        f"{one.task}: {sign}: the drop to rewrites exceeds that of control items by"
+        f"{task}: {sign}: the drop to rewrites exceeds that of control items by"
         f" {excess}."
     )
 
 
-def _size(
-    value: float, found: PairedComparison | UnpairedComparison | ContaminationCheck
+def _with_interval(
+    difference: float,
+    comparison: PairedComparison | UnpairedComparison | ContaminationCheck,
 ) -> str:
-    return f"{numbers.gap(value, found)} points, {100 * found.level:g}% interval"
+    gap = numbers.gap(difference, comparison)
+    return f"{gap} points, {100 * comparison.level:g}% interval"

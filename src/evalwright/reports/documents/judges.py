@@ -1,6 +1,4 @@
-"""A judge beside people: its corrected score, agreement and faults, the same for the difference of
-two runs, biases; and several judges of the same answers.
-"""
+"""Documents on judges: human labels beside a judge's verdicts, biases, and agreement of judges."""
 
 from __future__ import annotations
 
@@ -24,26 +22,26 @@ from evalwright.statistics import Estimate, JudgeCorrection, LengthProbe, SwapPr
 
 Cells = tuple[str, ...]
 
-_MOST_APART = 20
-"""Answers shown on which a judge and people differ."""
-_FEW = 30
-"""Labels under which an interval is more a warning than a result."""
+_MOST_DISAGREEMENTS = 20
+"""How many answers are shown on which a judge and people differ."""
+_FEW_LABELS = 30
+"""With fewer labels, an interval is more a warning than a result."""
 
 
-def calibration_document(found: JudgeCalibration) -> doc.Document:
-    """One run's judge: the three scores, its agreement with people, its faults, and the conclusion."""
-    counts = found.counts
+def calibration_document(calibration: JudgeCalibration) -> doc.Document:
+    """A judge on one run, beside human labels: scores, agreement, checks for bias, conclusion."""
+    counts = calibration.counts
     people = (
         ", ".join(f"{name} ({n})" for name, n in counts.labellers.items() if name)
         or "one person"
     )
     facts = (
-        f"{found.model} on {', '.join(found.tasks)}:"
+        f"{calibration.model} on {', '.join(calibration.tasks)}:"
         f" {counted(counts.verdicts, 'verdict')}, {counts.labelled} of {counts.drawn}"
-        f" drawn answers labelled by {people} ({found.design} set {found.set})"
+        f" drawn answers labelled by {people} ({calibration.design} set {calibration.set})"
     )
-    judge = found.judge
-    used = numbers.count(counts.labelled - counts.without_verdict)
+    judge = calibration.judge
+    n_judged_labels = numbers.count(counts.labelled - counts.without_verdict)
     rows: list[Cells] = [
         (
             "the judge alone",
@@ -51,63 +49,74 @@ def calibration_document(found: JudgeCalibration) -> doc.Document:
             numbers.count(judge.n),
             judge.method,
         ),
-        *_corrections(found, _interval),
-        ("judge minus people", _signed(found.excess), used, found.excess.method),
+        *_corrections(calibration, _interval),
+        (
+            "judge minus people",
+            _gap_text(calibration.excess),
+            n_judged_labels,
+            calibration.excess.method,
+        ),
     ]
     return doc.Document(
-        f"The judge '{found.scorer}' beside people",
+        f"The judge '{calibration.scorer}' beside people",
         [
             _scores("Estimate", "Score (0–100)", rows),
-            *_agreement(found.faults.get("agreement")),
-            *_faults(found),
-            *_listed(_notes(found)),
-            doc.Conclusion(" ".join(_conclusion(found))),
+            *_agreement(calibration.faults.get("agreement")),
+            *_faults(calibration),
+            *_note_blocks(_notes(calibration)),
+            doc.Conclusion(" ".join(_conclusion(calibration))),
         ],
         facts,
     )
 
 
-def chosen_document(found: ChosenLabels) -> doc.Document:
-    """A judge on answers chosen by hand: how often it said what people said, and where it did not."""
-    judged = found.labelled - found.without_verdict
+def chosen_document(chosen_labels: ChosenLabels) -> doc.Document:
+    """How often a judge agrees with people on answers that were chosen by hand."""
+    n_judged = chosen_labels.labelled - chosen_labels.without_verdict
     people = (
-        ", ".join(f"{name} ({n})" for name, n in found.labellers.items() if name)
+        ", ".join(
+            f"{name} ({n})" for name, n in chosen_labels.labellers.items() if name
+        )
         or "one person"
     )
     columns = doc.columns("Task*", "Item", "Judge>", "People>")
     rows = [
         (
-            one.task,
-            f"{shorten(one.id, 60)}{f', repeat {one.draw + 1}' if one.draw else ''}",
-            f"{one.judge:g}",
-            f"{one.people:.3g}",
+            answer.task,
+            f"{shorten(answer.id, 60)}{f', repeat {answer.draw + 1}' if answer.draw else ''}",
+            f"{answer.judge:g}",
+            f"{answer.people:.3g}",
         )
-        for one in found.apart[:_MOST_APART]
+        for answer in chosen_labels.apart[:_MOST_DISAGREEMENTS]
     ]
     blocks: list[doc.Block] = (
         [doc.Table(columns, rows, "Where they differ")] if rows else []
     )
     unjudged = (
-        f"; no verdict on {found.without_verdict} more" if found.without_verdict else ""
+        f"; no verdict on {chosen_labels.without_verdict} more"
+        if chosen_labels.without_verdict
+        else ""
     )
     blocks.append(
         doc.Conclusion(
-            f"The judge said what people said of {found.alike} of"
-            f" {counted(judged, 'answer')}, scored {found.higher} higher and"
-            f" {found.lower} lower than they{unjudged}. These answers were chosen by"
+            f"The judge said what people said of {chosen_labels.alike} of"
+            f" {counted(n_judged, 'answer')}, scored {chosen_labels.higher} higher and"
+            f" {chosen_labels.lower} lower than they{unjudged}. These answers were chosen by"
             " hand, so this says nothing of the run's score: for that, label answers"
-            f" drawn by chance (evalwright judge sample {found.run})."
+            f" drawn by chance (evalwright judge sample {chosen_labels.run})."
         )
     )
-    facts = f"{counted(found.labelled, 'answer')} labelled by {people}"
+    facts = f"{counted(chosen_labels.labelled, 'answer')} labelled by {people}"
     return doc.Document(
-        f"The judge '{found.scorer}' beside people, on chosen answers", blocks, facts
+        f"The judge '{chosen_labels.scorer}' beside people, on chosen answers",
+        blocks,
+        facts,
     )
 
 
-def difference_document(found: JudgeDifference) -> doc.Document:
-    """The difference of two runs: by the judge, by labels alone, corrected, and the conclusion."""
-    judge = found.judge
+def difference_document(judge_difference: JudgeDifference) -> doc.Document:
+    """The difference of two runs: by the judge, by labels alone, and corrected."""
+    judge = judge_difference.judge
     rows: list[Cells] = [
         (
             "the judge alone",
@@ -115,26 +124,26 @@ def difference_document(found: JudgeDifference) -> doc.Document:
             numbers.count(judge.n),
             judge.test,
         ),
-        *_corrections(found, _signed),
+        *_corrections(judge_difference, _gap_text),
         (
             "judge favours A",
-            _signed(found.favour),
-            numbers.count(found.labelled),
-            found.favour.method,
+            _gap_text(judge_difference.favour),
+            numbers.count(judge_difference.labelled),
+            judge_difference.favour.method,
         ),
     ]
     return doc.Document(
-        f"The judge '{found.scorer}' on two runs, beside people",
+        f"The judge '{judge_difference.scorer}' on two runs, beside people",
         [
-            doc.Facts([("A", found.a), ("B", found.b)]),
+            doc.Facts([("A", judge_difference.a), ("B", judge_difference.b)]),
             _scores("A minus B", "Points", rows),
-            *_listed(_difference_notes(found)),
-            doc.Conclusion(_difference_conclusion(found)),
+            *_note_blocks(_difference_notes(judge_difference)),
+            doc.Conclusion(_difference_conclusion(judge_difference)),
         ],
     )
 
 
-def _listed(notes: Iterator[str]) -> list[doc.Block]:
+def _note_blocks(notes: Iterator[str]) -> list[doc.Block]:
     texts = list(notes)
     return [doc.Notes(texts)] if texts else []
 
@@ -144,36 +153,53 @@ def _listed(notes: Iterator[str]) -> list[doc.Block]:
 
 def _scores(first: str, unit: str, rows: Sequence[Cells]) -> doc.Table:
     columns = doc.columns(f"{first}*", unit, "Based on>", "Interval method~")
-    shown: list[Sequence[doc.Content]] = []
-    for name, score, *more in rows:
+    styled_rows: list[Sequence[doc.Content]] = []
+    for name, score, *basis in rows:
         tone: doc.Tone = "strong" if name == "corrected" else ""
-        shown.append((doc.Cell(name, tone), doc.Cell(score, tone), *more))
-    return doc.Table(columns, shown, "Scores")
+        styled_rows.append((doc.Cell(name, tone), doc.Cell(score, tone), *basis))
+    return doc.Table(columns, styled_rows, "Scores")
 
 
 def _corrections(
-    found: JudgeCalibration | JudgeDifference, text: Callable[[JudgeCorrection], str]
+    calibration: JudgeCalibration | JudgeDifference,
+    text: Callable[[JudgeCorrection], str],
 ) -> Iterator[Cells]:
-    """What labels say alone, and with the judge."""
-    alone = "labels, by strata" if found.design == "stratified" else "labels alone"
-    for name, one in ((alone, found.labels_alone), ("corrected", found.corrected)):
-        weight = f", judge's weight {one.judge_weight:.2f}" if one.judge_weight else ""
-        yield name, text(one), counted(one.n_labels, "label"), f"{one.method}{weight}"
+    """The score by labels alone, and corrected by the judge's verdicts."""
+    alone = (
+        "labels, by strata" if calibration.design == "stratified" else "labels alone"
+    )
+    for name, correction in (
+        (alone, calibration.labels_alone),
+        ("corrected", calibration.corrected),
+    ):
+        weight = (
+            f", judge's weight {correction.judge_weight:.2f}"
+            if correction.judge_weight
+            else ""
+        )
+        yield (
+            name,
+            text(correction),
+            counted(correction.n_labels, "label"),
+            f"{correction.method}{weight}",
+        )
 
 
-def _interval(found: Any) -> str:
-    value, low, high = map(numbers.points, (found.value, found.low, found.high))
-    return f"{value} [{low}, {high}]"
+def _interval(estimate: Any) -> str:
+    score, low, high = map(
+        numbers.points, (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{score} [{low}, {high}]"
 
 
-def _signed(found: Excess | JudgeCorrection) -> str:
-    return numbers.gap(found.value, found)
+def _gap_text(estimate: Excess | JudgeCorrection) -> str:
+    return numbers.gap(estimate.value, estimate)
 
 
-def _agreement(found: Any) -> list[doc.Block]:
-    if found is None:
+def _agreement(agreement: Any) -> list[doc.Block]:
+    if agreement is None:
         return []
-    if hasattr(found, "gap"):
+    if hasattr(agreement, "gap"):
         titles = {
             "raw": "same label",
             "kappa": "Cohen's kappa",
@@ -183,27 +209,33 @@ def _agreement(found: Any) -> list[doc.Block]:
         rows = [
             (
                 title,
-                _known(getattr(found.judge, name)),
-                _known(getattr(found.ceiling, name, None)),
+                _coefficient_text(getattr(agreement.judge, name)),
+                _coefficient_text(getattr(agreement.ceiling, name, None)),
             )
             for name, title in titles.items()
         ]
-        if found.gap is not None:
-            rows.append(("judge minus ceiling, same label", _known(found.gap), ""))
+        if agreement.gap is not None:
+            rows.append(
+                (
+                    "judge minus ceiling, same label",
+                    _coefficient_text(agreement.gap),
+                    "",
+                )
+            )
     else:
         rows = [
             (
                 "Krippendorff's alpha (numbers)",
-                _known(found.judge_alpha),
-                _known(found.ceiling_alpha),
+                _coefficient_text(agreement.judge_alpha),
+                _coefficient_text(agreement.ceiling_alpha),
             )
         ]
     columns = doc.columns("*", "Judge with a person", "Person with person")
     return [doc.Heading("Agreement"), doc.Table(columns, rows, "Agreement")]
 
 
-def _known(estimate: Estimate | None) -> str:
-    """A coefficient; agreement between people is not known where one person labelled."""
+def _coefficient_text(estimate: Estimate | None) -> str:
+    """A coefficient, or "not known": agreement between people needs two of them."""
     if estimate is None:
         return "not known"
     return (
@@ -213,15 +245,16 @@ def _known(estimate: Estimate | None) -> str:
     )
 
 
-def _faults(found: JudgeCalibration) -> list[doc.Block]:
+def _faults(calibration: JudgeCalibration) -> list[doc.Block]:
     rows = [
         row
-        for name, one in found.faults.items()
+        for name, fault in calibration.faults.items()
         if name in _FAULTS
-        for row in _FAULTS[name](one)
+        for row in _FAULTS[name](fault)
     ]
     rows += [
-        (_NAMES[name], "not known", reason) for name, reason in found.unknown.items()
+        (_NAMES[name], "not known", reason)
+        for name, reason in calibration.unknown.items()
     ]
     return [
         doc.Heading("Checks for bias and error"),
@@ -243,109 +276,121 @@ _NAMES = {
 }
 
 
-def _acquiescence(found: Any) -> Iterator[Cells]:
+def _acquiescence(acquiescence: Any) -> Iterator[Cells]:
     yield (
         "yes where people say no",
-        numbers.score(found.false_yes, "points"),
-        _of(found.false_yes),
+        numbers.score(acquiescence.false_yes, "points"),
+        _sample_size(acquiescence.false_yes),
     )
     yield (
         "no where people say yes",
-        numbers.score(found.false_no, "points"),
-        _of(found.false_no),
+        numbers.score(acquiescence.false_no, "points"),
+        _sample_size(acquiescence.false_no),
     )
-    gap = numbers.gap(found.excess.difference, found.excess)
+    gap = numbers.gap(acquiescence.excess.difference, acquiescence.excess)
     yield (
         _NAMES["acquiescence"],
         gap,
-        f"{found.excess.test}, p {numbers.p_value(found.excess.p_value)}",
+        f"{acquiescence.excess.test}, p {numbers.p_value(acquiescence.excess.p_value)}",
     )
 
 
-def length_row(name: str, found: LengthProbe, more: str = "") -> Cells:
-    """What an answer of twice the length does to the odds of a verdict. more: what to know of it."""
-    effect = found.effects[1]
+def length_row(name: str, probe: LengthProbe, remark: str = "") -> Cells:
+    """A table row: how the odds of a verdict change when an answer is twice as long.
+
+    Args:
+        name: The row's name.
+        probe: The fitted effect of length.
+        remark: What to know of it, added to the explanation.
+    """
+    effect = probe.effects[1]
     odds, low, high = (
-        f"{2**x:.2f}" for x in (effect.coefficient, effect.low, effect.high)
+        f"{2**exponent:.2f}"
+        for exponent in (effect.coefficient, effect.low, effect.high)
     )
-    said = f"for an answer twice as long (p {numbers.p_value(effect.p_value)}){more}"
-    return name, f"odds x {odds} [{low}, {high}]", said
+    meaning = (
+        f"for an answer twice as long (p {numbers.p_value(effect.p_value)}){remark}"
+    )
+    return name, f"odds x {odds} [{low}, {high}]", meaning
 
 
-def position_rows(found: SwapProbe) -> Iterator[Cells]:
-    """How a judge's verdicts go with the order that two answers are shown in."""
+def position_rows(probe: SwapProbe) -> Iterator[Cells]:
+    """Table rows: whether the order of two answers changes a judge's verdict."""
     yield (
         "same verdict in both orders",
-        numbers.score(found.consistency, "points"),
-        _of(found.consistency),
+        numbers.score(probe.consistency, "points"),
+        _sample_size(probe.consistency),
     )
-    unbiased = f"50 without position bias (p {numbers.p_value(found.p_value)})"
+    unbiased = f"50 without position bias (p {numbers.p_value(probe.p_value)})"
     yield (
         "chooses the answer shown first",
-        numbers.score(found.first_rate, "points"),
+        numbers.score(probe.first_rate, "points"),
         unbiased,
     )
 
 
-def _of(estimate: Estimate) -> str:
+def _sample_size(estimate: Estimate) -> str:
     return f"of {numbers.items(estimate.n, 0, estimate.n_clusters)}"
 
 
-def _one(
-    name: str, shown: Callable[[Any], str], said: Callable[[Any], str]
+def _single_row(
+    name: str, number: Callable[[Any], str], meaning: Callable[[Any], str]
 ) -> Callable[[Any], list[Cells]]:
-    return lambda found: [(_NAMES[name], shown(found), said(found))]
+    """A function that renders a fault as one table row, by two functions of the fault."""
+    return lambda fault: [(_NAMES[name], number(fault), meaning(fault))]
 
 
 _FAULTS: Mapping[str, Callable[[Any], Iterator[Cells] | list[Cells]]] = {
-    "rogan_gladen": _one(
+    "rogan_gladen": _single_row(
         "rogan_gladen",
         _interval,
-        lambda one: (
-            f"sensitivity {one.sensitivity:.2f}, specificity {one.specificity:.2f}"
+        lambda rates: (
+            f"sensitivity {rates.sensitivity:.2f}, specificity {rates.specificity:.2f}"
         ),
     ),
     "acquiescence": _acquiescence,
-    "length": lambda one: [
-        length_row(_NAMES["length"], one, "; may be justified: compare with people")
+    "length": lambda probe: [
+        length_row(_NAMES["length"], probe, "; may be justified: compare with people")
     ],
-    "length_of_people": lambda one: [length_row(_NAMES["length_of_people"], one)],
+    "length_of_people": lambda probe: [length_row(_NAMES["length_of_people"], probe)],
     "position": position_rows,
-    "repeats": _one(
+    "repeats": _single_row(
         "repeats",
-        lambda one: numbers.score(one.flip_rate, "points"),
-        lambda one: (
-            f"{_of(one.flip_rate)} judged again; identical requests may have been"
+        lambda repeats: numbers.score(repeats.flip_rate, "points"),
+        lambda repeats: (
+            f"{_sample_size(repeats.flip_rate)} judged again; identical requests may have been"
             " answered from the store"
         ),
     ),
-    "brier": _one(
+    "brier": _single_row(
         "brier",
-        lambda one: _known(one.score),
-        lambda one: "0 is best; a constant 0.5 has 0.25",
+        lambda brier: _coefficient_text(brier.score),
+        lambda brier: "0 is best; a constant 0.5 has 0.25",
     ),
-    "calibration_error": _one(
+    "calibration_error": _single_row(
         "calibration_error",
-        lambda one: f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]",
-        lambda one: f"{'more' if one.miscalibrated else 'no more'} than noise explains",
+        lambda error: f"{error.value:.3f} [{error.low:.3f}, {error.high:.3f}]",
+        lambda error: (
+            f"{'more' if error.miscalibrated else 'no more'} than noise explains"
+        ),
     ),
-    "auroc": _one("auroc", _known, lambda one: "0.5 is chance"),
+    "auroc": _single_row("auroc", _coefficient_text, lambda auroc: "0.5 is chance"),
 }
 
 
 # -- sentences -------------------------------------------------------------------------
 
 
-def _conclusion(found: JudgeCalibration) -> Iterator[str]:
-    """What people would have given, how far the judge is off, and what it was good for."""
-    corrected = found.corrected
-    excess = found.excess
+def _conclusion(calibration: JudgeCalibration) -> Iterator[str]:
+    """What people would have scored, how far the judge is off, and what it adds."""
+    corrected = calibration.corrected
+    excess = calibration.excess
     level = f"{100 * corrected.level:g}% interval"
     yield (
-        f"People would give {found.model} {numbers.points(corrected.value)} of 100"
+        f"People would give {calibration.model} {numbers.points(corrected.value)} of 100"
         f" points ({level} {numbers.points(corrected.low)} to"
         f" {numbers.points(corrected.high)}; {counted(corrected.n_labels, 'label')},"
-        f" {counted(found.counts.verdicts, 'verdict')})."
+        f" {counted(calibration.counts.verdicts, 'verdict')})."
     )
     if math.isnan(excess.low):
         yield "The labels do not show whether the judge is biased."
@@ -353,37 +398,37 @@ def _conclusion(found: JudgeCalibration) -> Iterator[str]:
         side = "higher" if excess.value > 0 else "lower"
         yield (
             f"On the same answers the judge scores {numbers.points(abs(excess.value))}"
-            f" points {side} than people do ({_signed(excess)}): do not quote its own"
+            f" points {side} than people do ({_gap_text(excess)}): do not quote its own"
             f" score of {numbers.points(corrected.judge_mean)}."
         )
     else:
         yield (
-            f"No bias of the judge was detected (judge minus people {_signed(excess)}),"
+            f"No bias of the judge was detected (judge minus people {_gap_text(excess)}),"
             " which does not prove that it has none."
         )
-    yield _worth(found)
+    yield _gain_sentence(calibration)
 
 
-def _worth(found: JudgeCalibration) -> str:
-    if math.isnan(found.narrower):
+def _gain_sentence(calibration: JudgeCalibration) -> str:
+    if math.isnan(calibration.narrower):
         return "There are too few labels for an interval."
     than = (
         "the labels weighted by strata"
-        if found.design == "stratified"
+        if calibration.design == "stratified"
         else "the labels alone"
     )
-    if found.narrower < 0.01:
+    if calibration.narrower < 0.01:
         return (
             f"The judge adds almost nothing: the interval is as wide as that of {than}."
         )
     return (
-        f"With the judge the interval is {100 * found.narrower:.0f}% narrower than that"
+        f"With the judge the interval is {100 * calibration.narrower:.0f}% narrower than that"
         f" of {than}."
     )
 
 
-def _notes(found: JudgeCalibration) -> Iterator[str]:
-    counts = found.counts
+def _notes(calibration: JudgeCalibration) -> Iterator[str]:
+    counts = calibration.counts
     if counts.unlabelled:
         yield (
             f"{counts.unlabelled} of {counts.drawn} rows have no label. If people"
@@ -395,24 +440,24 @@ def _notes(found: JudgeCalibration) -> Iterator[str]:
             counts.without_verdict, "labelled answer has", "labelled answers have"
         )
         yield f"{answers} no verdict and are left out of every number."
-    if counts.labelled < _FEW:
+    if counts.labelled < _FEW_LABELS:
         yield (
             f"{counted(counts.labelled, 'label is', 'labels are')} few: treat the"
             " interval as a warning and label more."
         )
-    if found.left_out:
+    if calibration.left_out:
         yield (
-            f"{counted(found.left_out, 'answer')} could not be drawn because the judge"
+            f"{counted(calibration.left_out, 'answer')} could not be drawn because the judge"
             " gave no verdict; the correction says nothing about them."
         )
-    if len(found.tasks) > 1:
+    if len(calibration.tasks) > 1:
         yield (
-            f"The score is the mean over all answers of {len(found.tasks)} tasks; each"
+            f"The score is the mean over all answers of {len(calibration.tasks)} tasks; each"
             " answer has the same weight."
         )
-    if found.drawn_from != found.run:
+    if calibration.drawn_from != calibration.run:
         yield (
-            f"The labels were drawn from the run '{found.drawn_from}', which has the"
+            f"The labels were drawn from the run '{calibration.drawn_from}', which has the"
             " same answers."
         )
     if len(counts.labellers) == 1:
@@ -422,12 +467,18 @@ def _notes(found: JudgeCalibration) -> Iterator[str]:
         )
 
 
-def _difference_conclusion(found: JudgeDifference) -> str:
-    """Who is better by people's standards, and whether the judge says the same."""
-    (a, b), judge, corrected = found.names, found.judge, found.corrected
+def _difference_conclusion(judge_difference: JudgeDifference) -> str:
+    """Which run is better by people's standards, and what the judge says."""
+    (a, b), judge, corrected = (
+        judge_difference.names,
+        judge_difference.judge,
+        judge_difference.corrected,
+    )
     if corrected.p_value is None or math.isnan(corrected.low):
-        items = counted(corrected.n_labels, "labelled item is", "labelled items are")
-        return f"{a} and {b} cannot be compared: {items} not enough."
+        labelled_items = counted(
+            corrected.n_labels, "labelled item is", "labelled items are"
+        )
+        return f"{a} and {b} cannot be compared: {labelled_items} not enough."
     facts = (
         f"{100 * corrected.level:g}% interval; {counted(corrected.n_labels, 'item')}"
         f" labelled for both, {counted(corrected.n_judged, 'item')} judged"
@@ -438,50 +489,52 @@ def _difference_conclusion(found: JudgeDifference) -> str:
     ):
         side = "higher" if corrected.value > 0 else "lower"
         first = (
-            f"By people's standards {a} scores {side} than {b}, by {_signed(corrected)}"
+            f"By people's standards {a} scores {side} than {b}, by {_gap_text(corrected)}"
             f" points ({facts})."
         )
     else:
         first = (
             f"By people's standards no significant difference between {a} and {b} was"
-            f" found ({a} minus {b} {_signed(corrected)} points, {facts}); differences"
+            f" found ({a} minus {b} {_gap_text(corrected)} points, {facts}); differences"
             " inside this interval cannot be ruled out."
         )
     return f"{first} The judge alone says {alone}."
 
 
-def _difference_notes(found: JudgeDifference) -> Iterator[str]:
-    missing = found.drawn - found.labelled
+def _difference_notes(judge_difference: JudgeDifference) -> Iterator[str]:
+    missing = judge_difference.drawn - judge_difference.labelled
     if missing > 0:
         yield (
-            f"{missing} of {found.drawn} items lack a label for one of the answers. If"
+            f"{missing} of {judge_difference.drawn} items lack a label for one of the answers. If"
             " people skipped the hard ones, the correction is wrong by an unknown"
             " amount."
         )
-    if found.labelled < _FEW:
-        items = counted(found.labelled, "labelled item is", "labelled items are")
-        yield f"{items} few: treat the interval as a warning and label more."
-    if found.scorer_b != found.scorer:
+    if judge_difference.labelled < _FEW_LABELS:
+        labelled_items = counted(
+            judge_difference.labelled, "labelled item is", "labelled items are"
+        )
+        yield f"{labelled_items} few: treat the interval as a warning and label more."
+    if judge_difference.scorer_b != judge_difference.scorer:
         yield (
-            f"The runs were judged by different scorers, '{found.scorer}' and"
-            f" '{found.scorer_b}'."
+            f"The runs were judged by different scorers, '{judge_difference.scorer}' and"
+            f" '{judge_difference.scorer_b}'."
         )
 
 
 # -- biases, and several judges --------------------------------------------------------
 
 
-def biases_document(found: Sequence[JudgeBias]) -> doc.Document:
-    """Biases of judges: a row for each judge and bias, with what it means."""
+def biases_document(biases: Sequence[JudgeBias]) -> doc.Document:
+    """A table of biases for each judge."""
     blocks: list[doc.Block] = []
-    for one in found:
-        title = f"{one.judge}, {one.scorer}: {numbers.counted(one.n, 'verdict')}"
+    for bias in biases:
+        title = f"{bias.judge}, {bias.scorer}: {numbers.counted(bias.n, 'verdict')}"
         columns = doc.columns("Bias*", "Found~", "~")
         blocks += [
             doc.Heading(title),
-            doc.Table(columns, list(_bias_rows(one)), "Biases"),
+            doc.Table(columns, list(_bias_rows(bias)), "Biases"),
         ]
-    if any(one.self_preference for one in found):
+    if any(bias.self_preference for bias in biases):
         note = (
             "Self-preference is beside the other judges: with two of them, one that is"
             " hard on the other's answers looks the same."
@@ -490,26 +543,26 @@ def biases_document(found: Sequence[JudgeBias]) -> doc.Document:
     return doc.Document("Biases of judges", blocks)
 
 
-def _bias_rows(one: JudgeBias) -> Iterator[Sequence[doc.Content]]:
-    if one.length is not None:
+def _bias_rows(bias: JudgeBias) -> Iterator[Sequence[doc.Content]]:
+    if bias.length is not None:
         justified = (
             "; 1 without an effect of length, which may be right, if longer answers are"
             " better"
         )
-        yield length_row("length", one.length, justified)
-    if one.position is not None:
-        yield from position_rows(one.position)
-    if one.self_preference is not None:
-        excess = one.self_preference.excess
-        said = "points more than other judges give its own model's answers"
-        if one.self_preference.others is not None:
-            said = (
+        yield length_row("length", bias.length, justified)
+    if bias.position is not None:
+        yield from position_rows(bias.position)
+    if bias.self_preference is not None:
+        excess = bias.self_preference.excess
+        meaning = "points more than other judges give its own model's answers"
+        if bias.self_preference.others is not None:
+            meaning = (
                 "points more on its own model's answers than on others', beside the"
                 " other judges"
             )
-        shown = numbers.gap(excess.value, excess)
-        yield "self-preference", shown, f"{said}; 0 without self-preference"
-    for name, reason in one.unknown.items():
+        excess_text = numbers.gap(excess.value, excess)
+        yield "self-preference", excess_text, f"{meaning}; 0 without self-preference"
+    for name, reason in bias.unknown.items():
         yield name.replace("_", "-"), "not known", reason
 
 
@@ -523,15 +576,15 @@ _PAIR_COLUMNS = (
 )
 
 
-def agreement_document(found: PanelAgreement) -> doc.Document:
-    """The judges, each pair, all together, and the answers in dispute."""
+def agreement_document(agreement: PanelAgreement) -> doc.Document:
+    """The judges, the agreement of each pair and of all, and the answers in dispute."""
     raters = [
         (
-            doc.Cell(one.name, name=True),
-            doc.Number(one.share, "points"),
-            numbers.count(one.share.n),
+            doc.Cell(rater.name, name=True),
+            doc.Number(rater.share, "points"),
+            numbers.count(rater.share.n),
         )
-        for one in found.raters
+        for rater in agreement.raters
     ]
     blocks: list[doc.Block] = [
         doc.Table(
@@ -539,21 +592,26 @@ def agreement_document(found: PanelAgreement) -> doc.Document:
         ),
         doc.Heading("Agreement"),
         doc.Table(
-            doc.columns(*_PAIR_COLUMNS), [_pair(one) for one in found.pairs], "Pairs"
+            doc.columns(*_PAIR_COLUMNS),
+            [_pair(pair) for pair in agreement.pairs],
+            "Pairs",
         ),
-        *(doc.Note(text, "quiet") for text in _panel_notes(found)),
+        *(doc.Note(text, "quiet") for text in _panel_notes(agreement)),
     ]
-    if found.disputed:
+    if agreement.disputed:
         columns = [
             *doc.columns("Answer*"),
-            *(doc.Column(one.name, right=True, name=True) for one in found.raters),
+            *(
+                doc.Column(rater.name, right=True, name=True)
+                for rater in agreement.raters
+            ),
         ]
         rows: list[Sequence[doc.Content]] = [
             (
-                doc.Cell(f"{one.task} {one.id}", name=True),
-                *(numbers.number(x, "plain", 2) for x in one.values),
+                doc.Cell(f"{answer.task} {answer.id}", name=True),
+                *(numbers.number(score, "plain", 2) for score in answer.values),
             )
-            for one in found.disputed
+            for answer in agreement.disputed
         ]
         blocks += [
             doc.Heading("Answers with the largest disagreement"),
@@ -562,45 +620,45 @@ def agreement_document(found: PanelAgreement) -> doc.Document:
     return doc.Document("Agreement of judges", blocks)
 
 
-def _panel_notes(found: PanelAgreement) -> Iterator[str]:
-    if len(found.raters) > 2:
+def _panel_notes(agreement: PanelAgreement) -> Iterator[str]:
+    if len(agreement.raters) > 2:
         yield (
-            f"All {len(found.raters)} together: same verdict"
-            f" {numbers.score(found.raw, 'points')}, Gwet's AC1"
-            f" {coefficient(found.ac1)}, n = {numbers.count(found.n)}."
+            f"All {len(agreement.raters)} together: same verdict"
+            f" {numbers.score(agreement.raw, 'points')}, Gwet's AC1"
+            f" {coefficient(agreement.ac1)}, n = {numbers.count(agreement.n)}."
         )
-    for one in found.raters:
-        if one.share.value in (0.0, 1.0):
-            verdict = "passes all" if one.share.value else "passes none"
+    for rater in agreement.raters:
+        if rater.share.value in (0.0, 1.0):
+            verdict = "passes all" if rater.share.value else "passes none"
             yield (
-                f"{one.name} {verdict} of these answers, so Cohen's kappa with it is 0"
+                f"{rater.name} {verdict} of these answers, so Cohen's kappa with it is 0"
                 " whatever the other judge says, and its interval has no meaning; read"
                 " Gwet's AC1 instead."
             )
-    if found.n_left_out:
+    if agreement.n_left_out:
         yield (
-            f"{numbers.counted(found.n_left_out, 'answer')} without two verdicts left"
+            f"{numbers.counted(agreement.n_left_out, 'answer')} without two verdicts left"
             " out."
         )
-    if found.n_other:
+    if agreement.n_other:
         yield (
-            f"{numbers.counted(found.n_other, 'answer')} of other runs left out: they"
+            f"{numbers.counted(agreement.n_other, 'answer')} of other runs left out: they"
             " differ from those of the first run."
         )
     yield (
-        f"Intervals are {found.raw.level:.0%}, for answers like these; the judges are"
+        f"Intervals are {agreement.raw.level:.0%}, for answers like these; the judges are"
         " fixed."
     )
 
 
-def _pair(one: RaterPair) -> Sequence[doc.Content]:
+def _pair(pair: RaterPair) -> Sequence[doc.Content]:
     return (
-        doc.Cell(f"{one.a}, {one.b}", name=True),
-        numbers.score(one.raw, "points"),
-        coefficient(one.kappa),
-        coefficient(one.ac1),
-        f"{numbers.count(one.only_a)} : {numbers.count(one.only_b)}",
-        numbers.count(one.raw.n),
+        doc.Cell(f"{pair.a}, {pair.b}", name=True),
+        numbers.score(pair.raw, "points"),
+        coefficient(pair.kappa),
+        coefficient(pair.ac1),
+        f"{numbers.count(pair.only_a)} : {numbers.count(pair.only_b)}",
+        numbers.count(pair.raw.n),
     )
 
 

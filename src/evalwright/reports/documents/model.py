@@ -1,7 +1,6 @@
-"""One model of a board: its numbers among those of the others, its run, what became of its samples,
-examples, and how it was run.
+"""The page of one model on a board: its scores among the others', its run, examples, settings.
 
-One pass over the samples; memory holds counts and a few examples.
+The samples are read once; only counts and a few examples are kept in memory.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult
 
 MOST_OUTCOMES = 20
-"""Labels of one scorer; with more they are no classes."""
-LONGEST = 700
-"""Characters of a text on a page."""
+"""With more labels, a scorer's labels are not classes and are not counted."""
+LONGEST_TEXT_CHARS = 700
+"""The longest text on a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """How many samples of a task a scorer gave each label. counts: most frequent first."""
+    """How many samples of a task got each label from a scorer, most frequent first."""
 
     task: str
     scorer: str
@@ -39,8 +38,11 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One sample with a low score. texts: (what it is, the text), each shortened; score: in the
-    scorer's unit.
+    """A sample with a low score.
+
+    Attributes:
+        score: The judge's number where it gave one, else the scorer's value.
+        texts: Shortened (title, text) pairs, such as the input and the answer.
     """
 
     task: str
@@ -51,11 +53,14 @@ class Example:
 
 
 def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
-    """The outcomes of a run's tasks, and its `most` worst samples for each task, by the scorer of
-    the main metric.
+    """Count the outcomes of a run's tasks, and find the worst samples of each task.
 
-    Examples are of bounded metrics alone, and are those with a score under 0.5, the lowest first:
-    by the part `score` where a judge gave a number, else in the order of the task.
+    Samples count as bad if the scorer of a bounded main metric gives less than 0.5. They are sorted
+    by the judge's own number where there is one, else in the order of the task.
+
+    Args:
+        run: The run to read.
+        most: The largest number of examples of each task.
     """
     judges = {
         task.name: task.main
@@ -74,17 +79,22 @@ def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
             if score.get("value") is not None and score["value"] < 0.5:
                 worst[task].append(row)
                 worst[task].sort(
-                    key=lambda one: _sureness(one["scores"][judges[task].scorer])
+                    key=lambda sample: _sureness(sample["scores"][judges[task].scorer])
                 )
                 del worst[task][most:]
     outcomes = [
         Outcomes(
             task,
             scorer,
-            tuple(sorted(found.items(), key=lambda each: (-each[1], each[0]))),
+            tuple(
+                sorted(
+                    label_counts.items(),
+                    key=lambda label_count: (-label_count[1], label_count[0]),
+                )
+            ),
         )
-        for (task, scorer), found in counts.items()
-        if len(found) <= MOST_OUTCOMES
+        for (task, scorer), label_counts in counts.items()
+        if len(label_counts) <= MOST_OUTCOMES
     ]
     examples = [
         _example(task, judges[task], row)
@@ -95,18 +105,22 @@ def read_samples(run: Run, most: int) -> tuple[list[Outcomes], list[Example]]:
 
 
 def _sureness(score: Mapping[str, Any]) -> float:
-    """What examples are ordered by: the judge's own number, else the value."""
-    parts: Mapping[str, Any] = score.get("parts", {})
-    found = parts.get("score", score["value"])
-    return float(found) if found is not None else 0.0
+    """What examples are sorted by: the judge's own number, else the value."""
+    score_parts: Mapping[str, Any] = score.get("parts", {})
+    number = score_parts.get("score", score["value"])
+    return float(number) if number is not None else 0.0
 
 
 def _example(task: str, metric: MetricResult, row: Mapping[str, Any]) -> Example:
     score = row["scores"][metric.scorer]
-    asked = "Source" if metric.kind == HALLUCINATION else "Input"
+    input_title = "Source" if metric.kind == HALLUCINATION else "Input"
 
-    def shown(text: str) -> str:
-        return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()} …"
+    def clip(text: str) -> str:
+        return (
+            text
+            if len(text) <= LONGEST_TEXT_CHARS
+            else f"{text[:LONGEST_TEXT_CHARS].rstrip()} …"
+        )
 
     return Example(
         task=task,
@@ -114,15 +128,15 @@ def _example(task: str, metric: MetricResult, row: Mapping[str, Any]) -> Example
         label=str(score.get("label", "")),
         score=_sureness(score),
         texts=tuple(
-            (what, shown(text.strip()))
-            for what, text in _texts(row, score, asked)
+            (title, clip(text.strip()))
+            for title, text in _texts(row, score, input_title)
             if text.strip()
         ),
     )
 
 
 def _texts(
-    row: Mapping[str, Any], score: Mapping[str, Any], asked: str
+    row: Mapping[str, Any], score: Mapping[str, Any], input_title: str
 ) -> Iterator[tuple[str, str]]:
     passages: Sequence[Mapping[str, Any]] = row.get("passages", ())
     for passage in passages:
@@ -130,7 +144,7 @@ def _texts(
     if row["input"] and not any(
         row["input"] == passage.get("text") for passage in passages
     ):
-        yield asked, str(row["input"])
+        yield input_title, str(row["input"])
     if row["targets"]:
         yield "Target", ", ".join(map(str, row["targets"][:5]))
     yield "Answer", str(row.get("answer", ""))
@@ -143,30 +157,46 @@ MOST_VALUES = 200
 
 
 def model_document(
-    board: Board, place: int, run: Run, title: str, back: str = "", examples: int = 5
+    board: Board,
+    row_index: int,
+    run: Run,
+    title: str,
+    back: str = "",
+    examples: int = 5,
 ) -> doc.Document:
-    """The page of one row. place: of the row on the board; run: the one it was made of; back: the
-    board's address.
+    """The page of one row of a board.
+
+    Args:
+        board: The board.
+        row_index: The row's index on the board.
+        run: The run that the row was made from.
+        title: The board's title.
+        back: The address of the board's page.
+        examples: How many low-scored samples of each task to show.
     """
     outcomes, worst = read_samples(run, examples)
-    row = board.rows[place]
-    several = len(board.tasks) > 1
+    row = board.rows[row_index]
+    many_tasks = len(board.tasks) > 1
     hallucination = any(cell.kind == HALLUCINATION for cell in row.cells.values())
     blocks: list[doc.Block] = [
         doc.Cards(
-            [_card(column, place) for column in score_columns(board)[:MOST_COLUMNS]]
+            [_card(column, row_index) for column in score_columns(board)[:MOST_COLUMNS]]
         )
     ]
     blocks += run_blocks(run, MOST_VALUES, MOST_COLUMNS)
     notes = [str(note) for note in _imported(run).get("notes", ())]
     blocks += [doc.Notes(notes)] if notes else []
-    counted = [each for each in outcomes if len(each.counts) > 1 or several]
-    if counted:
+    shown_outcomes = [
+        task_outcomes
+        for task_outcomes in outcomes
+        if len(task_outcomes.counts) > 1 or many_tasks
+    ]
+    if shown_outcomes:
         blocks.append(doc.Heading("Outcomes of the samples"))
-        for each in counted:
+        for task_outcomes in shown_outcomes:
             blocks += [
-                doc.Heading(f"{each.task}, by {each.scorer}", 3),
-                _outcomes(each, run),
+                doc.Heading(f"{task_outcomes.task}, by {task_outcomes.scorer}", 3),
+                _outcomes(task_outcomes, run),
             ]
     if worst:
         blocks += _examples(
@@ -178,46 +208,48 @@ def model_document(
     blocks += [doc.Heading("Settings"), doc.Facts(settings)] if settings else []
     blocks += [doc.Heading("Prompts"), *prompts] if prompts else []
     return doc.Document(
-        board_labels(board)[place], blocks, _lede(board, place), (title, back)
+        board_labels(board)[row_index], blocks, _lede(board, row_index), (title, back)
     )
 
 
-def _lede(board: Board, place: int) -> str:
-    row = board.rows[place]
-    total = sum(each.ranks is not None for each in board.rows)
-    ranked = (
+def _lede(board: Board, row_index: int) -> str:
+    row = board.rows[row_index]
+    total = sum(other_row.ranks is not None for other_row in board.rows)
+    rank = (
         [f"rank {numbers.ranks(row.ranks)} of {total}"]
         if row.ranks and total > 1
         else []
     )
-    return ", ".join([*ranked, f"{coverage(row)} items scored", row.date])
+    return ", ".join([*rank, f"{coverage(row)} items scored", row.date])
 
 
-def _card(column: ScoreColumn, place: int) -> doc.Card:
-    known = [estimate for estimate in column.estimates if estimate]
+def _card(column: ScoreColumn, row_index: int) -> doc.Card:
+    estimates = [estimate for estimate in column.estimates if estimate]
     others = [
         estimate.value
         for i, estimate in enumerate(column.estimates)
-        if estimate and i != place and estimate.value == estimate.value
+        if estimate and i != row_index and estimate.value == estimate.value
     ]
-    number = doc.Number(column.estimates[place], column.unit)
+    number = doc.Number(column.estimates[row_index], column.unit)
     return doc.Card(
-        column.title, score_note(column), number, axis_of(known, column.unit), others
+        column.title,
+        score_note(column),
+        number,
+        axis_of(estimates, column.unit),
+        others,
     )
 
 
-def _outcomes(found: Outcomes, run: Run) -> doc.Table:
-    """The outcomes of one scorer, as shares of what its rates are of, so that a share and a rate of
-    the same thing are equal.
-    """
-    task = next((task for task in run.tasks if task.name == found.task), None)
-    n_labelled = sum(count for _, count in found.counts)
+def _outcomes(outcomes: Outcomes, run: Run) -> doc.Table:
+    """Outcomes of one scorer, as shares of the same total as the scorer's rates."""
+    task = next((task for task in run.tasks if task.name == outcomes.task), None)
+    n_labelled = sum(count for _, count in outcomes.counts)
     n_unlabelled = max(0, task.n_samples - n_labelled) if task else 0
     # What has no label failed before the scorer saw it, or is nothing that the scorer has a score
     # for.
     n_missing = min(task.n_missing, n_unlabelled) if task else 0
     kinds = (
-        {metric.kind for metric in task.metrics if metric.scorer == found.scorer}
+        {metric.kind for metric in task.metrics if metric.scorer == outcomes.scorer}
         if task
         else set()
     )
@@ -226,7 +258,7 @@ def _outcomes(found: Outcomes, run: Run) -> doc.Table:
         "Outcome*", "Samples>", f"Share of {numbers.count(base)}>", ""
     )
     rows: list[Sequence[doc.Content]] = [
-        _share_row(label, count, base) for label, count in found.counts
+        _share_row(label, count, base) for label, count in outcomes.counts
     ]
     if n_missing and kinds & RATES_OF_ALL:
         rows.append(_share_row("missing", n_missing, base))
@@ -234,7 +266,7 @@ def _outcomes(found: Outcomes, run: Run) -> doc.Table:
         rows.append(("missing", numbers.count(n_missing), "", ""))
     if n_without_score := n_unlabelled - n_missing:
         rows.append(("no score", numbers.count(n_without_score), "", ""))
-    return doc.Table(columns, rows, f"Outcomes of {found.task} by {found.scorer}")
+    return doc.Table(columns, rows, f"Outcomes of {outcomes.task} by {outcomes.scorer}")
 
 
 def _share_row(label: str, count: int, base: int) -> Sequence[doc.Content]:
@@ -247,64 +279,71 @@ def _share_row(label: str, count: int, base: int) -> Sequence[doc.Content]:
     )
 
 
-def _examples(worst: Sequence[Example], what: str) -> Iterator[doc.Block]:
-    yield doc.Heading(f"{what}: examples")
-    textless = [f"{one.id} ({one.score:.3g})" for one in worst if not one.texts]
+def _examples(worst: Sequence[Example], title: str) -> Iterator[doc.Block]:
+    yield doc.Heading(f"{title}: examples")
+    textless = [
+        f"{example.id} ({example.score:.3g})" for example in worst if not example.texts
+    ]
     if textless:
-        said = (
+        explanation = (
             "The record has no texts, only scores. The lowest are those of"
             f" {', '.join(textless)}."
         )
-        yield doc.Note(said, "quiet")
-    for one in worst:
-        if one.texts:
-            yield doc.Heading(one.id, 3)
+        yield doc.Note(explanation, "quiet")
+    for example in worst:
+        if example.texts:
+            yield doc.Heading(example.id, 3)
             yield doc.Note(
                 ", ".join(
-                    part
-                    for part in (one.task, f"score {one.score:.3g}", one.label)
-                    if part
+                    fact
+                    for fact in (
+                        example.task,
+                        f"score {example.score:.3g}",
+                        example.label,
+                    )
+                    if fact
                 ),
                 "quiet",
             )
-            yield from (doc.Text(name, text) for name, text in one.texts)
+            yield from (doc.Text(name, text) for name, text in example.texts)
 
 
 def _imported(run: Run) -> Mapping[str, Any]:
-    found = run.data["configuration"].get("imported", {})
-    return found if isinstance(found, Mapping) else {}
+    imported = run.data["configuration"].get("imported", {})
+    return imported if isinstance(imported, Mapping) else {}
 
 
 def _settings(run: Run) -> Iterator[tuple[str, str]]:
     """The model's arguments, and how each task draws answers."""
-    for key, value in _imported(run).get("settings", {}).items():
-        if key != "prompt" and value is not None:
-            yield key, str(value)
+    for key, setting in _imported(run).get("settings", {}).items():
+        if key != "prompt" and setting is not None:
+            yield key, str(setting)
     for model in run.data["configuration"].get("models", ()):
         if isinstance(model, Mapping):
-            for key, value in model.get("arguments", {}).items():
-                yield key, str(value)
-    several = len(run.data["tasks"]) > 1
+            for key, setting in model.get("arguments", {}).items():
+                yield key, str(setting)
+    many_tasks = len(run.data["tasks"]) > 1
     for task in run.data["tasks"]:
         definition = task.get("definition", {})
         answer = definition.get("answer")
-        for key, value in answer.items() if isinstance(answer, Mapping) else ():
-            yield (f"{task['name']}: {key}" if several else key), str(value)
+        for key, setting in answer.items() if isinstance(answer, Mapping) else ():
+            yield (f"{task['name']}: {key}" if many_tasks else key), str(setting)
         for key in ("judge", "threshold"):
             if key in definition:
                 yield key, str(definition[key])
 
 
 def _prompts(run: Run) -> Iterator[doc.Text]:
-    several = len(run.data["tasks"]) > 1
+    many_tasks = len(run.data["tasks"]) > 1
     for task in run.data["tasks"]:
         definition = task.get("definition", {})
         prompt = definition.get("prompt")
-        parts = prompt if isinstance(prompt, Mapping) else {}
-        texts = [("System", parts.get("system")), ("User", parts.get("user"))]
+        templates = prompt if isinstance(prompt, Mapping) else {}
+        texts = [("System", templates.get("system")), ("User", templates.get("user"))]
         texts.append(("Prompt", definition.get("summary_prompt")))
         for name, text in texts:
             if isinstance(text, str) and text.strip():
                 yield doc.Text(
-                    f"{task['name']}, {name.lower()}" if several else name, text.strip()
+                    f"{task['name']}, {name.lower()}" if many_tasks else name,
+                    text.strip(),
                 )

@@ -1,4 +1,4 @@
-"""A plan: what each task can detect, what a run would cost, and what every number rests on."""
+"""Plans as documents: what each task can detect, what a run costs, and what this rests on."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ def plan_document(forecast: Forecast) -> doc.Document:
     for task in forecast.tasks:
         blocks += _task(task, forecast)
     if forecast.visible_overall is not None:
-        seen = amount(forecast.visible_overall, lambda x: f"{100 * x:.1f}")
+        detectable = amount(
+            forecast.visible_overall, lambda share: f"{100 * share:.1f}"
+        )
         blocks.append(
             doc.Note(
                 "Smallest detectable difference of the average over all tasks, same"
-                f" items: {seen} points"
+                f" items: {detectable} points"
             )
         )
     blocks += _requests(forecast)
@@ -48,33 +50,33 @@ def plan_document(forecast: Forecast) -> doc.Document:
     return doc.Document(f"Plan ({aim}); {source}", blocks)
 
 
-def amount(found: Amount, text: Callable[[float], str]) -> str:
-    """An amount with its bounds: "3,925", "1,200 (900 to 1,500)", "0 to 4.8k", "not known"."""
-    if found.value is None and found.high is None:
+def amount(quantity: Amount, text: Callable[[float], str]) -> str:
+    """A quantity with its bounds: "3,925", "1,200 (900 to 1,500)", "0 to 4.8k", "unknown"."""
+    if quantity.value is None and quantity.high is None:
         return UNKNOWN
-    ends = None
+    bounds = None
     if (
-        found.low is not None
-        and found.high is not None
-        and text(found.low) != text(found.high)
+        quantity.low is not None
+        and quantity.high is not None
+        and text(quantity.low) != text(quantity.high)
     ):
-        ends = f"{text(found.low)} to {text(found.high)}"
-    if found.value is None:
-        return ends or text(found.high or 0.0)
-    return f"{text(found.value)} ({ends})" if ends else text(found.value)
+        bounds = f"{text(quantity.low)} to {text(quantity.high)}"
+    if quantity.value is None:
+        return bounds or text(quantity.high or 0.0)
+    return f"{text(quantity.value)} ({bounds})" if bounds else text(quantity.value)
 
 
 def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
     clusters = (
         f" in {numbers.counted(task.n_clusters, 'cluster')}" if task.n_clusters else ""
     )
-    items = numbers.counted(task.n_total, "item")
-    yield doc.Heading(f"{task.task}: {items}{clusters}, {task.metric or 'no metric'}")
+    n_items = numbers.counted(task.n_total, "item")
+    yield doc.Heading(f"{task.task}: {n_items}{clusters}, {task.metric or 'no metric'}")
     columns = doc.columns("*", "~", "Based on~")
-    (first, needed, basis), *more = _rows(task, forecast)
+    (first, needed, basis), *other_rows = _rows(task, forecast)
     rows: list[Sequence[doc.Content]] = [
         (first, doc.Cell(needed, "warn" if task.enough is False else "good"), basis),
-        *more,
+        *other_rows,
     ]
     yield doc.Table(columns, rows, f"What {task.task} can detect")
     if task.designs and task.parts is not None:
@@ -82,18 +84,22 @@ def _task(task: TaskForecast, forecast: Forecast) -> Iterator[doc.Block]:
 
 
 def _designs(
-    task: TaskForecast, parts: PartsForecast, forecast: Forecast
+    task: TaskForecast, variances: PartsForecast, forecast: Forecast
 ) -> Iterator[doc.Block]:
-    """What the difference varies by, and what more items, repeats or prompts would buy."""
+    """What the difference varies with, and what more items, repeats or prompts would gain."""
 
-    def root(x: float) -> str:
-        return f"{100 * math.sqrt(x):.1f}" if task.bounded else f"{math.sqrt(x):.3g}"
+    def root(variance: float) -> str:
+        return (
+            f"{100 * math.sqrt(variance):.1f}"
+            if task.bounded
+            else f"{math.sqrt(variance):.3g}"
+        )
 
-    what = {
-        "items": parts.item,
-        "repeats (one draw of each model)": parts.draw,
-        "prompts, item by item": parts.prompt,
-        "prompts, all items together": parts.shift,
+    sources = {
+        "items": variances.item,
+        "repeats (one draw of each model)": variances.draw,
+        "prompts, item by item": variances.prompt,
+        "prompts, all items together": variances.shift,
     }
     yield doc.Table(
         doc.columns(
@@ -101,7 +107,10 @@ def _designs(
             f"Standard deviation{', points' * task.bounded}~",
             "Based on~",
         ),
-        [(name, amount(found, root), found.basis) for name, found in what.items()],
+        [
+            (name, amount(quantity, root), quantity.basis)
+            for name, quantity in sources.items()
+        ],
         f"What the difference on {task.task} varies by",
     )
     columns = doc.columns(
@@ -114,23 +123,24 @@ def _designs(
         "*",
     )
     rows: list[Sequence[doc.Content]] = []
-    for one in task.designs:
-        said = [
-            *(["as run"] if one.made else []),
-            *(["cheapest that is enough"] if one.cheapest else []),
-            *(["for prompts like these"] if one.prompts > 1 else []),
+    for design in task.designs:
+        remarks = [
+            *(["as run"] if design.made else []),
+            *(["cheapest that is enough"] if design.cheapest else []),
+            *(["for prompts like these"] if design.prompts > 1 else []),
         ]
         rows.append(
             (
-                numbers.count(one.items),
-                f"{one.repeats:g}",
-                str(one.prompts),
-                f"+- {_points(one.half_width, task.bounded)}",
+                numbers.count(design.items),
+                f"{design.repeats:g}",
+                str(design.prompts),
+                f"+- {_points(design.half_width, task.bounded)}",
                 doc.Cell(
-                    _points(one.visible, task.bounded), "good" if one.enough else ""
+                    _points(design.visible, task.bounded),
+                    "good" if design.enough else "",
                 ),
-                numbers.count(one.answers),
-                ", ".join(said),
+                numbers.count(design.answers),
+                ", ".join(remarks),
             )
         )
     yield doc.Table(columns, rows, f"Designs for {task.task}")
@@ -138,50 +148,48 @@ def _designs(
 
 
 def _cheapest(task: TaskForecast, forecast: Forecast) -> str:
-    """Which design detects the wished difference with the fewest answers."""
-    wanted = _points(forecast.difference, task.bounded)
-    one = next((one for one in task.designs if one.cheapest), None)
-    if one is None:
+    """Which design detects the wanted difference with the fewest answers."""
+    difference = _points(forecast.difference, task.bounded)
+    cheapest = next((cheapest for cheapest in task.designs if cheapest.cheapest), None)
+    if cheapest is None:
         return (
             "No number of items or repeats that can be planned detects a difference of"
-            f" {wanted}."
+            f" {difference}."
         )
-    more = (
+    excess = (
         ""
-        if one.items <= task.n_total
+        if cheapest.items <= task.n_total
         else f", which are more items than the {numbers.count(task.n_total)} there are"
     )
-    repeats = numbers.counted(round(one.repeats), "repeat")
+    repeats = numbers.counted(round(cheapest.repeats), "repeat")
     return (
-        f"The cheapest design that detects {wanted}:"
-        f" {numbers.counted(one.items, 'item')} with {repeats} of one prompt,"
-        f" {numbers.counted(one.answers, 'answer')} of each model{more}."
+        f"The cheapest design that detects {difference}:"
+        f" {numbers.counted(cheapest.items, 'item')} with {repeats} of one prompt,"
+        f" {numbers.counted(cheapest.answers, 'answer')} of each model{excess}."
     )
 
 
 def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, str]]:
-    def size(x: float) -> str:
-        return f"{100 * x:.1f}" if task.bounded else f"{x:.3g}"
+    def size(number: float) -> str:
+        return f"{100 * number:.1f}" if task.bounded else f"{number:.3g}"
 
-    def items(x: float) -> str:
-        return numbers.count(round(x))
+    def count_text(number: float) -> str:
+        return numbers.count(round(number))
 
     points = " points" if task.bounded else ""
     need = task.items_for_difference
     narrow = task.items_for_half_width
     yield (
         f"items to detect a difference of {size(forecast.difference)}{points}",
-        amount(need, items),
+        amount(need, count_text),
         need.basis,
     )
     yield (
         f"items for an interval of +- {size(forecast.half_width)}{points}",
-        amount(narrow, items),
+        amount(narrow, count_text),
         narrow.basis,
     )
-    smallest = (
-        f"smallest detectable difference with all {items(task.n_total)}, same items"
-    )
+    smallest = f"smallest detectable difference with all {count_text(task.n_total)}, same items"
     yield smallest, amount(task.visible_paired, size), "the first row's variance"
     yield (
         "the same, on different items",
@@ -196,9 +204,13 @@ def _rows(task: TaskForecast, forecast: Forecast) -> Iterator[tuple[str, str, st
     yield "score", amount(task.score, size), task.score.basis
     best = task.draws.best
     needed = task.draws.needed
-    yield "repeats per item that are worth their cost", amount(best, items), best.basis
+    yield (
+        "repeats per item that are worth their cost",
+        amount(best, count_text),
+        best.basis,
+    )
     if task.enough is False and needed.basis != best.basis:
-        text = "none" if needed.value is None else amount(needed, items)
+        text = "none" if needed.value is None else amount(needed, count_text)
         yield "repeats needed to make up for too few items", text, needed.basis
 
 
@@ -217,7 +229,7 @@ def _requests(forecast: Forecast) -> Iterator[doc.Block]:
                 name=True,
                 note=f"role {judge.role}, unsure answers only",
             ),
-            amount(judge.requests, lambda x: numbers.count(round(x))),
+            amount(judge.requests, lambda number: numbers.count(round(number))),
             "",
             "",
             _cost(judge.money),
@@ -240,17 +252,17 @@ def _requests(forecast: Forecast) -> Iterator[doc.Block]:
             ("time", usage.seconds),
         )
         yield doc.Note(
-            f"{name}: {'; '.join(f'{what}: {found.basis}' for what, found in basis)}.",
+            f"{name}: {'; '.join(f'{title}: {quantity.basis}' for title, quantity in basis)}.",
             "quiet",
         )
 
 
 def _cells(usage: ModelForecast) -> tuple[str, ...]:
-    def tokens(x: float) -> str:
-        return numbers.tokens(round(x))
+    def tokens(number: float) -> str:
+        return numbers.tokens(round(number))
 
     return (
-        amount(usage.requests, lambda x: numbers.count(round(x))),
+        amount(usage.requests, lambda number: numbers.count(round(number))),
         amount(usage.input_tokens, tokens),
         amount(usage.output_tokens, tokens),
         _cost(usage.money),
@@ -273,10 +285,10 @@ _ODDS = {
 
 
 def worded_plan(forecast: Forecast) -> Forecast:
-    """The plan with its conclusion, a few sentences, filled in."""
+    """Return the plan with its conclusion filled in."""
     text = [
-        _task_sentence(task, forecast, place == 0)
-        for place, task in enumerate(forecast.tasks)
+        _task_sentence(task, forecast, index == 0)
+        for index, task in enumerate(forecast.tasks)
     ]
     overall = forecast.visible_overall
     if overall is not None and overall.value is not None:
@@ -290,30 +302,30 @@ def worded_plan(forecast: Forecast) -> Forecast:
 
 
 def _judge(judge: JudgeForecast) -> str:
-    """What reading the unsure answers takes."""
+    """What reading the unsure answers costs."""
     name = judge.model or f"the role '{judge.role}'"
-    requests = amount(judge.requests, lambda x: numbers.count(round(x)))
+    requests = amount(judge.requests, lambda number: numbers.count(round(number)))
     return (
         f"{name}, for unsure answers only: {requests} requests, cost:"
         f" {_known_or_why(judge.money, _cost(judge.money))}."
     )
 
 
-def _known_or_why(found: Amount, text: str) -> str:
-    """The amount, or that it is unknown and why."""
-    return f"{text} ({found.basis})" if text == UNKNOWN and found.basis else text
+def _known_or_why(quantity: Amount, text: str) -> str:
+    """The text of a quantity, with the reason where it is unknown."""
+    return f"{text} ({quantity.basis})" if text == UNKNOWN and quantity.basis else text
 
 
-def _points(value: float, bounded: bool) -> str:
-    return f"{100 * value:.1f} points" if bounded else f"{value:.3g}"
+def _points(number: float, bounded: bool) -> str:
+    return f"{100 * number:.1f} points" if bounded else f"{number:.3g}"
 
 
-def _about(value: float) -> str:
-    """A number of items rounded to two digits: "3,900"."""
-    if value < 100:
-        return f"{value:.0f}"
-    scale = 10 ** (len(str(int(value))) - 2)
-    return f"{round(value / scale) * scale:,.0f}"
+def _about(number: float) -> str:
+    """A number of items, rounded to two digits: "3,900"."""
+    if number < 100:
+        return f"{number:.0f}"
+    scale = 10 ** (len(str(int(number))) - 2)
+    return f"{round(number / scale) * scale:,.0f}"
 
 
 def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
@@ -335,30 +347,32 @@ def _task_sentence(task: TaskForecast, forecast: Forecast, first: bool) -> str:
         f"To detect a difference of {_points(forecast.difference, task.bounded)} {odds}"
         f" you need {text}"
     )
-    there = numbers.count(task.n_total)
+    n_items = numbers.count(task.n_total)
     visible = task.visible_paired.value or 0.0
-    seen = f"differences of {_points(visible, task.bounded)} or more"
-    shown = (
-        f"{there}, which can detect"
-        f" {'no difference reliably' if task.bounded and visible >= 1 else seen}"
+    detectable = f"differences of {_points(visible, task.bounded)} or more"
+    capability = (
+        f"{n_items}, which can detect"
+        f" {'no difference reliably' if task.bounded and visible >= 1 else detectable}"
     )
     return (
-        f"{aim}; {name} has {shown}."
+        f"{aim}; {name} has {capability}."
         if first
-        else f"{name} needs {text} and has {shown}."
+        else f"{name} needs {text} and has {capability}."
     )
 
 
 def _model(name: str, usage: ModelForecast) -> str:
-    parts = (
+    quantities = (
         usage.requests,
         usage.input_tokens,
         usage.output_tokens,
         usage.money,
         usage.seconds,
     )
-    requests, into, out, cost, time = map(_known_or_why, parts, _cells(usage))
+    requests, input_tokens, output_tokens, cost, time = map(
+        _known_or_why, quantities, _cells(usage)
+    )
     return (
-        f"{name}: {requests} requests, {into} input tokens, {out} output tokens, cost:"
-        f" {cost}, time: {time}."
+        f"{name}: {requests} requests, {input_tokens} input tokens, {output_tokens}"
+        f" output tokens, cost: {cost}, time: {time}."
     )

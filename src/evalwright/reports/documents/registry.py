@@ -1,6 +1,4 @@
-"""The index of a folder of runs: a row per run, and for each task what the runs score by domain and
-the like; and what `runs check` shows.
-"""
+"""Documents on folders of runs: their index, with scores by slice, and what `runs check` shows."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalwright.analysis.run_checks import Checked
+from evalwright.analysis.run_checks import RunCheck
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.documents.run import missing_cell
@@ -17,7 +15,11 @@ _MOST_VALUES = 40
 
 
 def registry_document(index: Mapping[str, Any]) -> doc.Document:
-    """The page. index: as `analysis.run_index.index_of` makes it."""
+    """The index of a folder of runs.
+
+    Args:
+        index: The index that `analysis.run_index.index_of` returns.
+    """
     runs = index["runs"]
     blocks: list[doc.Block] = (
         [_runs(runs)] if runs else [doc.Note("There are no runs here yet.")]
@@ -28,7 +30,12 @@ def registry_document(index: Mapping[str, Any]) -> doc.Document:
     if index["damaged"]:
         blocks.append(doc.Heading("Not readable"))
         blocks.append(
-            doc.Notes([f"{one['folder']}: {one['error']}" for one in index["damaged"]])
+            doc.Notes(
+                [
+                    f"{damaged_run['folder']}: {damaged_run['error']}"
+                    for damaged_run in index["damaged"]
+                ]
+            )
         )
     return doc.Document("Runs", blocks)
 
@@ -45,9 +52,9 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> doc.Table:
     for run in runs:
         # A task's main metric is its first.
         mains = "; ".join(
-            f"{name} {label} {_score(found)}"
+            f"{name} {label} {_score(metric)}"
             for name, task in run["tasks"].items()
-            for label, found in list(task["metrics"].items())[:1]
+            for label, metric in list(task["metrics"].items())[:1]
         )
         scores = [
             _score(run.get("shares", {}).get(name), 100.0) for name in shares
@@ -71,20 +78,22 @@ def _slices(
     values: Mapping[str, Mapping[str, Any]],
     runs: Sequence[Mapping[str, Any]],
 ) -> Iterator[doc.Block]:
-    there = [
-        run for run in runs if any(run["folder"] in found for found in values.values())
+    sliced_runs = [
+        run
+        for run in runs
+        if any(run["folder"] in scores_by_run for scores_by_run in values.values())
     ]
     rows: list[Sequence[doc.Content]] = [
         (
-            doc.Cell(value, name=True),
-            *(_score(found.get(run["folder"])) for run in there),
+            doc.Cell(slice_value, name=True),
+            *(_score(scores_by_run.get(run["folder"])) for run in sliced_runs),
         )
-        for value, found in list(values.items())[:_MOST_VALUES]
+        for slice_value, scores_by_run in list(values.items())[:_MOST_VALUES]
     ]
     yield doc.Heading(f"{task} by {key}")
     columns = [
         doc.Column(key.capitalize(), folds=True, key=True),
-        *(doc.Column(run["folder"], name=True) for run in there),
+        *(doc.Column(run["folder"], name=True) for run in sliced_runs),
     ]
     yield doc.Table(columns, rows, f"{task} by {key}")
     if len(values) > _MOST_VALUES:
@@ -93,42 +102,46 @@ def _slices(
         )
 
 
-def _score(found: Mapping[str, Any] | None, scale: float | None = None) -> str:
-    """A number with its interval and n, in points of 100 where it lies between 0 and 1, or times
-    `scale`.
-    """
-    if found is None or found["value"] is None or math.isnan(found["value"]):
+def _score(estimate: Mapping[str, Any] | None, scale: float | None = None) -> str:
+    """A number with its interval and n, times `scale`; by default in points if from 0 to 1."""
+    if estimate is None or estimate["value"] is None or math.isnan(estimate["value"]):
         return numbers.NOTHING
-    ends = [found[name] for name in ("low", "high")]
-    known = [x for x in (found["value"], *ends) if x is not None and not math.isnan(x)]
-    times = scale or (100.0 if all(0 <= x <= 1 for x in known) else 1.0)
+    bounds = [estimate[name] for name in ("low", "high")]
+    finite = [
+        number
+        for number in (estimate["value"], *bounds)
+        if number is not None and not math.isnan(number)
+    ]
+    times = scale or (100.0 if all(0 <= number <= 1 for number in finite) else 1.0)
     interval = (
-        f" [{ends[0] * times:.1f}, {ends[1] * times:.1f}]" if len(known) == 3 else ""
+        f" [{bounds[0] * times:.1f}, {bounds[1] * times:.1f}]"
+        if len(finite) == 3
+        else ""
     )
-    return f"{found['value'] * times:.1f}{interval}, n {found['n']:,}"
+    return f"{estimate['value'] * times:.1f}{interval}, n {estimate['n']:,}"
 
 
-def checks_document(found: Sequence[Checked]) -> doc.Document:
-    """A line per run, with how many of their tasks are whole, and what is wrong."""
+def checks_document(checks: Sequence[RunCheck]) -> doc.Document:
+    """A line per run: how many of its tasks are complete, and what is wrong with it."""
     rows: list[Sequence[doc.Content]] = [
         (
-            doc.Cell(one.run, "warn" if one.problems else "strong", name=True),
-            doc.Cell(one.model, name=True),
-            f"{one.tasks} of {one.of_tasks}",
-            "; ".join(one.problems) or "no problems",
+            doc.Cell(check.run, "warn" if check.problems else "strong", name=True),
+            doc.Cell(check.model, name=True),
+            f"{check.tasks} of {check.of_tasks}",
+            "; ".join(check.problems) or "no problems",
         )
-        for one in found
+        for check in checks
     ]
-    broken = sum(bool(one.problems) for one in found)
+    n_with_problems = sum(bool(check.problems) for check in checks)
     notes = [
         (
-            f"{broken} of {numbers.counted(len(found), 'run')}"
-            f" {numbers.plural(broken, 'has', 'have')} problems."
-            if broken
+            f"{n_with_problems} of {numbers.counted(len(checks), 'run')}"
+            f" {numbers.plural(n_with_problems, 'has', 'have')} problems."
+            if n_with_problems
             else "No problems found."
         )
     ]
-    notes += [f"{one.run}: {note}" for one in found for note in one.notes]
+    notes += [f"{check.run}: {note}" for check in checks for note in check.notes]
     return doc.Document(
         "",
         [

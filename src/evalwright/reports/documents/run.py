@@ -1,6 +1,4 @@
-"""One run: metrics, slices, failures and what to do, usage, hardware, and where its files are; and
-a list of runs.
-"""
+"""Documents on one run (metrics, slices, failures, usage, hardware, files), and lists of runs."""
 
 from __future__ import annotations
 
@@ -11,6 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from evalwright.analysis.words import warn_few_clusters
 from evalwright.metrics.registry import BOUNDED, RATES_OF_ALL, RATES_OF_ALL_NOTE
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -19,7 +18,7 @@ from evalwright.reports.columns import (
     HALLUCINATION,
     HALLUCINATION_COLUMNS,
     find_metric,
-    normal,
+    normalise_label,
 )
 from evalwright.reports.endings import (
     FailureNote,
@@ -41,14 +40,14 @@ all.
 """
 
 MOST_SCORES = 4
-"""Scores of a run in a list of runs."""
+"""How many scores of a run a list of runs shows."""
 
 
 CHECKED_BY = "`evalwright runs check` compares them with the samples."
 
 
 def run_document(run: Run) -> doc.Document:
-    """What one run found, by slice too, what failed, what it used and where its files are."""
+    """All results of a run, what failed and why, what it used, and where its files are."""
     files = [("Record", str(run.folder / RUN_FILE)), ("Samples", str(run.samples_file))]
     blocks = [
         *run_blocks(run, MOST_SLICES),
@@ -60,7 +59,7 @@ def run_document(run: Run) -> doc.Document:
 
 
 def _unsure(run: Run) -> Iterator[doc.Block]:
-    """What to do about readings that are unsure, where no judge was asked."""
+    """What to do about unsure readings, where no judge was asked."""
     if run.n_unsure and not run.data.get("roles"):
         readings = numbers.counted(run.n_unsure, "unsure reading")
         yield doc.Note(
@@ -72,14 +71,12 @@ def _unsure(run: Run) -> Iterator[doc.Block]:
 
 
 def judge_sentence(run: Run) -> str:
-    """How many unsure answers a judge read, whose scores stand in the place of the rules'; "" where
-    none did.
-    """
+    """Say how many unsure answers a judge scored instead of the rules; "" where none."""
     n_judged = sum(task.n_judged for task in run.tasks)
     n_failed = sum(task.n_judge_failed for task in run.tasks)
     if not n_judged and not n_failed:
         return ""
-    failed = (
+    failures = (
         f"; it failed on {n_failed:,} more, where the rules' scores stand"
         if n_failed
         else ""
@@ -91,12 +88,12 @@ def judge_sentence(run: Run) -> str:
         )
     return (
         f"A judge scored {numbers.counted(n_judged, 'answer')} of which the rules were"
-        f" unsure{failed}."
+        f" unsure{failures}."
     )
 
 
 def runs_document(runs: Sequence[Run]) -> doc.Document:
-    """A line per run: its name, model, tasks with their scores, items, failures and date."""
+    """A line per run: name, model, scores, items, missing answers and date."""
     if not runs:
         return doc.Document(
             "",
@@ -110,13 +107,13 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
     columns = doc.columns("Run*", "Model~", "Scores~", "Items>", "Missing>", "Date")
     rows: list[Sequence[doc.Content]] = []
     for run in runs:
-        items = numbers.count(sum(task.n_samples for task in run.tasks))
+        n_items = numbers.count(sum(task.n_samples for task in run.tasks))
         rows.append(
             (
                 doc.Cell(run.name, "strong", name=True),
                 doc.Cell(run.label, name=True),
                 _main_scores(run) or numbers.NOTHING,
-                f"{items}, stopped early" if ended_early(run) else items,
+                f"{n_items}, stopped early" if ended_early(run) else n_items,
                 missing_cell(run.n_missing),
                 inert(run.data["started"])[:10],
             )
@@ -136,62 +133,71 @@ def runs_document(runs: Sequence[Run]) -> doc.Document:
 
 
 def _main_scores(run: Run) -> str:
-    """The score on each task; of many tasks, that of the outermost groups, or the first few."""
-    found = [(task.name, task.main) for task in run.tasks if task.main]
-    if len(found) > MOST_SCORES:
+    """The score on each task; of many tasks, of the outermost groups or the first few."""
+    scores = [(task.name, task.main) for task in run.tasks if task.main]
+    if len(scores) > MOST_SCORES:
         outer = {node.name for node in trees_of(run.groups)}
-        found = [
-            (one.name, one.metrics[0])
-            for one in run.groups
-            if one.name in outer and one.metrics
-        ] or found
-    said = [
+        scores = [
+            (group.name, group.metrics[0])
+            for group in run.groups
+            if group.name in outer and group.metrics
+        ] or scores
+    texts = [
         f"{name} {numbers.value(main.estimate, numbers.unit_of(main.kind))}"
-        for name, main in found[:MOST_SCORES]
+        for name, main in scores[:MOST_SCORES]
     ]
-    more = len(found) - len(said)
-    return ", ".join([*said, *([f"{more} more"] if more else [])])
+    n_more = len(scores) - len(texts)
+    return ", ".join([*texts, *([f"{n_more} more"] if n_more else [])])
 
 
 def missing_cell(n_missing: int, note: str = "") -> doc.Cell:
-    """A count of missing answers, which stands out where there are any."""
+    """A count of missing answers, highlighted where there are any."""
     return doc.Cell(
         numbers.count(n_missing), "warn" if n_missing else "quiet", note=note
     )
 
 
 def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.Block]:
-    """The parts of a run. most_slices: rows of a table of slices, 0 for no tables; slice_metrics:
-    scores in such a row.
+    """The blocks of a run.
+
+    Args:
+        run: The run.
+        most_slices: Rows of each table of slices; 0 leaves these tables out.
+        slice_metrics: Scores in each row of a table of slices.
     """
-    blocks: list[doc.Block] = [doc.Facts(list(_made(run)))]
+    blocks: list[doc.Block] = [doc.Facts(list(_run_facts(run)))]
     if judge := judge_sentence(run):
         blocks.append(doc.Note(judge))
     for task in run.tasks:
         blocks += _task(task, most_slices, slice_metrics)
     for group in run.groups:
-        named = group.name.endswith(group.label) or group.label.startswith(group.name)
-        shown = group.name if named else f"{group.label} ({group.name})"
-        how = f", {group.average}" if group.average else ""
-        title = f"Group {shown}{how}: {group.coverage}"
+        is_repeated_name = group.name.endswith(group.label) or group.label.startswith(
+            group.name
+        )
+        display_name = (
+            group.name if is_repeated_name else f"{group.label} ({group.name})"
+        )
+        averaging = f", {group.average}" if group.average else ""
+        title = f"Group {display_name}{averaging}: {group.coverage}"
         blocks += [doc.Heading(title), metrics_table(group.metrics)]
-    lacks = [
+    ungrouped_tasks = [
         task.name
         for task in run.tasks
         if not any(task.name in group.tasks for group in run.groups)
     ]
-    if lacks and run.data["configuration"].get("tree"):
+    if ungrouped_tasks and run.data["configuration"].get("tree"):
         blocks.append(
             doc.Note(
-                f"The tree lacks {', '.join(lacks)}, so no average counts it.", "warn"
+                f"The tree lacks {', '.join(ungrouped_tasks)}, so no average counts it.",
+                "warn",
             )
         )
-    said = stopping_sentences(run)
-    if said:
+    sentences = stopping_sentences(run)
+    if sentences:
         blocks.append(
             doc.Heading("Stopped early" if ended_early(run) else "Stopping rules")
         )
-        blocks += [doc.Note(text) for text in said]
+        blocks += [doc.Note(text) for text in sentences]
     blocks += _failures(run)
     blocks += [doc.Heading("Usage"), doc.Facts(list(usage_facts(run.data["usage"])))]
     machine = hardware_facts(run.data)
@@ -202,9 +208,7 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
 
 
 def part_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Of a shard, what it is a part of and what makes it whole; of a whole run, that it was made of
-    shards.
-    """
+    """Of a shard, what it is a part of and how to merge it; of a merged run, its shards."""
     shard = run.data.get("shard")
     merged = run.data.get("merged_from")
     if run.part and isinstance(shard, Mapping):
@@ -225,25 +229,25 @@ def part_facts(run: Run) -> Iterator[tuple[str, str]]:
 _MOST_NAMES = 6
 
 
-def reply_name_facts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """By which names the models' replies called them, where these are not just the names that were
-    asked.
-    """
-    for role, rows in data.get("reply_names", {}).items():
+def reply_name_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The model names that replies carried, where they are not just the requested ones."""
+    for role, rows in record.get("reply_names", {}).items():
         if all(row["relation"] in ("same", "unnamed") for row in rows):
             continue
-        used = [row for row in rows if row.get("responses")]
-        parts = [_named_replies(row, row["responses"]) for row in used[:_MOST_NAMES]]
-        if len(used) > _MOST_NAMES:
-            parts.append(f"{len(used) - _MOST_NAMES} more")
+        answering = [row for row in rows if row.get("responses")]
+        replies = [
+            _named_replies(row, row["responses"]) for row in answering[:_MOST_NAMES]
+        ]
+        if len(answering) > _MOST_NAMES:
+            replies.append(f"{len(answering) - _MOST_NAMES} more")
         refused = [row for row in rows if row.get("refused")]
-        parts += [
+        replies += [
             f"not used: {_named_replies(row, row['refused'])}"
             for row in refused[:_MOST_NAMES]
         ]
         yield (
             ("Answered as" if role == "target" else f"Role {role} answered as"),
-            "; ".join(parts),
+            "; ".join(replies),
         )
 
 
@@ -252,32 +256,33 @@ def _named_replies(row: Mapping[str, Any], number: int) -> str:
     relation = {"other": ", another name", "accepted": ", accepted"}.get(
         row["relation"], ""
     )
-    place = f" at {inert(row['replica'])}" if row.get("replica") else ""
-    return f"{name}{place} ({numbers.counted(number, 'reply', 'replies')}{relation})"
+    replica = f" at {inert(row['replica'])}" if row.get("replica") else ""
+    return f"{name}{replica} ({numbers.counted(number, 'reply', 'replies')}{relation})"
 
 
-def _made(run: Run) -> Iterator[tuple[str, str]]:
-    """What was run, when and how."""
-    data = run.data
-    configuration = data["configuration"]
+def _run_facts(run: Run) -> Iterator[tuple[str, str]]:
+    """What was run, when and with which settings."""
+    record = run.data
+    configuration = record["configuration"]
     yield "Model", run.model if run.model == run.label else f"{run.label} ({run.model})"
-    if (shots := run.data["configuration"].get("num_fewshot")) is not None:
+    shots = configuration.get("num_fewshot")
+    if shots is not None:
         yield "Prompts", numbers.counted(shots, "shot")
-    yield "Fingerprint", str(data["model"].get("fingerprint", numbers.NOTHING))
+    yield "Fingerprint", str(record["model"].get("fingerprint", numbers.NOTHING))
     yield from part_facts(run)
-    for role, other in data.get("roles", {}).items():
-        yield f"Role {role}", str(other.get("name", ""))
-    yield from reply_name_facts(data)
-    started = str(data["started"])[:16].replace("T", " ")
-    took = numbers.duration(float(data["seconds"]))
-    version = data["evalwright"]
-    parts = [started, f"took {took}", f"evalwright {version}"]
-    parts += [
+    for role, model in record.get("roles", {}).items():
+        yield f"Role {role}", str(model.get("name", ""))
+    yield from reply_name_facts(record)
+    started = str(record["started"])[:16].replace("T", " ")
+    took = numbers.duration(float(record["seconds"]))
+    version = record["evalwright"]
+    phrases = [started, f"took {took}", f"evalwright {version}"]
+    phrases += [
         f"{key} {configuration[key]}"
         for key in ("seed", "limit")
         if configuration.get(key) is not None
     ]
-    yield "Started", ", ".join(parts)
+    yield "Started", ", ".join(phrases)
 
 
 def _task(
@@ -305,9 +310,7 @@ def _task(
 
 
 def sample_counts(task: TaskResult) -> list[str]:
-    """How many samples a task has, and how many of them are missing, unsure, or no answer through
-    the model's own fault.
-    """
+    """How many samples a task has, and how many are missing, unsure or without an answer."""
     counts = [numbers.counted(task.n_samples, "sample")]
     if task.n_missing:
         counts.append(f"{numbers.count(task.n_missing)} missing")
@@ -319,9 +322,7 @@ def sample_counts(task: TaskResult) -> list[str]:
 
 
 def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
-    """What a task's first metric would be if its unsure readings were all wrong or right, and how
-    few clusters there are.
-    """
+    """What the first metric would be if unsure readings were all wrong or right; few clusters."""
     metric = task.metrics[0]
     ends = numbers.unsure_range(metric.estimate, numbers.unit_of(metric.kind))
     if ends:
@@ -331,12 +332,17 @@ def unsure_notes(task: TaskResult) -> Iterator[doc.Note]:
             f"{readings} of {metric.label} {verb} unsure: if all were wrong it would be"
             f" {ends[0]}, if all were right {ends[1]}."
         )
-    if few := numbers.few_clusters(metric.estimate.effective_clusters):
-        yield doc.Note(f"{metric.label}: {few}", "warn")
+    if warning := warn_few_clusters(metric.estimate.effective_clusters):
+        yield doc.Note(f"{metric.label}: {warning}", "warn")
 
 
 def metrics_table(metrics: Sequence[MetricResult], *, how: bool = True) -> doc.Table:
-    """A line a metric. how: say by what method the interval was made."""
+    """A table with a line per metric.
+
+    Args:
+        metrics: The metrics of a task.
+        how: Whether to show the method of the interval.
+    """
     columns = doc.columns(
         "Metric*", "Value [interval]", "Items>", *(["Interval method~"] if how else [])
     )
@@ -346,11 +352,13 @@ def metrics_table(metrics: Sequence[MetricResult], *, how: bool = True) -> doc.T
             doc.Cell(
                 doc.Number(metric.estimate, numbers.unit_of(metric.kind)), "strong"
             ),
-            numbers.items(one.n, one.n_missing, one.n_clusters, one.n_unsure),
-            *([_method(one)] if how else []),
+            numbers.items(
+                estimate.n, estimate.n_missing, estimate.n_clusters, estimate.n_unsure
+            ),
+            *([_method(estimate)] if how else []),
         )
         for metric in metrics
-        if (one := metric.estimate)
+        if (estimate := metric.estimate)
     ]
     return doc.Table(columns, rows, "Metrics")
 
@@ -370,46 +378,56 @@ def _slices(
     most: int,
     n_metrics: int,
 ) -> Iterator[doc.Block]:
-    """Scores by slice, in the order of the record; the largest slices where there are many."""
-    used = merged_slices(
-        {value: metrics for value, metrics in by_value.items() if metrics}
+    """Scores by slice in the order of the record; of many slices, the largest."""
+    filled_slices = merged_slices(
+        {slice_value: metrics for slice_value, metrics in by_value.items() if metrics}
     )
-    if not used:
+    if not filled_slices:
         return
     largest = sorted(
-        used, key=lambda value: (-max(m.estimate.n for m in used[value]), value)
+        filled_slices,
+        key=lambda slice_value: (
+            -max(m.estimate.n for m in filled_slices[slice_value]),
+            slice_value,
+        ),
     )
-    kept = set(largest[:most])
-    shown = _shown(next(iter(used.values())), n_metrics)
+    shown_values = set(largest[:most])
+    shown_metrics = _slice_metrics(next(iter(filled_slices.values())), n_metrics)
     columns = [doc.Column(f"By {key}", folds=True, key=True)]
-    for place, metric in enumerate(shown):
+    for index, metric in enumerate(shown_metrics):
         unit = numbers.unit_of(metric.kind)
-        every = [
+        estimates = [
             m.estimate
-            for metrics in used.values()
+            for metrics in filled_slices.values()
             for m in metrics
             if m.label == metric.label
         ]
-        axis = axis_of(every, unit, whole=unit == "points") if place == 0 else None
+        axis = (
+            axis_of(estimates, unit, full_range=unit == "points")
+            if index == 0
+            else None
+        )
         columns.append(doc.Column(_title(metric), axis=axis))
     rows: list[Sequence[doc.Content]] = []
-    for value, metrics in used.items():
-        if value in kept:
-            own = {metric.label: metric for metric in metrics}
-            main = own.get(shown[0].label)
+    for slice_value, metrics in filled_slices.items():
+        if slice_value in shown_values:
+            metric_by_label = {metric.label: metric for metric in metrics}
+            main = metric_by_label.get(shown_metrics[0].label)
             scores = [
                 doc.Number(
-                    own[metric.label].estimate if metric.label in own else None,
+                    metric_by_label[metric.label].estimate
+                    if metric.label in metric_by_label
+                    else None,
                     numbers.unit_of(metric.kind),
                 )
-                for metric in shown
+                for metric in shown_metrics
             ]
             n, n_missing = (
                 (main.estimate.n, main.estimate.n_missing) if main else (0, 0)
             )
             rows.append(
                 (
-                    shorten(value, 60),
+                    shorten(slice_value, 60),
                     *scores,
                     numbers.count(n),
                     numbers.count(n_missing) if n_missing else "",
@@ -417,109 +435,125 @@ def _slices(
             )
     columns += doc.columns("Items>", "Missing>")
     yield doc.Table(columns, rows, f"{task} by {key}")
-    if len(used) > len(rows):
+    if len(filled_slices) > len(rows):
         yield doc.Note(
-            f"The {len(rows)} values of '{key}' with the most items, of {len(used)};"
+            f"The {len(rows)} values of '{key}' with the most items, of {len(filled_slices)};"
             f" {RUN_FILE} has all.",
             "quiet",
         )
 
 
-FEW = 5
-"""Items under which a slice is not shown by itself: its number would say nothing."""
+FEW_ITEMS = 5
+"""Slices with fewer items are put together: their numbers would say nothing."""
 _MEANS = {"accuracy", "answer-rate", "exact-match", "hallucination-rate", "mean"}
-"""Metrics of which that of several slices is the mean over their items."""
+"""Metrics that are means over items, so that slices can be pooled."""
 
 
 def merged_slices(
     by_value: Mapping[str, Sequence[MetricResult]],
 ) -> dict[str, Sequence[MetricResult]]:
-    """The slices, those with few items put together where there are several. Means are pooled,
-    other metrics have no number then.
+    """The slices, with small ones put together where there are several.
+
+    Metrics that are means are pooled; others have no number then.
     """
-    few = [
-        value
-        for value, metrics in by_value.items()
-        if max(one.estimate.n + one.estimate.n_missing for one in metrics) < FEW
+    small_slices = [
+        slice_value
+        for slice_value, metrics in by_value.items()
+        if max(metric.estimate.n + metric.estimate.n_missing for metric in metrics)
+        < FEW_ITEMS
     ]
-    if len(few) < 2:
+    if len(small_slices) < 2:
         return dict(by_value)
-    kept = {value: metrics for value, metrics in by_value.items() if value not in few}
+    large = {
+        slice_value: metrics
+        for slice_value, metrics in by_value.items()
+        if slice_value not in small_slices
+    }
     groups: dict[str, list[MetricResult]] = {}
-    for value in few:
-        for one in by_value[value]:
-            groups.setdefault(one.label, []).append(one)
-    name = f"{len(few)} values with under {FEW} items each"
+    for slice_value in small_slices:
+        for metric in by_value[slice_value]:
+            groups.setdefault(metric.label, []).append(metric)
+    name = f"{len(small_slices)} values with under {FEW_ITEMS} items each"
     return {
-        **kept,
-        name: [replace(own[0], estimate=_pooled(own)) for own in groups.values()],
+        **large,
+        name: [
+            replace(same_metric[0], estimate=_pooled(same_metric))
+            for same_metric in groups.values()
+        ],
     }
 
 
-def _pooled(own: Sequence[MetricResult]) -> Estimate:
-    """The mean over all items of some slices, with Wilson's interval where every score is 0 or 1
-    and items stand alone.
+def _pooled(metrics: Sequence[MetricResult]) -> Estimate:
+    """The mean over all items of some slices.
+
+    It has Wilson's interval if each score is 0 or 1 and items are not clustered.
     """
     from evalwright.statistics.intervals import wilson
 
-    parts = [one.estimate for one in own]
-    n = sum(one.n for one in parts)
-    failed = sum(one.n_missing for one in parts)
-    scored = [one for one in parts if one.n]
+    estimates = [metric.estimate for metric in metrics]
+    n = sum(estimate.n for estimate in estimates)
+    n_missing = sum(estimate.n_missing for estimate in estimates)
+    nonempty = [estimate for estimate in estimates if estimate.n]
     if (
         not n
-        or own[0].kind not in _MEANS
-        or any(math.isnan(one.value) for one in scored)
+        or metrics[0].kind not in _MEANS
+        or any(math.isnan(estimate.value) for estimate in nonempty)
     ):
-        return Estimate.none("pooled over few items", failed, n=n)
-    total = math.fsum(one.value * one.n for one in scored)
+        return Estimate.none("pooled over few items", n_missing, n=n)
+    total = math.fsum(estimate.value * estimate.n for estimate in nonempty)
     low = high = math.nan
     if (
         abs(total - round(total)) < 1e-6
-        and all(one.n_clusters is None for one in scored)
-        and own[0].kind in BOUNDED
+        and all(estimate.n_clusters is None for estimate in nonempty)
+        and metrics[0].kind in BOUNDED
     ):
         low, high = wilson(round(total), n)
     return replace(
-        Estimate.none("pooled, Wilson", failed, n=n),
+        Estimate.none("pooled, Wilson", n_missing, n=n),
         value=total / n,
         low=low,
         high=high,
     )
 
 
-def _shown(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
-    """The metrics that slices are shown by: the four of a hallucination board, else the first ones."""
+def _slice_metrics(metrics: Sequence[MetricResult], most: int) -> list[MetricResult]:
+    """The metrics shown for slices: four on a hallucination board, else the first ones."""
     if most > 1 and metrics[0].kind == HALLUCINATION:
-        named = [
+        board_metrics = [
             find_metric(tuple(metrics), column.label)
             for column in HALLUCINATION_COLUMNS[1:]
         ]
-        return [metrics[0], *(metric for metric in named if metric)]
+        return [metrics[0], *(metric for metric in board_metrics if metric)]
     return list(metrics[:most])
 
 
 def _title(metric: MetricResult) -> str:
-    known = next(
-        (each for each in HALLUCINATION_COLUMNS if each.label == normal(metric.label)),
+    column = next(
+        (
+            column
+            for column in HALLUCINATION_COLUMNS
+            if column.label == normalise_label(metric.label)
+        ),
         None,
     )
-    return f"{known.title}, {known.measure}" if known else metric.label
+    return f"{column.title}, {column.measure}" if column else metric.label
 
 
 def _failures(run: Run) -> Iterator[doc.Block]:
     if notes := failure_notes(run):
-        what = (
+        treatment = (
             "a failed task counts as 0, as published"
             if published_zeros(run)
             else "left out of the scores"
         )
-        yield doc.Heading(f"Missing answers ({what})")
-    yield from advice(notes)
+        yield doc.Heading(f"Missing answers ({treatment})")
+    yield from failure_advice(notes)
 
 
-def advice(notes: Sequence[FailureNote], tone: doc.Tone = "") -> Iterator[doc.Note]:
-    """What to do about some kinds of failure, each with its first message."""
+def failure_advice(
+    notes: Sequence[FailureNote], tone: doc.Tone = ""
+) -> Iterator[doc.Note]:
+    """What to do about each kind of failure, with its first message."""
     for note in notes:
         yield doc.Note(
             f"{numbers.count(note.count)} × {note.kind}: {note.advice}", tone
@@ -529,46 +563,53 @@ def advice(notes: Sequence[FailureNote], tone: doc.Tone = "") -> Iterator[doc.No
 
 
 def usage_facts(usage: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Requests by how they ended, tokens with the parts that were cached or reasoning, and the cost
-    where it is known.
-    """
-    named = (("joined", "deduplicated"), ("failed", "failed"), ("retries", "retries"))
-    parts = [
+    """Requests by how they ended, tokens, and the cost where it is known."""
+    ending_labels = (
+        ("joined", "deduplicated"),
+        ("failed", "failed"),
+        ("retries", "retries"),
+    )
+    requests = [
         f"{numbers.count(usage.get('sent', usage.get('asked', 0)))} sent",
         f"{numbers.count(usage.get('stored', 0))} from the store",
         *(
             f"{numbers.count(usage[key])} {words}"
-            for key, words in named
+            for key, words in ending_labels
             if usage.get(key)
         ),
     ]
     if saved := usage.get("answers", {}).get("saved_draws"):
-        parts.append(
+        requests.append(
             f"{numbers.counted(saved, 'draw')} saved because votes were decided"
         )
-    yield "Requests", ", ".join(parts)
-    used: Mapping[str, int] = usage.get("usage", {})
-    sides = []
-    for side, part, words in (
+    yield "Requests", ", ".join(requests)
+    token_counts: Mapping[str, int] = usage.get("usage", {})
+    token_texts = []
+    for side, token_field, words in (
         ("input", "cached_tokens", "cached"),
         ("output", "reasoning_tokens", "reasoning"),
     ):
-        some = f" ({numbers.count(used[part])} {words})" if used.get(part) else ""
-        sides.append(
-            f"{numbers.count(used.get(f'{side}_tokens', 0))}"
-            f" {'in' if side == 'input' else 'out'}{some}"
+        cached_text = (
+            f" ({numbers.count(token_counts[token_field])} {words})"
+            if token_counts.get(token_field)
+            else ""
         )
-    yield "Tokens", ", ".join(sides) if used else "none reported"
-    guessed = usage.get("estimated", {}).get("sendings", 0)
+        token_texts.append(
+            f"{numbers.count(token_counts.get(f'{side}_tokens', 0))}"
+            f" {'in' if side == 'input' else 'out'}{cached_text}"
+        )
+    yield "Tokens", ", ".join(token_texts) if token_counts else "none reported"
+    n_estimated = usage.get("estimated", {}).get("sendings", 0)
     if usage.get("cost") is not None:
         words = (
-            f", with an estimate for {numbers.counted(guessed, 'request')} without a"
+            f", with an estimate for {numbers.counted(n_estimated, 'request')} without a"
             " bill"
-            if guessed
+            if n_estimated
             else ""
         )
         yield "Paid by this command", numbers.money(usage["cost"]) + words
-    if (cost := usage.get("answers", {}).get("cost")) is not None:
+    cost = usage.get("answers", {}).get("cost")
+    if cost is not None:
         unknown = usage["answers"].get("unpriced", 0)
         words = (
             f", without {numbers.counted(unknown, 'answer')} of unknown cost"

@@ -1,4 +1,4 @@
-"""Samples of a run: a line for each, or the whole story of each."""
+"""Samples of a run: a line for each, or everything that is recorded of each."""
 
 from __future__ import annotations
 
@@ -11,136 +11,201 @@ from evalwright.reports import document as doc
 from evalwright.reports.text import cell_width, inert, shorten
 
 if TYPE_CHECKING:
-    from evalwright.analysis.sample_search import Found
+    from evalwright.analysis.sample_search import FoundSample
     from evalwright.runs.reader import Run
 
-_LONGEST = 160
-_NAMES = 36
-"""Cells that ids and tasks may take in a table, so that the rest fits beside them into 80."""
+_LONGEST_CELL = 160
+_WIDEST_NAMES = 36
+"""Terminal cells for ids and tasks in a table, so that the other columns fit into 80."""
+
+_REQUEST_TYPES = (
+    "generate",
+    "log_likelihood",
+    "rolling",
+    "embed",
+    "classify",
+    "reward",
+)
+"""Keys under which a request has its text."""
 
 
 def samples_document(
     run: Run,
-    found: Sequence[Found],
+    matches: Sequence[FoundSample],
     against: Run | None = None,
     *,
-    whole: bool = False,
+    in_full: bool = False,
     most: int | None = None,
     hints: Sequence[str] = (),
 ) -> doc.Document:
-    """What was found. against: the run that scored these items differently; whole: all that is
-    recorded of each.
+    """The samples of a run that match a search.
 
-    most: how many were asked for. hints: why there is none.
+    Args:
+        run: The run that was searched.
+        matches: The matching samples.
+        against: A run that scored these samples differently.
+        in_full: Whether to show everything that is recorded of each sample, or a line.
+        most: How many samples were asked for.
+        hints: Sentences on why no sample matches.
     """
-    if not found:
-        which = (
-            f" No item has another score in '{against.name}'."
-            if against is not None
-            else ""
-        )
-        return doc.Document(
-            f"Samples of {run.name}",
-            [doc.Note(" ".join((f"No samples match.{which}", *hints)))],
-        )
-    if whole:
-        blocks = [block for one in found for block in _whole(one, against)]
+    title = f"Samples of {run.name}"
+    if not matches:
+        return doc.Document(title, [_no_match(against, hints)])
+
+    blocks: list[doc.Block] = []
+    if in_full:
+        for match in matches:
+            blocks += _full_sample(match, against)
     else:
-        blocks = list(_lines(found, against))
-    if most is not None and len(found) == most:
-        blocks.append(
-            doc.Note(
-                f"The first {f'{most:,} are' if most > 1 else 'one is'} shown; --limit"
-                " N shows more.",
-                "quiet",
-            )
-        )
-    if not whole and (one := str(found[0].row["id"])).isprintable():
-        command = (
-            f"evalwright runs samples {quote(run.name)}"
-            f" {'-- ' * one.startswith('-')}{quote(one)}"
-        )
+        blocks += _short_samples(matches, against)
+
+    if most is not None and len(matches) == most:
+        first = f"{most:,} are" if most > 1 else "one is"
+        note = f"The first {first} shown; --limit N shows more."
+        blocks.append(doc.Note(note, "quiet"))
+
+    sample_id = str(matches[0].row["id"])
+    if not in_full and sample_id.isprintable():
+        command = _full_sample_command(run.name, sample_id)
         blocks.append(doc.Note(f"One sample in full: {command}", "quiet"))
-    return doc.Document(f"Samples of {run.name}", blocks)
+
+    return doc.Document(title, blocks)
 
 
-def _lines(found: Sequence[Found], against: Run | None) -> Iterator[doc.Block]:
-    """A table, its names never folded.
+def _no_match(against: Run | None, hints: Sequence[str]) -> doc.Note:
+    sentences = ["No samples match."]
+    if against is not None:
+        sentences.append(f"No item has another score in '{against.name}'.")
+    return doc.Note(" ".join([*sentences, *hints]))
 
-    Long ones stand above what belongs to them: tasks above a table for each, ids above the facts.
+
+def _full_sample_command(run_name: str, sample_id: str) -> str:
+    end_of_options = "-- " if sample_id.startswith("-") else ""
+    return (
+        f"evalwright runs samples {quote(run_name)} {end_of_options}{quote(sample_id)}"
+    )
+
+
+# -- a line for each sample ------------------------------------------------------------
+
+
+def _short_samples(
+    matches: Sequence[FoundSample], against: Run | None
+) -> Iterator[doc.Block]:
+    """A table of samples in which names are never wrapped.
+
+    Names that are too long for it become headings: ids above facts, or tasks above a table each.
     """
-    tasks = dict.fromkeys(str(one.row["task"]) for one in found)
-    ids = max(cell_width(inert(one.row["id"])) for one in found)
-    if ids > _NAMES:
-        for one in found:
-            yield doc.Heading(shorten(inert(one.row["id"]), 300))
-            named = [("Task", one.row["task"])] if len(tasks) > 1 else []
-            other = [("Other run", _number(one.other))] if against else []
-            told = [("Result", _result(one)), *other]
-            yield doc.Facts(
-                [
-                    *named,
-                    *told,
-                    ("Answer", _answer(one.row)),
-                    ("Expected", _expected(one.row)),
-                ]
-            )
-    elif len(tasks) > 1 and ids + max(map(cell_width, map(inert, tasks))) > _NAMES:
+    tasks = list(dict.fromkeys(str(match.row["task"]) for match in matches))
+    several_tasks = len(tasks) > 1
+    id_width = max(cell_width(inert(match.row["id"])) for match in matches)
+    task_width = max(cell_width(inert(task)) for task in tasks)
+
+    if id_width > _WIDEST_NAMES:
+        for match in matches:
+            yield doc.Heading(shorten(inert(match.row["id"]), 300))
+            yield _short_facts(match, against, show_task=several_tasks)
+        return
+
+    if several_tasks and id_width + task_width > _WIDEST_NAMES:
         for task in tasks:
+            of_task = [match for match in matches if match.row["task"] == task]
             yield doc.Heading(inert(task))
-            yield _table([one for one in found if one.row["task"] == task], against)
-    else:
-        yield _table(found, against, tasks=len(tasks) > 1)
+            yield _samples_table(of_task, against)
+        return
+
+    yield _samples_table(matches, against, show_task=several_tasks)
 
 
-def _table(
-    found: Sequence[Found], against: Run | None, *, tasks: bool = False
+def _short_facts(
+    match: FoundSample, against: Run | None, *, show_task: bool
+) -> doc.Facts:
+    facts = []
+    if show_task:
+        facts.append(("Task", match.row["task"]))
+    facts.append(("Result", _score_text(match)))
+    if against:
+        facts.append(("Other run", _number(match.other_score)))
+    facts.append(("Answer", _short_answer(match.row)))
+    facts.append(("Expected", _short_target(match.row)))
+    return doc.Facts(facts)
+
+
+def _samples_table(
+    matches: Sequence[FoundSample], against: Run | None, *, show_task: bool = False
 ) -> doc.Table:
-    rows: list[list[doc.Content]] = []
-    for one in found:
-        row = one.row
-        rows.append(
-            [
-                doc.Cell(str(row["id"]), "strong", name=True),
-                *([doc.Cell(str(row["task"]), name=True)] if tasks else []),
-                doc.Cell(_result(one), "bad" if _failed(row) else ""),
-                *([_number(one.other)] if against else []),
-                _answer(row),
-                _expected(row),
-            ]
-        )
     titles = [
-        *(["Task"] if tasks else []),
+        "Sample",
+        *(["Task"] if show_task else []),
         "Result~",
         *(["Other run>"] if against else []),
+        "Answer~",
+        "Expected~",
     ]
-    return doc.Table(
-        doc.columns("Sample", *titles, "Answer~", "Expected~"), rows, "Samples"
-    )
+    rows: list[list[doc.Content]] = []
+    for match in matches:
+        row = match.row
+        has_failed = bool(row.get("failure") or row.get("score_failures"))
+        cells: list[doc.Content] = [doc.Cell(str(row["id"]), "strong", name=True)]
+        if show_task:
+            cells.append(doc.Cell(str(row["task"]), name=True))
+        cells.append(doc.Cell(_score_text(match), "bad" if has_failed else ""))
+        if against:
+            cells.append(_number(match.other_score))
+        cells += [_short_answer(row), _short_target(row)]
+        rows.append(cells)
+    return doc.Table(doc.columns(*titles), rows, "Samples")
 
 
-def _result(found: Found) -> str:
+def _score_text(match: FoundSample) -> str:
     """The main score and its label, or why there is none."""
-    score = "" if math.isnan(found.score) else _number(found.score)
-    return (
-        " ".join(filter(None, (score, _verdict(found.row, found.scorer)))) or "no score"
-    )
+    score = "" if math.isnan(match.score) else _number(match.score)
+    label = _label_text(match.row, match.scorer)
+    return " ".join(filter(None, (score, label))) or "no score"
 
 
-def _answer(row: Mapping[str, Any]) -> str:
-    return shorten(" ".join(str(row.get("answer", "")).split()), _LONGEST)
+def _label_text(row: Mapping[str, Any], main_scorer: str) -> str:
+    """The main scorer's label, and those of other scorers that differ, with their names."""
+    if row.get("failure"):
+        return f"missing: {row['failure']['kind']}"
+
+    labels: dict[str, str] = {}
+    for name, score in row["scores"].items():
+        label = score.get("label", "")
+        labels[name] = f"{label} (unsure)".strip() if score.get("unsure") else label
+    if not labels and row["outcome"] != "answered":
+        return str(row["outcome"]).replace("_", " ")
+
+    main_label = labels.get(main_scorer, "")
+    texts = [main_label] if main_label else []
+    for name, label in labels.items():
+        if name != main_scorer and label not in ("", main_label):
+            texts.append(f"{name} {label}")
+    texts += [f"{name} failed" for name in row.get("score_failures", ())]
+    return ", ".join(texts)
 
 
-def _expected(row: Mapping[str, Any]) -> str:
-    texts = [" ".join(one.split()) for one in expected_of(row)]
-    more = f" (+{len(texts) - 1} more)" if len(texts) > 1 else ""
-    return shorten(texts[0], _LONGEST - len(more)) + more if texts else ""
+def _short_answer(row: Mapping[str, Any]) -> str:
+    return shorten(_on_one_line(str(row.get("answer", ""))), _LONGEST_CELL)
 
 
-def expected_of(row: Mapping[str, Any]) -> list[str]:
+def _short_target(row: Mapping[str, Any]) -> str:
+    """The first right answer, and how many more there are."""
+    targets = [_on_one_line(text) for text in right_answers(row)]
+    if not targets:
+        return ""
+    more = f" (+{len(targets) - 1} more)" if len(targets) > 1 else ""
+    return shorten(targets[0], _LONGEST_CELL - len(more)) + more
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def right_answers(row: Mapping[str, Any]) -> list[str]:
     """The right answers of a record: its targets, else the choices that are right."""
     if row["targets"]:
-        return [str(one) for one in row["targets"]]
+        return [str(target) for target in row["targets"]]
     choices = row.get("choices") or ()
     gold = row.get("gold") or ()
     return [
@@ -148,170 +213,138 @@ def expected_of(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _whole(found: Found, against: Run | None) -> Iterator[doc.Block]:
-    row = found.row
+# -- everything that is recorded of a sample -------------------------------------------
+
+
+def _full_sample(match: FoundSample, against: Run | None) -> Iterator[doc.Block]:
+    row = match.row
     repeat = f", repeat {row['draw']}" if row.get("draw") else ""
     yield doc.Heading(f"{shorten(str(row['id']), 100)}{repeat}")
+    yield doc.Facts(_full_facts(match, against))
+    yield from _turns(row.get("prompt") or row["input"], "Prompt")
+    yield from _responses(row)
+    if len(row.get("choices") or ()) > 1:
+        yield doc.Text("Choices", "\n".join(_choices(row)))
+    if targets := right_answers(row):
+        yield doc.Text("Expected", "\n".join(targets))
+    yield from _scores(row)
+
+    if against is not None and match.theirs:
+        prefix = f"{shorten(against.name, 60)}: "
+        yield from _responses(match.theirs, prefix)
+        yield from _scores(match.theirs, prefix)
+
+
+def _full_facts(match: FoundSample, against: Run | None) -> list[tuple[str, str]]:
+    row = match.row
     facts = [
         ("Task", row["task"]),
         ("Outcome", row["outcome"]),
-        ("Score", _number(found.score)),
+        ("Score", _number(match.score)),
     ]
     if against is not None:
-        facts.append((f"Score of {shorten(against.name, 40)}", _number(found.other)))
-    usage = [one["usage"] for one in row.get("responses", ()) if one.get("usage")]
-    if usage:
-        sums = [
-            sum(one.get(name, 0) for one in usage)
-            for name in ("input_tokens", "output_tokens")
-        ]
-        facts.append(("Tokens", f"{sums[0]:,} in, {sums[1]:,} out"))
-    if latency := [one for one in row.get("timing", {}).get("latency", ()) if one]:
-        # Options that were scored together have one time.
         facts.append(
-            ("Latency", ", ".join(dict.fromkeys(f"{one:.2f} s" for one in latency)))
+            (f"Score of {shorten(against.name, 40)}", _number(match.other_score))
         )
-    facts += [
-        (name, shorten(str(value), _LONGEST))
-        for name, value in row.get("metadata", {}).items()
-        if name not in ("doc", "row")
-    ]
-    yield doc.Facts(facts)
-    yield from _asked(row)
-    yield from _answered(row, "")
-    if len(row.get("choices") or ()) > 1:
-        yield doc.Text("Choices", "\n".join(_choices(row)))
-    if expected := expected_of(row):
-        yield doc.Text("Expected", "\n".join(expected))
-    yield from _scored(row, "")
-    if against is not None and found.theirs:
-        name = f"{shorten(against.name, 60)}: "
-        yield from _answered(found.theirs, name)
-        yield from _scored(found.theirs, name)
+
+    usages = [response.get("usage") for response in row.get("responses", ())]
+    usages = [usage for usage in usages if usage]
+    if usages:
+        n_input = sum(usage.get("input_tokens", 0) for usage in usages)
+        n_output = sum(usage.get("output_tokens", 0) for usage in usages)
+        facts.append(("Tokens", f"{n_input:,} in, {n_output:,} out"))
+
+    latencies = row.get("timing", {}).get("latency", ())
+    times = [f"{seconds:.2f} s" for seconds in latencies if seconds]
+    if times:
+        # Options that were scored together have the same time.
+        facts.append(("Latency", ", ".join(dict.fromkeys(times))))
+
+    for name, metadata_value in row.get("metadata", {}).items():
+        if name not in ("doc", "row"):
+            facts.append((name, shorten(str(metadata_value), _LONGEST_CELL)))
+    return facts
 
 
 def _choices(row: Mapping[str, Any]) -> Iterator[str]:
     """A line for each choice, with its log-likelihood where there is one."""
-    found = row.get("log_likelihoods") or ()
-    for place, choice in enumerate(row["choices"]):
-        said = (
-            f" (log-likelihood {_number(found[place])})" if place < len(found) else ""
-        )
-        yield f"{chr(65 + place)}. {choice}{said}" if place < 26 else f"{choice}{said}"
+    log_likelihoods = row.get("log_likelihoods") or ()
+    for index, choice in enumerate(row["choices"]):
+        letter = f"{chr(ord('A') + index)}. " if index < 26 else ""
+        suffix = ""
+        if index < len(log_likelihoods):
+            suffix = f" (log-likelihood {_number(log_likelihoods[index])})"
+        yield f"{letter}{choice}{suffix}"
 
 
-def _answered(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
-    for place, response in enumerate(row.get("responses", ()), 1):
-        number = (
-            f" {place} of {len(row['responses'])}" if len(row["responses"]) > 1 else ""
-        )
-        ended = (
-            f" (ended by {response['finish_reason']})"
-            if response.get("finish_reason")
-            else ""
-        )
+def _responses(row: Mapping[str, Any], prefix: str = "") -> Iterator[doc.Text]:
+    """What the model replied, and the answer where it is not just the replies' text."""
+    responses = row.get("responses", ())
+    for number, response in enumerate(responses, 1):
+        which = f" {number} of {len(responses)}" if len(responses) > 1 else ""
+        reason = response.get("finish_reason")
+        ended = f" (ended by {reason})" if reason else ""
         if response.get("reasoning"):
-            yield doc.Text(f"{whose}Reasoning{number}", response["reasoning"])
+            yield doc.Text(f"{prefix}Reasoning{which}", response["reasoning"])
         if response.get("text"):
-            yield doc.Text(f"{whose}Reply{number}{ended}", response["text"])
-    if "answer" in row and [row["answer"]] != [
-        one.get("text") for one in row.get("responses", ())
-    ]:
-        yield doc.Text(f"{whose}Answer as scored", row["answer"])
+            yield doc.Text(f"{prefix}Reply{which}{ended}", response["text"])
+
+    reply_texts = [response.get("text") for response in responses]
+    if "answer" in row and reply_texts != [row["answer"]]:
+        yield doc.Text(f"{prefix}Answer as scored", row["answer"])
 
 
-def _scored(row: Mapping[str, Any], whose: str) -> Iterator[doc.Block]:
+def _scores(row: Mapping[str, Any], prefix: str = "") -> Iterator[doc.Text]:
+    """The scores with their reasons, failures of scorers, and what judges were sent."""
+    answer = row.get("answer", "")
     for name, score in row["scores"].items():
-        verdict = f"{whose}{name}: {_number(score['value'])} {score.get('label', '')}".rstrip()
-        rests = [
-            row.get("answer", "")[begin:end] for begin, end in score.get("evidence", ())
-        ]
-        unsure = score.get("unsure", "")
-        words = [score.get("explanation", ""), *(f"Evidence: {one}" for one in rests)]
-        if unsure:
-            words.append(f"Unsure: {unsure}")
-        yield doc.Text(verdict, "\n".join(filter(None, words)))
-    failures = [("failed", row["failure"])] if row.get("failure") else []
-    for name, one in [*failures, *row.get("score_failures", {}).items()]:
-        yield doc.Text(f"{whose}{name}: {one['kind']} ({one['party']})", one["message"])
+        title = f"{prefix}{name}: {_number(score['value'])} {score.get('label', '')}"
+        lines = [score.get("explanation", "")]
+        for start, end in score.get("evidence", ()):
+            lines.append(f"Evidence: {answer[start:end]}")
+        if score.get("unsure"):
+            lines.append(f"Unsure: {score['unsure']}")
+        yield doc.Text(title.rstrip(), "\n".join(filter(None, lines)))
+
+    failures = list(row.get("score_failures", {}).items())
+    if row.get("failure"):
+        failures.insert(0, ("failed", row["failure"]))
+    for name, failure in failures:
+        title = f"{prefix}{name}: {failure['kind']} ({failure['party']})"
+        yield doc.Text(title, failure["message"])
+
     for name, exchanges in row.get("exchanges", {}).items():
-        for one in exchanges:
-            yield from _exchanged(f"{whose}{name}: ", one)
+        for exchange in exchanges:
+            yield from _exchange(exchange, f"{prefix}{name}: ")
 
 
-def _exchanged(whose: str, exchange: Mapping[str, Any]) -> Iterator[doc.Block]:
-    """What a scorer asked a model, such as a judge, and what that replied."""
+def _exchange(exchange: Mapping[str, Any], prefix: str) -> Iterator[doc.Text]:
+    """What a scorer sent to a model, such as a judge, and what the model replied."""
     request = exchange["request"]
+    role = exchange["role"]
+    prompts = [request[name] for name in _REQUEST_TYPES if name in request]
+    yield from _turns(prompts[0] if prompts else "", f"{prefix}sent to {role}")
+
     response = exchange.get("response", {})
-    texts = [request[name] for name in _SENT if name in request]
-    for title, text in _turns(
-        texts[0] if texts else "", f"{whose}sent to {exchange['role']}"
-    ):
-        yield doc.Text(title, text)
-    reply = response.get("text") or ", ".join(
-        f"{one:.4g}" for one in response.get("values", ())
-    )
-    yield doc.Text(f"{whose}{exchange['role']} replied", reply or "nothing")
+    numbers = ", ".join(f"{number:.4g}" for number in response.get("values", ()))
+    reply = response.get("text") or numbers or "nothing"
+    yield doc.Text(f"{prefix}{role} replied", reply)
 
 
-_SENT = ("generate", "log_likelihood", "rolling", "embed", "classify", "reward")
-"""Under what a request has its text."""
-
-
-def _asked(row: Mapping[str, Any]) -> Iterator[doc.Block]:
-    for title, text in _turns(row.get("prompt") or row["input"], "Prompt"):
-        yield doc.Text(title, text)
-
-
-def _turns(prompt: Any, title: str) -> Iterator[tuple[str, str]]:
-    """What was sent, by turns."""
+def _turns(prompt: Any, title: str) -> Iterator[doc.Text]:
+    """A prompt, with a text for each turn."""
     if isinstance(prompt, str):
-        yield title, prompt
+        yield doc.Text(title, prompt)
         return
+
     for turn in prompt:
         role, content = turn if isinstance(turn, list) else ("", turn)
-        parts = [content] if isinstance(content, str) else content
-        shown = "\n".join(
-            one if isinstance(one, str) else f"[image {one}]" for one in parts
-        )
-        yield f"{title}, {role}" if role else title, shown
+        pieces = [content] if isinstance(content, str) else content
+        lines = [
+            piece if isinstance(piece, str) else f"[image {piece}]" for piece in pieces
+        ]
+        yield doc.Text(f"{title}, {role}" if role else title, "\n".join(lines))
 
 
-def _verdict(row: Mapping[str, Any], main: str) -> str:
-    """The main scorer's label, then those of others that say something else, with their names."""
-    if row.get("failure"):
-        return f"missing: {row['failure']['kind']}"
-    labels = {
-        name: (
-            f"{one.get('label', '')} (unsure)".strip()
-            if one.get("unsure")
-            else one.get("label", "")
-        )
-        for name, one in row["scores"].items()
-    }
-    if not labels and row["outcome"] != "answered":
-        return str(row["outcome"]).replace("_", " ")
-    first = labels.get(main, "")
-    others = [
-        f"{name} {label}"
-        for name, label in labels.items()
-        if name != main and label not in ("", first)
-    ]
-    return ", ".join(
-        filter(
-            None,
-            [
-                first,
-                *others,
-                *(f"{name} failed" for name in row.get("score_failures", ())),
-            ],
-        )
-    )
-
-
-def _failed(row: Mapping[str, Any]) -> bool:
-    return bool(row.get("failure") or row.get("score_failures"))
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None or math.isnan(value) else f"{value:.4g}"
+def _number(number: float | None) -> str:
+    return "none" if number is None or math.isnan(number) else f"{number:.4g}"

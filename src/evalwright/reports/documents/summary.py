@@ -1,4 +1,4 @@
-"""What runs found, on one screen: scores, what has none and why, cost, and where the rest is."""
+"""Summaries of runs on one screen: scores, missing answers and why, costs, next commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from evalwright.analysis.board import Board
-from evalwright.analysis.words import listed
+from evalwright.analysis.words import listed, warn_few_clusters
 from evalwright.metrics.tree import Node, distinct
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -20,7 +20,7 @@ from evalwright.reports.documents.board import (
     coverage,
 )
 from evalwright.reports.documents.run import (
-    advice,
+    failure_advice,
     judge_sentence,
     metrics_table,
     missing_cell,
@@ -41,44 +41,50 @@ from evalwright.runs.results import GroupResult, MetricResult, faults_in_words, 
 _MOST_ROWS = 16
 _MOST_KINDS = 3
 _MOST_COLUMNS = 4
-"""Runs that stand side by side; more are in the board alone."""
+"""How many runs are shown side by side; more are only on the board."""
 
 
 def run_summary(run: Run) -> doc.Document:
     """One run in short; `run_document` has all of it."""
-    made = [
+    head_facts = [
         ("Model", _model(run)),
         *([("Metric", metric)] if (metric := _metric(run)) else []),
     ]
-    made += reply_name_facts(run.data)
-    made += part_facts(run)
-    blocks: list[doc.Block] = [doc.Facts(made), *_scores(run), *_counts(run)]
+    head_facts += reply_name_facts(run.data)
+    head_facts += part_facts(run)
+    blocks: list[doc.Block] = [doc.Facts(head_facts), *_scores(run), *_counts(run)]
     blocks += [doc.Note(text) for text in stopping_sentences(run)]
     facts = [fact for fact in usage_facts(run.data["usage"]) if fact[0] != "Tokens"]
     return doc.Document(
         f"Run {run.id}",
-        [*blocks, doc.Facts([*facts, ("Record", str(run.folder)), *_more(run)])],
+        [
+            *blocks,
+            doc.Facts([*facts, ("Record", str(run.folder)), *_next_commands(run)]),
+        ],
     )
 
 
 def runs_summary(runs: Sequence[Run]) -> doc.Document:
-    """Several runs in short, side by side where there are few; a board of them follows."""
+    """Several runs in short, side by side if they are few; a board of them follows."""
     blocks: list[doc.Block] = []
     if len(runs) <= _MOST_COLUMNS and max(len(run.tasks) for run in runs) > 1:
         blocks.append(_side_by_side(runs))
     for run in runs[:_MOST_ROWS]:
-        if said := [*_counts(run)]:
-            blocks += [doc.Heading(run.label, 3), *said]
+        if notes := [*_counts(run)]:
+            blocks += [doc.Heading(run.label, 3), *notes]
     for run in runs[:_MOST_ROWS]:
         blocks += [
-            doc.Note(f"{run.label}: {what[0].lower()}{what[1:]} {names}.")
-            for what, names in reply_name_facts(run.data)
+            doc.Note(f"{run.label}: {title[0].lower()}{title[1:]} {names}.")
+            for title, names in reply_name_facts(run.data)
         ]
     stopped = dict.fromkeys(text for run in runs for text in stopping_sentences(run))
     blocks += [doc.Note(text) for text in stopped]
     blocks.append(
         doc.Facts(
-            [(run.label, f"{run.folder}: {_sent(run)}") for run in runs[:_MOST_ROWS]]
+            [
+                (run.label, f"{run.folder}: {_requests_text(run)}")
+                for run in runs[:_MOST_ROWS]
+            ]
         )
     )
     if len(runs) > _MOST_ROWS:
@@ -88,22 +94,26 @@ def runs_summary(runs: Sequence[Run]) -> doc.Document:
                 "quiet",
             )
         )
-    shown = next((run for run in runs if run.n_missing), runs[0])
+    example_run = next((run for run in runs if run.n_missing), runs[0])
     return doc.Document(
-        f"{len(runs):,} runs", [*blocks, doc.Facts(list(_more(shown, runs)))]
+        f"{len(runs):,} runs",
+        [*blocks, doc.Facts(list(_next_commands(example_run, runs)))],
     )
 
 
 def board_summary(board: Board, verdict: str = "") -> doc.Document:
-    """The ranks of a few runs with the score that makes them, and a sentence that says who is
-    better; `board_document` has all of it.
+    """The ranks of a few runs with the score that orders them, and the verdict.
+
+    `board_document` has all of it.
     """
-    ends = [doc.Conclusion(verdict)] if verdict else []
+    closing = [doc.Conclusion(verdict)] if verdict else []
     if len(board.rows) > _MOST_COLUMNS and len(board.tasks) > 1:
-        whole = board_document(
+        full_board = board_document(
             board, costs=True
         )  # the scores on each task stand nowhere else
-        return doc.Document(whole.title, [*whole.blocks, *ends], whole.lede)
+        return doc.Document(
+            full_board.title, [*full_board.blocks, *closing], full_board.lede
+        )
     first = score_columns(board)[0]
     columns = [
         *doc.columns("Rank>", "Model*", "Tied"),
@@ -120,7 +130,8 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
             ),
             (
                 row.letters
-                if len({one.letters for one in board.rows}) < len(board.rows)
+                if len({other_row.letters for other_row in board.rows})
+                < len(board.rows)
                 else ""
             ),
             doc.Number(estimate, first.unit),
@@ -138,55 +149,56 @@ def board_summary(board: Board, verdict: str = "") -> doc.Document:
     if any(row.provisional for row in board.rows):
         notes.insert(0, "* provisional: more than 5% of the answers are missing.")
     return doc.Document(
-        "Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *ends]
+        "Leaderboard", [doc.Table(columns, rows, "Ranks"), doc.Notes(notes), *closing]
     )
 
 
-def _more(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
-    """The commands that show the rest. runs: all that were made, of which `run` is one."""
-    name = _typed(run)
-    together = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
+def _next_commands(run: Run, runs: Sequence[Run] = ()) -> Iterator[tuple[str, str]]:
+    """Commands that show more of `run`, and of all runs that were made with it."""
+    name = _run_argument(run)
+    compared_runs = list(runs) if 1 < len(runs) <= _MOST_COLUMNS else [run]
     yield "Details", f"evalwright runs show {name} --details"
     yield (
         "Samples",
         f"evalwright runs samples {name}{' --missing' if run.n_missing else ''}",
     )
-    if len(together) == 2:
+    if len(compared_runs) == 2:
         yield (
             "Compare",
-            f"evalwright compare {' '.join(map(_typed, together))} --flips 5",
+            f"evalwright compare {' '.join(map(_run_argument, compared_runs))} --flips 5",
         )
-    yield "Browser", f"evalwright view {' '.join(map(_typed, together))}"
+    yield "Browser", f"evalwright view {' '.join(map(_run_argument, compared_runs))}"
 
 
-def _typed(run: Run) -> str:
-    """The run, as a command takes it."""
+def _run_argument(run: Run) -> str:
+    """The run's name or folder, quoted for a shell."""
     return quote(run.name if run.folder.parent == Path("runs") else str(run.folder))
 
 
-def _sent(run: Run) -> str:
+def _requests_text(run: Run) -> str:
     return next(
-        value.replace(" sent", " requests sent", 1)
-        for name, value in usage_facts(run.data["usage"])
+        text.replace(" sent", " requests sent", 1)
+        for name, text in usage_facts(run.data["usage"])
         if name == "Requests"
     )
 
 
 def _model(run: Run) -> str:
     configuration = run.data["configuration"]
-    parts = [run.model if run.model == run.label else f"{run.label} ({run.model})"]
-    if (shots := configuration.get("num_fewshot")) is not None:
-        parts.append(numbers.counted(shots, "shot"))
-    parts += [
+    phrases = [run.model if run.model == run.label else f"{run.label} ({run.model})"]
+    shots = configuration.get("num_fewshot")
+    if shots is not None:
+        phrases.append(numbers.counted(shots, "shot"))
+    phrases += [
         f"{key} {configuration[key]}"
         for key in ("limit", "seed")
         if configuration.get(key) is not None
     ]
-    parts += [
-        f"{role} {other.get('name', '')}"
-        for role, other in run.data.get("roles", {}).items()
+    phrases += [
+        f"{role} {model_record.get('name', '')}"
+        for role, model_record in run.data.get("roles", {}).items()
     ]
-    return ", ".join(parts)
+    return ", ".join(phrases)
 
 
 def _scores(run: Run) -> Iterator[doc.Block]:
@@ -208,94 +220,105 @@ def _scores(run: Run) -> Iterator[doc.Block]:
         for task in run.tasks
         if task.metrics
     ]
-    kept = {
+    distinct_names = {
         node.name
         for node in distinct(
             node for tree in trees_of(run.groups) for node in tree.nodes()
         )
     }
-    shown = [
-        one
-        for one in run.groups
-        if one.metrics and (one.name in kept or not one.average)
+    shown_groups = [
+        group
+        for group in run.groups
+        if group.metrics and (group.name in distinct_names or not group.average)
     ]
-    if cut := len(tasks) + len(shown) > _MOST_ROWS:
-        shown = _from_the_top(shown)
-    lost = list(dict.fromkeys(name for one in shown for name in one.missing))
-    named = len(lost) == 1  # beside the node; several are named once, below the table
+    if cut := len(tasks) + len(shown_groups) > _MOST_ROWS:
+        shown_groups = _outermost_first(shown_groups)
+    missing_tasks = list(
+        dict.fromkeys(name for group in shown_groups for name in group.missing)
+    )
+    is_single_missing = (
+        len(missing_tasks) == 1
+    )  # beside the node; several are named once, below the table
     counts = {
-        one.name: one.coverage if named else one.coverage.partition(";")[0]
-        for one in shown
+        group.name: group.coverage
+        if is_single_missing
+        else group.coverage.partition(";")[0]
+        for group in shown_groups
     }
-    groups = [(f"{one.name} ({counts[one.name]})", "", one.metrics[0]) for one in shown]
-    found = [*groups, *tasks] if cut else [*tasks, *groups]
-    yield _table(found[:_MOST_ROWS], _metric(run))
-    if len(found) > _MOST_ROWS:
-        yield doc.Note(f"And {len(found) - _MOST_ROWS} more.", "quiet")
-    if len(lost) > 1:
-        yield doc.Note(f"Without a number: {listed(lost, 5)}.", "warn")
-    whys: dict[str, list[str]] = {}
-    for one in shown:
-        if math.isnan(one.metrics[0].estimate.value) and not one.missing:
-            whys.setdefault(one.metrics[0].estimate.method, []).append(one.name)
-    for why, names in whys.items():
-        yield doc.Note(f"{listed(names, 5)}: {why}.", "warn")
-    for name, _, metric in found:
-        if few := numbers.few_clusters(metric.estimate.effective_clusters):
-            yield doc.Note(f"{name}: {few}", "warn")
+    groups = [
+        (f"{group.name} ({counts[group.name]})", "", group.metrics[0])
+        for group in shown_groups
+    ]
+    scores = [*groups, *tasks] if cut else [*tasks, *groups]
+    yield _table(scores[:_MOST_ROWS], _metric(run))
+    if len(scores) > _MOST_ROWS:
+        yield doc.Note(f"And {len(scores) - _MOST_ROWS} more.", "quiet")
+    if len(missing_tasks) > 1:
+        yield doc.Note(f"Without a number: {listed(missing_tasks, 5)}.", "warn")
+    names_by_reason: dict[str, list[str]] = {}
+    for group in shown_groups:
+        if math.isnan(group.metrics[0].estimate.value) and not group.missing:
+            names_by_reason.setdefault(group.metrics[0].estimate.method, []).append(
+                group.name
+            )
+    for reason, names in names_by_reason.items():
+        yield doc.Note(f"{listed(names, 5)}: {reason}.", "warn")
+    for name, _, metric in scores:
+        if warning := warn_few_clusters(metric.estimate.effective_clusters):
+            yield doc.Note(f"{name}: {warning}", "warn")
 
 
-def _from_the_top(groups: Sequence[GroupResult]) -> list[GroupResult]:
-    """The outermost first: what stands for the most tasks is not among those that a screen leaves
-    out.
-    """
+def _outermost_first(groups: Sequence[GroupResult]) -> list[GroupResult]:
+    """Groups with the outermost first, because a screen shows only the first ones."""
     depths: dict[str, int] = {}
     level = {node.name: node for node in trees_of(groups)}
     depth = 0
     while level:
         depths = dict.fromkeys(level, depth) | depths
-        parts = (part for node in level.values() for part in node.parts)
-        level = {part.name: part for part in parts if isinstance(part, Node)}
+        children = (child for node in level.values() for child in node.parts)
+        level = {child.name: child for child in children if isinstance(child, Node)}
         depth = depth + 1
-    return sorted(groups, key=lambda one: depths.get(one.name, 0))
+    return sorted(groups, key=lambda group: depths.get(group.name, 0))
 
 
 def _metric(run: Run) -> str:
-    """The main metric of all tasks, where there are several tasks with one."""
+    """The main metric, if all tasks have the same one."""
     labels = {task.metrics[0].label for task in run.tasks if task.metrics}
     return (
         labels.pop() if len(labels) == 1 and (len(run.tasks) > 1 or run.groups) else ""
     )
 
 
-def _table(found: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.Table:
-    """A line a task. common: the metric of all of them."""
+def _table(scores: Sequence[tuple[str, str, MetricResult]], common: str) -> doc.Table:
+    """A line per task. common: the metric that all of them share."""
     columns = doc.columns(
         "Task*", "Metric~", "Score [95% interval]", "Items>", "Unsure>"
     )
     rows: list[Sequence[doc.Content]] = []
-    for name, label, metric in found:
-        one = metric.estimate
+    for name, label, metric in scores:
+        estimate = metric.estimate
         unit = numbers.unit_of(metric.kind)
-        scored = (
-            f"{numbers.count(one.n)} of {numbers.count(one.n + one.n_missing)}"
-            if one.n_missing
+        n_scored_text = (
+            f"{numbers.count(estimate.n)} of {numbers.count(estimate.n + estimate.n_missing)}"
+            if estimate.n_missing
             else ""
         )
         rows.append(
             (
                 doc.Cell(name, name=True),
                 "" if common else label,
-                doc.Cell(doc.Number(one, unit), "strong"),
-                doc.Cell(scored, "warn") if scored else numbers.count(one.n),
-                numbers.count(one.n_unsure) if one.n_unsure else "",
+                doc.Cell(doc.Number(estimate, unit), "strong"),
+                doc.Cell(n_scored_text, "warn")
+                if n_scored_text
+                else numbers.count(estimate.n),
+                numbers.count(estimate.n_unsure) if estimate.n_unsure else "",
             )
         )
     return doc.Table(columns, rows, "Scores")
 
 
 def _side_by_side(runs: Sequence[Run]) -> doc.Table:
-    """A line a task, a column a run; what is without a number has none."""
+    """A line per task and a column per run."""
     names = list(dict.fromkeys(task.name for run in runs for task in run.tasks))[
         :_MOST_ROWS
     ]
@@ -308,10 +331,10 @@ def _side_by_side(runs: Sequence[Run]) -> doc.Table:
         cells: list[doc.Content] = [doc.Cell(name, name=True)]
         for run in runs:
             main = next((task.main for task in run.tasks if task.name == name), None)
-            known = main is not None and not math.isnan(main.estimate.value)
+            has_score = main is not None and not math.isnan(main.estimate.value)
             cells.append(
                 doc.Number(main.estimate, numbers.unit_of(main.kind))
-                if main and known
+                if main and has_score
                 else numbers.NOTHING
             )
         rows.append(cells)
@@ -319,7 +342,7 @@ def _side_by_side(runs: Sequence[Run]) -> doc.Table:
 
 
 def _counts(run: Run) -> Iterator[doc.Block]:
-    """How many answers are missing, unsure or no answers, and what to do about each."""
+    """How many answers are missing, unsure or faulty, and what to do about it."""
     if missing := missing_sentence(run):
         yield doc.Note(missing, "warn")
     for treatment, tasks in faults_by_treatment(run).items():
@@ -330,23 +353,27 @@ def _counts(run: Run) -> Iterator[doc.Block]:
     if run.n_unsure:
         yield doc.Note(f"{_unsure_sentence(run)}")
     notes = failure_notes(run)
-    yield from advice(notes[:_MOST_KINDS], "warn")
+    yield from failure_advice(notes[:_MOST_KINDS], "warn")
     if len(notes) > _MOST_KINDS:
-        more = len(notes) - _MOST_KINDS
+        n_more = len(notes) - _MOST_KINDS
         yield doc.Note(
-            f"And {more} more {numbers.plural(more, 'kind', 'kinds')} of failure.",
+            f"And {n_more} more {numbers.plural(n_more, 'kind', 'kinds')} of failure.",
             "warn",
         )
 
 
 def _unsure_sentence(run: Run) -> str:
-    """How many readings are unsure, and how to look at them or have a judge read them."""
+    """How many readings are unsure, and how to look at them or ask a judge."""
     n_samples = sum(task.n_samples for task in run.tasks)
-    counted = f"{numbers.count(run.n_unsure)} of {numbers.counted(n_samples, 'sample')}"
+    n_unsure_text = (
+        f"{numbers.count(run.n_unsure)} of {numbers.counted(n_samples, 'sample')}"
+    )
     verb = numbers.plural(run.n_unsure, "is", "are")
-    look = f"evalwright runs samples {_typed(run)} --unsure"
-    ask = f", or ask a judge: evalwright score {_typed(run)} --judge provider/name"
+    look = f"evalwright runs samples {_run_argument(run)} --unsure"
+    ask = (
+        f", or ask a judge: evalwright score {_run_argument(run)} --judge provider/name"
+    )
     return (
-        f"{counted} {verb} unsure: a careful reader might argue. Look:"
+        f"{n_unsure_text} {verb} unsure: a careful reader might argue. Look:"
         f" {look}{'' if run.data.get('roles') else ask}"
     )

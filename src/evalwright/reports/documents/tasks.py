@@ -1,4 +1,4 @@
-"""What changed between two versions of a task."""
+"""The document on what changed between two versions of a task."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from evalwright.reports import document as doc
 from evalwright.reports import numbers
 from evalwright.reports.text import shorten
 
-MOST = 20
-"""Samples named of each sort; the JSON form has all."""
+MOST_NAMED = 20
+"""How many samples each list names; the JSON output has all."""
 
 
 def task_diff_document(diff: TaskDiff) -> doc.Document:
-    """What changed, and whether scores of the two are still comparable."""
+    """What changed, and whether scores of the two versions can be compared."""
     title = f"{diff.a} {diff.version_a} against {diff.b} {diff.version_b}"
     return doc.Document(title, list(_blocks(diff)))
 
@@ -36,29 +36,35 @@ def _blocks(diff: TaskDiff) -> Iterator[doc.Block]:
     ):
         if names:
             yield doc.Heading(f"{title}: {numbers.count(len(names))}")
-            more = (
-                f" and {numbers.count(len(names) - MOST)} more"
-                if len(names) > MOST
+            remaining = (
+                f" and {numbers.count(len(names) - MOST_NAMED)} more"
+                if len(names) > MOST_NAMED
                 else ""
             )
-            yield doc.Note(", ".join(names[:MOST]) + more)
+            yield doc.Note(", ".join(names[:MOST_NAMED]) + remaining)
     if diff.changed:
         yield doc.Heading(f"Changed: {numbers.count(len(diff.changed))}")
         rows = [
-            (one.id, part, _shown(one.before[part]), _shown(one.after[part]))
-            for one in diff.changed[:MOST]
-            for part in one.what
+            (
+                change.id,
+                aspect,
+                _as_json(change.before[aspect]),
+                _as_json(change.after[aspect]),
+            )
+            for change in diff.changed[:MOST_NAMED]
+            for aspect in change.what
         ]
         columns = doc.columns("Sample*", "What", "A~", "B~")
         yield doc.Table(columns, rows, "Changed samples")
-        if len(diff.changed) > MOST:
-            yield doc.Note(f"The first {MOST}; --json has all.", "quiet")
+        if len(diff.changed) > MOST_NAMED:
+            yield doc.Note(f"The first {MOST_NAMED}; --json has all.", "quiet")
     if diff.settings:
         yield doc.Heading("The task itself")
-        parts = [
-            (one.key, _shown(one.before), _shown(one.after)) for one in diff.settings
+        setting_rows = [
+            (setting.key, _as_json(setting.before), _as_json(setting.after))
+            for setting in diff.settings
         ]
-        yield doc.Table(doc.columns("*", "A~", "B~"), parts, "Settings")
+        yield doc.Table(doc.columns("*", "A~", "B~"), setting_rows, "Settings")
     yield doc.Conclusion(_conclusion(diff))
 
 
@@ -66,23 +72,27 @@ def _conclusion(diff: TaskDiff) -> str:
     counts = {
         "added": len(diff.added),
         "removed": len(diff.removed),
-        "with another wording": sum("wording" in one.what for one in diff.changed),
-        "with other references": sum("references" in one.what for one in diff.changed),
+        "with another wording": sum(
+            "wording" in change.what for change in diff.changed
+        ),
+        "with other references": sum(
+            "references" in change.what for change in diff.changed
+        ),
         "renamed": len(diff.renamed),
         "with other metadata alone": sum(
-            one.what == ("metadata",) for one in diff.changed
+            change.what == ("metadata",) for change in diff.changed
         ),
     }
-    said = [f"{numbers.count(n)} {what}" for what, n in counts.items() if n]
-    said += (
-        [f"other {', '.join(one.key for one in diff.settings)}"]
+    changes = [f"{numbers.count(n)} {title}" for title, n in counts.items() if n]
+    changes += (
+        [f"other {', '.join(setting.key for setting in diff.settings)}"]
         if diff.settings
         else []
     )
     versions = f"from version {diff.version_a} to {diff.version_b}"
-    if not said:
+    if not changes:
         return f"Nothing changed {versions}."
-    text = f"Changed {versions}: {'; '.join(said)}."
+    text = f"Changed {versions}: {'; '.join(changes)}."
     if not diff.same_scores and (diff.a, diff.version_a) == (diff.b, diff.version_b):
         text += (
             f" The version is still {diff.version_a}: change it, so that scores are not"
@@ -91,5 +101,5 @@ def _conclusion(diff: TaskDiff) -> str:
     return text
 
 
-def _shown(value: Any) -> str:
-    return shorten(json.dumps(value, ensure_ascii=False, default=str), 300)
+def _as_json(content: Any) -> str:
+    return shorten(json.dumps(content, ensure_ascii=False, default=str), 300)

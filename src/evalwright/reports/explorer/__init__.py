@@ -1,7 +1,6 @@
-"""The explorer: a page on which runs and their samples are looked at, as one file, as a folder of
-files, or served while runs go on.
+"""The explorer: a page to look at runs and their samples, as a file, a folder, or served live.
 
-The page is the same in all three places (`web/`, built into `assets/`). What it reads are *parts*,
-each named by a key and packed as raw deflate: the catalog, and for each run an index, columns,
-previews and blocks of samples.
+The page is the same in all three forms (its source is `web/`, built into `assets/`). It reads
+*parts*, each named by a key and compressed with raw deflate: the catalog, and for each run an
+index, columns, previews and blocks of samples.
 """

@@ -1,5 +1,6 @@
-"""What the page reads first: the runs with their numbers, the board of several, and two runs
-compared. All numbers are made elsewhere.
+"""The catalog that the explorer reads first: runs with their numbers, the board, comparisons.
+
+All numbers are computed elsewhere.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.score_tables import item_scores
 
 MOST_PAIRED = 8
-"""Runs of which a file holds every pair."""
+"""Up to this number of runs, a page holds the comparison of every pair."""
 
 
 def catalog(
@@ -65,7 +66,7 @@ def catalog(
 
 
 def run_info(key: str, run: Run, records: int) -> dict[str, Any]:
-    """A finished run. Raises RunError where its record has another form than ours."""
+    """The catalog entry of a finished run. Raises RunError for a malformed record."""
     try:
         return _run_info(key, run, records)
     except MALFORMED as error:
@@ -118,8 +119,8 @@ def task_info(task: TaskResult, description: str) -> dict[str, Any]:
             {
                 "key": key,
                 "parts": [
-                    {"name": value, "metric": _metric(metrics[0])}
-                    for value, metrics in by_value.items()
+                    {"name": slice_name, "metric": _metric(metrics[0])}
+                    for slice_name, metrics in by_value.items()
                     if metrics
                 ],
             }
@@ -148,38 +149,38 @@ def _metric(metric: MetricResult) -> dict[str, Any]:
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:
-    """What else there is to know, in words."""
-    data = run.data
-    configuration = data["configuration"]
+    """Further facts about a run, as (name, text) pairs."""
+    record = run.data
+    configuration = record["configuration"]
     facts = [
         ("Model", run.model),
-        ("Fingerprint", str(data["model"].get("fingerprint", ""))),
+        ("Fingerprint", str(record["model"].get("fingerprint", ""))),
         *(
             (f"Role {role}", str(model.get("name", "")))
-            for role, model in data.get("roles", {}).items()
+            for role, model in record.get("roles", {}).items()
         ),
-        *reply_name_facts(data),
+        *reply_name_facts(record),
         *(
             (key.capitalize(), str(configuration[key]))
             for key in ("seed", "limit", "where", "format")
             if configuration.get(key) is not None
         ),
-        ("Evalwright", str(data.get("evalwright", ""))),
-        *usage_facts(data["usage"]),
-        *hardware_facts(data),
+        ("Evalwright", str(record.get("evalwright", ""))),
+        *usage_facts(record["usage"]),
+        *hardware_facts(record),
         *((f"Version of {task.name}", task.version) for task in run.tasks),
         *(("Ended", sentence) for sentence in stopping_sentences(run)),
         ("Images", images_sentence(run)),
         ("Folder", run.name),
-        ("SHA-256 of the samples", str(data["samples"].get("sha256", ""))),
+        ("SHA-256 of the samples", str(record["samples"].get("sha256", ""))),
     ]
     return [(name, text) for name, text in facts if text]
 
 
 def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
-    """The board of some runs, each with its key; None for fewer than two.
+    """The board of some runs, each given with its key; None for fewer than two.
 
-    Where none can be made the notes say why, and the runs stand without numbers.
+    Where no board can be made, its notes say why and the rows have no numbers.
     """
     if len(runs) < 2:
         return None
@@ -197,7 +198,11 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
             "notes": [f"There is no board of these runs: {error}"],
         }
     boards = [board, *board.more]
-    cells = {id(task): (one, task) for one in boards for task in one.tasks}
+    cells = {
+        id(task): (unit_board, task)
+        for unit_board in boards
+        for task in unit_board.tasks
+    }
     columns = [
         {
             "name": task.name,
@@ -207,11 +212,18 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
     ]
     rows = []
     for row in board.rows:
-        own = {
-            id(one): next(other for other in one.rows if other.place == row.place)
-            for one in boards
+        row_by_board = {
+            id(unit_board): next(
+                other_row
+                for other_row in unit_board.rows
+                if other_row.run_index == row.run_index
+            )
+            for unit_board in boards
         }
-        found = [own[id(one)].cells.get(task.name) for one, task in cells.values()]
+        metrics = [
+            row_by_board[id(unit_board)].cells.get(task.name)
+            for unit_board, task in cells.values()
+        ]
         first = board.tasks[0]
         overall = None
         if row.overall is not None and board.has_overall:
@@ -223,17 +235,17 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
             }
         rows.append(
             {
-                "run": runs[row.place][0],
+                "run": runs[row.run_index][0],
                 "ranks": row.ranks,
                 "overall": overall,
-                "cells": [_metric(one) if one else None for one in found],
+                "cells": [_metric(metric) if metric else None for metric in metrics],
             }
         )
     # The page has no letters, and no intervals that hold for all runs at once.
     notes = dict.fromkeys(
         note
-        for one in boards
-        for note in one.notes
+        for unit_board in boards
+        for note in unit_board.notes
         if note not in (TIED_NOTE, SIMULTANEOUS_NOTE)
     )
     return {"columns": columns, "rows": rows, "notes": list(notes)}
@@ -243,36 +255,37 @@ def board_of(runs: Sequence[tuple[str, Run]]) -> dict[str, Any] | None:
 
 
 def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) -> bytes:
-    """The part "compare/A/B", packed: what `evalwright compare A B` says, and which samples are one
-    item; or why it refuses the two.
+    """The part "compare/A/B", packed: the comparison of two runs and their paired samples.
+
+    Where the runs cannot be compared, it says why.
     """
     from evalwright.analysis.comparison import compare_runs
     from evalwright.reports.conclusions import worded_comparison
 
     try:
-        found = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
+        comparison = worded_comparison(compare_runs(a[1], b[1], most_flips=0))
     except EvalwrightError as error:
         return array_part({"a": a[0], "b": b[0], "refused": str(error)}, [])
     overall = None
-    if found.overall is not None:
+    if comparison.overall is not None:
         overall = {
-            "difference": _difference(found.overall),
-            "sentence": found.conclusion,
+            "difference": _difference(comparison.overall),
+            "sentence": comparison.conclusion,
         }
     head = {
         "a": a[0],
         "b": b[0],
-        "tasks": [_task_difference(task) for task in found.tasks],
+        "tasks": [_task_difference(task) for task in comparison.tasks],
         "overall": overall,
-        "conclusion": found.conclusion,
+        "conclusion": comparison.conclusion,
         "notes": [
-            found.estimand,
-            *found.caveats,
-            *found.differences,
-            *_warnings(found.tasks),
+            comparison.estimand,
+            *comparison.caveats,
+            *comparison.differences,
+            *_warnings(comparison.tasks),
         ],
     }
-    scorers = {task.task: task.scorer for task in found.tasks}
+    scorers = {task.task: task.scorer for task in comparison.tasks}
     return array_part(head, paired_places((a[1], a[2]), (b[1], b[2]), scorers))
 
 
@@ -284,17 +297,17 @@ def _warnings(tasks: Iterable[TaskComparison]) -> Iterable[str]:
 
 
 def _task_difference(task: TaskComparison) -> dict[str, Any]:
-    found = task.result
+    comparison = task.result
     return {
         "task": task.task,
         "metric": task.metric,
         "bounded": task.bounded,
         "lowerIsBetter": task.lower_is_better,
         "paired": task.paired is not None,
-        "a": number_json(found.mean_a),
-        "b": number_json(found.mean_b),
-        "difference": _difference(found),
-        "pValue": number_json(found.p_value),
+        "a": number_json(comparison.mean_a),
+        "b": number_json(comparison.mean_b),
+        "difference": _difference(comparison),
+        "pValue": number_json(comparison.p_value),
         "onlyA": task.only_a,
         "onlyB": task.only_b,
         "sentence": task.sentence,
@@ -302,15 +315,16 @@ def _task_difference(task: TaskComparison) -> dict[str, Any]:
 
 
 def _difference(
-    found: PairedComparison | UnpairedComparison | MacroDifference,
+    difference: PairedComparison | UnpairedComparison | MacroDifference,
 ) -> dict[str, Any]:
-    n = getattr(found, "n", None)
+    n = getattr(difference, "n", None)
     return {
-        "value": number_json(found.difference),
-        **interval_json(found.low, found.high),
-        "n": n if n is not None else found.n_a + found.n_b,  # type: ignore[union-attr]
-        "missing": found.n_missing if hasattr(found, "n_missing") else 0,
-        "method": getattr(found, "test", "") or getattr(found, "interval_method", ""),
+        "value": number_json(difference.difference),
+        **interval_json(difference.low, difference.high),
+        "n": n if n is not None else difference.n_a + difference.n_b,  # type: ignore[union-attr]
+        "missing": difference.n_missing if hasattr(difference, "n_missing") else 0,
+        "method": getattr(difference, "test", "")
+        or getattr(difference, "interval_method", ""),
     }
 
 
@@ -321,45 +335,69 @@ Side = tuple["Run", "Samples"]
 
 
 def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[Any]]:
-    """Places in A and in B, each as its difference from the one before, and mean scores over
-    repeats, nan where there is none.
+    """Pair the samples of two runs, in the order of A.
 
-    The place is that of an item's first repeat. In the order of A. scorers: of the tasks that are
-    compared.
+    Args:
+        a: The first run and its samples.
+        b: The second run and its samples.
+        scorers: The scorer of each task that is compared.
+
+    Returns:
+        The rows of the first repeat of each item in A and in B, each as the difference from the row
+        before, and its mean scores over repeats in A and in B (nan where there is none).
     """
     scores = [item_scores(run, scorers) for run, _ in (a, b)]
-    found: list[NDArray[np.float64]] = [np.zeros((4, 0))]
+    joined: list[NDArray[np.float64]] = [np.zeros((4, 0))]
     for task in scorers:
-        own = [one[task] for one in scores]
-        pairing = pair_items(own)
+        task_scores = [run_scores[task] for run_scores in scores]
+        pairing = pair_items(task_scores)
         first, second = pairing.places
         _, in_a, in_b = np.intersect1d(
             first, second, assume_unique=True, return_indices=True
         )
-        sides = []
-        for (_, samples), one, rows in ((a, own[0], in_a), (b, own[1], in_b)):
-            sides.append((_places(samples, task, one.keys[rows]), one.values[rows]))
-        made = np.stack([sides[0][0], sides[1][0], sides[0][1], sides[1][1]])
-        found.append(made[:, (made[0] >= 0) & (made[1] >= 0)])
-    whole = np.concatenate(found, axis=1)
-    whole = whole[:, np.argsort(whole[0], kind="stable")]
-    steps = np.diff(whole[:2], axis=1, prepend=0).astype(np.int32)
+        side_columns = []
+        for (_, samples), side_scores, rows in (
+            (a, task_scores[0], in_a),
+            (b, task_scores[1], in_b),
+        ):
+            side_columns.append(
+                (
+                    _places(samples, task, side_scores.keys[rows]),
+                    side_scores.values[rows],
+                )
+            )
+        side_stack = np.stack(
+            [
+                side_columns[0][0],
+                side_columns[1][0],
+                side_columns[0][1],
+                side_columns[1][1],
+            ]
+        )
+        joined.append(side_stack[:, (side_stack[0] >= 0) & (side_stack[1] >= 0)])
+    pairs = np.concatenate(joined, axis=1)
+    pairs = pairs[:, np.argsort(pairs[0], kind="stable")]
+    steps = np.diff(pairs[:2], axis=1, prepend=0).astype(np.int32)
     return [
         array("i", steps[0].tobytes()),
         array("i", steps[1].tobytes()),
-        *(array("d", row.tobytes()) for row in whole[2:]),
+        *(array("d", row.tobytes()) for row in pairs[2:]),
     ]
 
 
 def _places(
     samples: Samples, task: str, keys: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Where the first repeat of each item stands, -1 for one that is not there."""
+    """The row of each item's first repeat; -1 for items that are missing."""
     code = (samples.columns["task"].names or {}).get(task, -1)
     rows = np.flatnonzero(np.frombuffer(samples.tasks, np.int32) == code)
     if not len(rows):
         return np.full(len(keys), -1.0)
-    own = np.frombuffer(samples.keys, np.int64)[rows]
-    order = np.lexsort((np.frombuffer(samples.draws, np.int32)[rows], own))
-    at = np.minimum(np.searchsorted(own, keys, sorter=order), len(own) - 1)
-    return np.where(own[order[at]] == keys, rows[order[at]], -1).astype(float)
+    item_keys = np.frombuffer(samples.keys, np.int64)[rows]
+    order = np.lexsort((np.frombuffer(samples.draws, np.int32)[rows], item_keys))
+    positions = np.minimum(
+        np.searchsorted(item_keys, keys, sorter=order), len(item_keys) - 1
+    )
+    return np.where(
+        item_keys[order[positions]] == keys, rows[order[positions]], -1
+    ).astype(float)

@@ -1,9 +1,8 @@
-"""Runs as they are: finished ones read step by step, and those that are still made followed to
-their end, a kill, and what comes after.
+"""Follows run folders: reads finished runs step by step, and growing ones to their end.
 
 A run is read again from its first record, as another generation, whenever its records are another
-file: when it has ended (its records stand in another order then) and when it is resumed. Of a file
-that grows the last line may be half written, and is kept back.
+file: when it has ended (its records are sorted then) and when it is resumed. The last line of a
+growing file may be half written; it is held back until it is complete.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import IO, Any
 
 from evalwright.analysis.run_checks import RecordFaults
 from evalwright.core.errors import EvalwrightError, RunError, UsageError
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.tasks import MetricSpec
 from evalwright.reports.explorer.catalog import (
     board_of,
@@ -37,22 +36,22 @@ from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE, Growing, growing
 from evalwright.tasks.files import failing_as
 
-STEP = 0.2
-"""Seconds of reading after which others get a turn."""
-PAUSE = 0.25
-"""Seconds between two looks at files that did not change."""
-SHARE = 20
-"""Numbers of a run that is still made are computed again after this many times what it took."""
+READ_SECONDS = 0.2
+"""How long one run is read before the next gets its turn."""
+PAUSE_SECONDS = 0.25
+"""How long to wait if no file has changed."""
+RECOMPUTE_FACTOR = 20
+"""Metrics of a growing run are recomputed after this many times the time they took."""
 STOPPED = "The process that wrote it ended; run the same command again to resume."
-_BLOCK = 1 << 20
-LONGEST_LINE = 1 << 28
-"""Bytes without a line break after which a growing file is not followed any more."""
+_READ_BYTES = 1 << 20
+LONGEST_LINE_BYTES = 1 << 28
+"""A growing file with a longer line is not followed any more."""
 
 Line = tuple[bytes, dict[str, Any]]
 
 
-class Followed:
-    """One run folder. Its public methods are called by several threads; `look` by one alone."""
+class FollowedRun:
+    """One run folder. Several threads call the public methods, but only one thread calls `look`."""
 
     def __init__(self, key: str, folder: Path) -> None:
         self.key = key
@@ -62,16 +61,16 @@ class Followed:
         self.trouble = ""
         """Why the records cannot be read to their end."""
         self.run: Run | None = None
-        self._mark: object = None
+        self._file_mark: object = None
         self._about: Growing | None = None
-        self._known: dict[str, Any] = {}
+        self._run_entry: dict[str, Any] = {}
         self._numbers = Numbers({})
         self._file: IO[bytes] | None = None
         self._images: tuple[Run, KeptImages] | None = None
-        self._begin(None)
+        self._restart(None)
 
-    def _begin(self, file: IO[bytes] | None) -> None:
-        """Read from the first record of another file."""
+    def _restart(self, file: IO[bytes] | None) -> None:
+        """Start reading at the first record of another file."""
         if self._file is not None:
             self._file.close()
         self.generation += 1
@@ -94,7 +93,7 @@ class Followed:
         self.trouble = ""
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         with self.lock:
             if self._file is not None:
                 self._file.close()
@@ -102,12 +101,11 @@ class Followed:
             self._lines = None
 
     # -- the thread that looks
-    # -------------------------------------------------------------------------------------------
 
     def look(self) -> bool:
-        """See what is new, and read for a moment. Whether anything changed."""
+        """Look for new records and read for a moment; return whether anything changed."""
         state = self.state
-        changed = self._find()
+        changed = self._find_records()
         if not self.complete and not self.trouble:
             changed |= self._read()
         if self._about is not None and self._numbers.due(
@@ -117,45 +115,50 @@ class Followed:
             changed = True
         return changed or self.state != state
 
-    def _find(self) -> bool:
-        """Find out which file has the records now."""
-        made = growing(self.folder)
+    def _find_records(self) -> bool:
+        """Find the file that has the records now; return whether it is another one."""
+        growing_run = growing(self.folder)
         record = self.folder / RUN_FILE
         mark: object
-        if made is not None and (made.running or not record.is_file()):
+        if growing_run is not None and (growing_run.running or not record.is_file()):
             with contextlib.suppress(OSError):
-                found = made.records.stat()
-                mark = (made.records, found.st_ino)
-                if mark == self._mark:
-                    self._about = made
+                file_stat = growing_run.records.stat()
+                mark = (growing_run.records, file_stat.st_ino)
+                if mark == self._file_mark:
+                    self._about = growing_run
                     return False
-                file = ordinary(made.records).open("rb", buffering=0)
+                file = check_ordinary(growing_run.records).open("rb", buffering=0)
                 with self.lock:
                     self.run = None
-                    self._about = made
-                    self._mark = mark
-                    self._begin(file)
-                    self._numbers = Numbers(made.about)
+                    self._about = growing_run
+                    self._file_mark = mark
+                    self._restart(file)
+                    self._numbers = Numbers(growing_run.about)
                 return True
             return False
         if record.is_file():
             try:
-                found = record.stat()
-                mark = (RUN_FILE, found.st_ino, found.st_mtime_ns, found.st_size)
-                if mark == self._mark:
+                file_stat = record.stat()
+                mark = (
+                    RUN_FILE,
+                    file_stat.st_ino,
+                    file_stat.st_mtime_ns,
+                    file_stat.st_size,
+                )
+                if mark == self._file_mark:
                     return False
-                self._mark = mark
+                self._file_mark = mark
                 run = open_run(self.folder)
-                known = run_info(self.key, run, 0)
-                file = ordinary(run.samples_file).open("rb", buffering=0)
+                run_facts = run_info(self.key, run, 0)
+                file = check_ordinary(run.samples_file).open("rb", buffering=0)
             except (OSError, UsageError) as error:
                 self.trouble = str(error)
                 return True
             with self.lock:
                 self.run = run
                 self._about = None
-                self._known = known
-                self._begin(file)
+                self._run_entry = run_facts
+                self._restart(file)
                 self._lines = run.lines()
             return True
         if (
@@ -165,21 +168,21 @@ class Followed:
         return False
 
     def _read(self) -> bool:
-        """Read records for a moment. Whether there were any."""
-        until = time.monotonic() + STEP
+        """Read records for a moment; return whether there were any."""
+        until = time.monotonic() + READ_SECONDS
         size = self.samples.size
-        lines = self._lines if self._lines is not None else self._grown()
+        lines = self._lines if self._lines is not None else self._new_lines()
         try:
             while time.monotonic() < until:
-                found = next(lines, None)
-                if found is None:
+                line_and_row = next(lines, None)
+                if line_and_row is None:
                     if self._faults is not None and not self.complete:
                         self.warnings = self._faults.sentences
                         self._as_published = self._faults.as_published
                         self._faults = None
                     self.complete = self.run is not None
                     break
-                line, row = found
+                line, row = line_and_row
                 with self.lock:
                     self.samples.add(line, row)
                     self._ends.append((self._ends[-1] if self._ends else 0) + len(line))
@@ -192,26 +195,26 @@ class Followed:
             return True
         return self.samples.size > size or self.complete
 
-    def _grown(self) -> Iterator[Line]:
-        """The whole lines that are there and were not read. Raises RunError."""
+    def _new_lines(self) -> Iterator[Line]:
+        """Yield complete lines that were not read before. Raises RunError."""
         start = self._ends[-1] if self._ends else 0
-        rest = b""
-        while data := self._bytes(start + len(rest), _BLOCK):
-            *lines, rest = (rest + data).split(b"\n")
+        unfinished = b""
+        while block := self._bytes(start + len(unfinished), _READ_BYTES):
+            *lines, unfinished = (unfinished + block).split(b"\n")
             for line in lines:
                 start += len(line) + 1
                 yield (
                     line + b"\n",
                     row_of(line, f"{self.folder.name}, record {len(self._ends) + 1:,}"),
                 )
-            if len(rest) > LONGEST_LINE:
+            if len(unfinished) > LONGEST_LINE_BYTES:
                 raise RunError(
-                    f"A record of '{self.folder.name}' has more than {LONGEST_LINE:,}"
+                    f"A record of '{self.folder.name}' has more than {LONGEST_LINE_BYTES:,}"
                     " bytes."
                 )
 
     def _bytes(self, start: int, length: int) -> bytes:
-        """Bytes of the records, also of those that were removed since they were opened."""
+        """Read bytes of the records, even if the file was removed since it was opened."""
         with self.lock:
             if self._file is None:
                 return b""
@@ -222,7 +225,6 @@ class Followed:
                 return self._file.read(length)
 
     # -- what requests read
-    # ----------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> str:
@@ -233,32 +235,34 @@ class Followed:
 
     @property
     def stamp(self) -> str:
-        """Changes whenever the index does."""
+        """A text that changes whenever the index does."""
         return f"{self.generation}.{self.samples.size}"
 
     def info(self) -> dict[str, Any]:
-        """What the catalog says of it."""
+        """The run's entry in the catalog."""
         with self.lock:
             size = self.samples.size
             trouble = self.trouble
             if self.run is not None:
                 expected = self.run.data["samples"].get("records")
-                found = {
-                    **self._known,
+                info = {
+                    **self._run_entry,
                     "records": size,
-                    "facts": [*self._known["facts"]],
+                    "facts": [*self._run_entry["facts"]],
                 }
-                found["expected"] = expected if isinstance(expected, int) else size
+                info["expected"] = expected if isinstance(expected, int) else size
             else:
-                found = self._growing_info(size)
-            published = [("Figures", self._as_published)] if self._as_published else []
-            found["facts"][:0] = [
-                *((WARNING, one) for one in self.warnings),
-                *published,
+                info = self._growing_info(size)
+            figure_facts = (
+                [("Figures", self._as_published)] if self._as_published else []
+            )
+            info["facts"][:0] = [
+                *((WARNING, warning) for warning in self.warnings),
+                *figure_facts,
             ]
             if trouble:
-                found["facts"].insert(0, ("Cannot be read", trouble))
-            return found
+                info["facts"].insert(0, ("Cannot be read", trouble))
+            return info
 
     def _growing_info(self, size: int) -> dict[str, Any]:
         about: Mapping[str, Any] = self._about.about if self._about else {}
@@ -293,8 +297,9 @@ class Followed:
         }
 
     def picture(self, digest: str) -> bytes | None:
-        """The picture of an image of a run that has ended, as it lies in its folder; empty where
-        none is kept, None before the end.
+        """An image of a finished run, as stored in its folder.
+
+        Returns b"" where none is stored, and None before the run has ended.
         """
         run = self.run
         if run is None:
@@ -306,7 +311,7 @@ class Followed:
     def part(
         self, name: str, number: int | None, generation: int | None
     ) -> bytes | None:
-        """A part of the samples; None where there is none, or where it is of another generation."""
+        """A part of the samples; None if there is none, or if it is of another generation."""
         with self.lock:
             if name == "index":
                 return json_part(self.samples.index(self.generation))
@@ -331,19 +336,19 @@ class Followed:
             return None
         first = starts[number]
         end = starts[number + 1] if number + 1 < len(starts) else self.samples.size
-        place = self._ends[first - 1] if first else 0
-        data = self._bytes(place, self._ends[end - 1] - place)
+        offset = self._ends[first - 1] if first else 0
+        block = self._bytes(offset, self._ends[end - 1] - offset)
         rows = []
         for row in range(first, end):
-            line = data[
-                (self._ends[row - 1] if row else 0) - place : self._ends[row] - place
+            line = block[
+                (self._ends[row - 1] if row else 0) - offset : self._ends[row] - offset
             ]
             rows.append(block_line(line, row_of(line, f"Record {row + 1:,}")))
         return block_part(rows)
 
 
 class Numbers:
-    """The metrics of a run that is still made: those that it would have if it ended now."""
+    """Metrics of a growing run: those that it would have if it ended now."""
 
     def __init__(self, about: Mapping[str, Any]) -> None:
         self.tasks: list[dict[str, Any]] = []
@@ -360,23 +365,26 @@ class Numbers:
                     MetricSpec(**spec) for spec in task["metric_specs"]
                 ]
                 self._tallies[name] = TaskTally(
-                    [one["name"] for one in task["scorers"]], task["slice_keys"]
+                    [scorer["name"] for scorer in task["scorers"]], task["slice_keys"]
                 )
                 self._about[name] = task
         except (KeyError, TypeError, AttributeError):
             self._tallies = {}  # of another version, or nobody's: there are samples and no numbers
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Count a record in."""
+        """Count a record."""
         self._rows += 1
-        if (tally := self._tallies.get(str(row["task"]))) is not None:
-            try:
-                tally.add(record_from(row))
-            except (KeyError, TypeError, ValueError, AttributeError):
-                del self._tallies[str(row["task"])]
+        task = str(row["task"])
+        tally = self._tallies.get(task)
+        if tally is None:
+            return
+        try:
+            tally.add(record_from(row))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            del self._tallies[task]
 
     def due(self, size: int, ended: bool) -> bool:
-        """Whether there are new records, and it is not too soon."""
+        """Whether there are new records, and enough time has passed since the last computation."""
         return (
             bool(size and self._tallies)
             and size != self._done
@@ -384,7 +392,7 @@ class Numbers:
         )
 
     def compute(self) -> None:
-        """Make the numbers of the tasks that have records."""
+        """Compute the metrics of all tasks that have records."""
         began = time.monotonic()
         self._done = self._rows
         self.tasks = [
@@ -397,7 +405,9 @@ class Numbers:
             for name, tally in self._tallies.items()
             if len(tally.indices)
         ]
-        self._next = time.monotonic() + max(1.0, SHARE * (time.monotonic() - began))
+        self._next = time.monotonic() + max(
+            1.0, RECOMPUTE_FACTOR * (time.monotonic() - began)
+        )
 
 
 def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
@@ -412,7 +422,7 @@ def _main_scorers(about: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Follower:
-    """Some runs together: a thread looks at them until `stop`, and requests read what it found."""
+    """Follows several runs: a thread reads them until `stop`, and requests use what it has read."""
 
     def __init__(
         self,
@@ -422,52 +432,52 @@ class Follower:
     ) -> None:
         self.title = title
         self._say = say
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self.runs = {
-            str(number): Followed(str(number), folder)
+            str(number): FollowedRun(str(number), folder)
             for number, folder in enumerate(folders)
         }
         self.version = 0
         self._board: dict[str, Any] | None = None
         self._board_of: object = ()
-        self._made: dict[tuple[str, ...], bytes] = {}
-        self._making = threading.Lock()
+        self._computed_parts: dict[tuple[str, ...], bytes] = {}
+        self._compute_lock = threading.Lock()
         self._stopped = threading.Event()
         self._ranked = threading.Event()
         self._ranking = threading.Thread()
-        for one in self.runs.values():
-            one.look()
+        for followed in self.runs.values():
+            followed.look()
         self._thread = threading.Thread(
             target=self._follow, name="evalwright-view", daemon=True
         )
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the thread and close all files."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(5)
-        for one in self.runs.values():
-            one.close()
+        for followed in self.runs.values():
+            followed.close()
 
     def _follow(self) -> None:
         while not self._stopped.is_set():
             changed = False
-            for one in self.runs.values():
+            for followed in self.runs.values():
                 try:
-                    changed |= one.look()
+                    changed |= followed.look()
                 except (
                     Exception
                 ) as error:  # one run's files must not end the following of the others
-                    one.trouble = f"{type(error).__name__}: {error}"
-                self._tell(one)
+                    followed.trouble = f"{type(error).__name__}: {error}"
+                self._report_warnings(followed)
             finished = [
-                (key, one.run)
-                for key, one in self.runs.items()
-                if one.run is not None and one.complete
+                (key, followed.run)
+                for key, followed in self.runs.items()
+                if followed.run is not None and followed.complete
             ]
             mark = [(key, self.runs[key].generation) for key, _ in finished]
             if mark != self._board_of and not self._ranking.is_alive():
@@ -480,77 +490,84 @@ class Follower:
             self._ranked.clear()
             self.version += changed
             if not changed:
-                self._stopped.wait(PAUSE)
+                self._stopped.wait(PAUSE_SECONDS)
 
-    def _tell(self, one: Followed) -> None:
-        """Say what is wrong with a run, once."""
-        for told in (*one.warnings, one.trouble):
-            if (
-                told
-                and self._say
-                and (said := f"Warning: {one.folder.resolve().name}: {told}")
-                not in self._said
-            ):
-                self._said.add(said)
-                self._say(said)
+    def _report_warnings(self, followed: FollowedRun) -> None:
+        """Report a run's warnings, each once."""
+        if self._say is None:
+            return
+        for warning in (*followed.warnings, followed.trouble):
+            sentence = f"Warning: {followed.folder.resolve().name}: {warning}"
+            if warning and sentence not in self._reported:
+                self._reported.add(sentence)
+                self._say(sentence)
 
     def _rank(self, runs: Sequence[tuple[str, Run]]) -> None:
-        """Make the board, which may take a while."""
+        """Compute the board, which may take a while."""
         self._board = board_of(runs)
         self._ranked.set()
 
     def part(self, key: str, generation: int | None) -> bytes | None:
-        """A part by its key; None where there is none."""
-        kind, *rest = key.split("/")
+        """A part by its key; None if there is none."""
+        part_type, *keys = key.split("/")
         if key == "state":
             return json_part(
                 {
                     "version": self.version,
-                    "runs": {name: one.stamp for name, one in self.runs.items()},
+                    "runs": {
+                        name: followed.stamp for name, followed in self.runs.items()
+                    },
                 }
             )
         if key == "catalog":
-            infos = [one.info() for one in self.runs.values()]
+            infos = [followed.info() for followed in self.runs.values()]
             return json_part(catalog(infos, self._board, title=self.title, live=True))
-        if (kind, len(rest)) in (("compare", 2), ("plots", 1)):
-            return self._of_finished(kind, rest)
-        if kind == "image" and len(rest) == 2:
-            shown = self.runs.get(rest[0])
-            return None if shown is None else shown.picture(rest[1])
-        run = self.runs.get(rest[0]) if kind == "run" and len(rest) in (2, 3) else None
-        if run is None or rest[1] not in ("index", "columns", "previews", "block"):
-            return None
-        number = (
-            int(rest[2])
-            if len(rest) == 3 and rest[2].isdecimal() and len(rest[2]) < 10
+        if (part_type, len(keys)) in (("compare", 2), ("plots", 1)):
+            return self._of_finished(part_type, keys)
+        if part_type == "image" and len(keys) == 2:
+            image_run = self.runs.get(keys[0])
+            return None if image_run is None else image_run.picture(keys[1])
+        run = (
+            self.runs.get(keys[0])
+            if part_type == "run" and len(keys) in (2, 3)
             else None
         )
-        return run.part(rest[1], number, generation)
+        if run is None or keys[1] not in ("index", "columns", "previews", "block"):
+            return None
+        number = (
+            int(keys[2])
+            if len(keys) == 3 and keys[2].isdecimal() and len(keys[2]) < 10
+            else None
+        )
+        return run.part(keys[1], number, generation)
 
-    def _of_finished(self, kind: str, keys: Sequence[str]) -> bytes | None:
-        """Two finished runs compared, or the plots of one, once their records are read; None where
-        that cannot be.
+    def _of_finished(self, part_type: str, keys: Sequence[str]) -> bytes | None:
+        """The comparison of two finished runs, or the plots of one, once all records are read.
+
+        Returns None where a run is not finished or cannot be read.
         """
         if len({*keys} & {*self.runs}) < len(keys):
             return None
         runs = [self.runs[key] for key in keys]
-        while not all(one.complete for one in runs):
+        while not all(followed.complete for followed in runs):
             if any(
-                one.run is None or one.trouble for one in runs
+                followed.run is None or followed.trouble for followed in runs
             ) or self._stopped.wait(0.05):
                 return None
-        with self._making:
-            name = (kind, *keys, *(one.stamp for one in runs))
-            sides = [
-                (one.key, one.run, one.samples) for one in runs if one.run is not None
+        with self._compute_lock:
+            name = (part_type, *keys, *(followed.stamp for followed in runs))
+            run_parts = [
+                (followed.key, followed.run, followed.samples)
+                for followed in runs
+                if followed.run is not None
             ]
-            if name not in self._made and len(sides) == len(runs):
+            if name not in self._computed_parts and len(run_parts) == len(runs):
                 try:
-                    self._made[name] = (
-                        json_part(plots_of(sides[0][1]))
-                        if kind == "plots"
-                        else comparison_part(sides[0], sides[1])
+                    self._computed_parts[name] = (
+                        json_part(plots_of(run_parts[0][1]))
+                        if part_type == "plots"
+                        else comparison_part(run_parts[0], run_parts[1])
                     )
                 except EvalwrightError:
                     return None
-            return self._made.get(name)
+            return self._computed_parts.get(name)

@@ -1,7 +1,6 @@
-"""The page itself, the one file that holds it with all its parts, and the folder of files that any
-web server can serve.
+"""The explorer's page: as one file with all its parts, or as a folder for a web server.
 
-The script comes before the parts, so it paints while the browser still reads them. Parts stand as
+The script comes before the parts, so it paints while the browser still reads them. Parts are
 base64 in elements that no browser runs; nothing in base64 can end an element. A
 Content-Security-Policy allows the script and the style by their hashes and nothing else.
 """
@@ -43,15 +42,15 @@ from evalwright.tasks.files import failing_as, place_of, read_file, write_bytes
 
 Source = Literal["embedded", "fetched", "live"]
 Progress = Callable[[str], None]
-"""Told a few words on how far the work is."""
+"""Receives a few words on how far the work is."""
 
 TYPE = "application/x-evalwright"
-_REPORTED = 2000
+_PROGRESS_EVERY = 2000
 WARNING = "Warning"
-"""The name of a fact that says what is wrong with a run."""
+"""The name of facts that say what is wrong with a run."""
 PAGE = "index.html"
-_DATA = "evalwright-"
-_OURS = b'<meta name="generator" content="evalwright">'
+_PARTS_PREFIX = "evalwright-"
+_GENERATOR_MARK = b'<meta name="generator" content="evalwright">'
 WITHOUT_IMAGES = (
     "this page was written without images (view --html and export site take --images)"
 )
@@ -67,28 +66,37 @@ _ORDER = {
 }
 
 
-def head_of(title: str, source: Source, root: str = "") -> str:
-    """The page up to its parts. root: where the parts are, seen from the page."""
+def page_head(title: str, source: Source, root: str = "") -> str:
+    """The page up to its parts. root: the folder of the parts, relative to the page."""
     script, style = _assets()
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta'
-        f' http-equiv="Content-Security-Policy" content="{policy_of(source)}">\n<meta'
-        ' name="viewport" content="width=device-width, initial-scale=1">\n<meta'
-        ' name="referrer" content="no-referrer">\n<meta name="generator"'
-        ' content="evalwright">\n<meta name="color-scheme" content="light'
-        ' dark">\n<link rel="icon"'
-        f' href="data:,">\n<title>{escape(inert(title))}</title>\n<style>{style}</style>\n</head>\n<body>\n<div'
-        f' id="app" data-source="{source}" data-root="{escape(root)}">Loading'
-        " ...</div>\n<noscript>This page needs JavaScript; it loads nothing from"
-        f" elsewhere.</noscript>\n<script>{script}</script>\n"
+        "<!doctype html>\n"
+        '<html lang="en">\n'
+        "<head>\n"
+        '<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{page_policy(source)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        '<meta name="generator" content="evalwright">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(inert(title))}</title>\n"
+        f"<style>{style}</style>\n"
+        "</head>\n"
+        "<body>\n"
+        f'<div id="app" data-source="{source}" data-root="{escape(root)}">'
+        "Loading ...</div>\n"
+        "<noscript>This page needs JavaScript; it loads nothing from elsewhere."
+        "</noscript>\n"
+        f"<script>{script}</script>\n"
     )
 
 
 END = f'<script type="{TYPE}" id="end"></script>\n</body>\n</html>\n'
 
 
-def policy_of(source: Source) -> str:
-    """What the page may do."""
+def page_policy(source: Source) -> str:
+    """The Content-Security-Policy of the page."""
     script, style = map(source_hash, _assets())
     connect = "'none'" if source == "embedded" else "'self'"
     return (
@@ -100,7 +108,7 @@ def policy_of(source: Source) -> str:
 
 @cache
 def _assets() -> tuple[str, str]:
-    """Script and style. No text of them ends the element that it stands in."""
+    """Script and style, changed so that no text in them ends their element."""
     folder = files("evalwright.reports.explorer") / "assets"
     script, style = (
         (
@@ -124,15 +132,23 @@ def pack(
     *,
     with_images: bool = False,
 ) -> list[str]:
-    """Put all parts of the runs, the catalog last; return what is wrong with them.
+    """Pack all parts of the runs, the catalog last.
 
-    Raises RunError for records that cannot be read.
+    Args:
+        runs: The runs to pack.
+        put: Receives each part's key and bytes.
+        title: The page's title.
+        progress: Receives a few words on how far the work is.
+        with_images: Whether to include the images of prompts, which not everybody wants to share.
 
-    with_images: also the pictures of the prompts' images, which who made a page does not always
-    mean to hand on.
+    Returns:
+        Warnings on the runs.
+
+    Raises:
+        RunError: Records cannot be read.
     """
-    said: list[str] = []
-    found: list[tuple[str, Run, Samples]] = []
+    run_warnings: list[str] = []
+    packed_runs: list[tuple[str, Run, Samples]] = []
     infos = []
     for number, run in enumerate(runs):
         # a record that is none is refused before its samples are read
@@ -147,16 +163,20 @@ def pack(
             for line, row in run.lines():
                 samples.add(line, row)
                 faults.add(row)
-                if samples.size % _REPORTED == 0:
+                if samples.size % _PROGRESS_EVERY == 0:
                     progress(f"{run.label}: {samples.size:,} samples")
             samples.finish()
-            found.append((str(number), run, samples))
+            packed_runs.append((str(number), run, samples))
             warnings = faults.sentences
-            said += [f"{run.name}: {one}" for one in warnings]
-            published = (
+            run_warnings += [f"{run.name}: {warning}" for warning in warnings]
+            figure_facts = (
                 [("Figures", faults.as_published)] if faults.as_published else []
             )
-            facts = [*((WARNING, one) for one in warnings), *published, *info["facts"]]
+            facts = [
+                *((WARNING, warning) for warning in warnings),
+                *figure_facts,
+                *info["facts"],
+            ]
             infos.append(
                 {
                     **info,
@@ -179,25 +199,29 @@ def pack(
                 f" {str(error)[:200]}). `evalwright runs check {run.name}` looks at it."
             ) from error
     progress("the board")
-    board = board_of([(key, run) for key, run, _ in found])
+    board = board_of([(key, run) for key, run, _ in packed_runs])
     if len(runs) <= MOST_PAIRED:
         # Of two runs the better one is A, as on the page: what is said of their difference has the
         # sign of its table.
-        ranked = [row["run"] for row in board["rows"]] if board else []
-        found.sort(
-            key=lambda one: ranked.index(one[0]) if one[0] in ranked else len(ranked)
+        ranked_keys = [row["run"] for row in board["rows"]] if board else []
+        packed_runs.sort(
+            key=lambda packed_run: (
+                ranked_keys.index(packed_run[0])
+                if packed_run[0] in ranked_keys
+                else len(ranked_keys)
+            )
         )
-        for a, b in combinations(found, 2):
+        for a, b in combinations(packed_runs, 2):
             progress(f"{a[1].label} and {b[1].label} compared")
             put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
     put("catalog", json_part(catalog(infos, board, title=title)))
-    return said
+    return run_warnings
 
 
 def _put_images(key: str, run: Run, put: Put) -> None:
-    kept = KeptImages(run)
-    for digest in kept.entries:
-        picture = kept.read(digest)
+    images = KeptImages(run)
+    for digest in images.entries:
+        picture = images.read(digest)
         if picture is not None:
             put(f"image/{key}/{digest}", picture)
 
@@ -210,41 +234,43 @@ def write_page(
     progress: Progress,
     with_images: bool = False,
 ) -> list[str]:
-    """Write the one file, whole or not at all; return what is wrong with the runs.
+    """Write the explorer as one file, whole or not at all, and return warnings on the runs.
 
-    Raises ConfigurationError where it cannot be written, RunError as `pack`.
+    Raises ConfigurationError where it cannot be written, and RunError as `pack` does.
     """
     with failing_as(ConfigurationError, f"'{file}' cannot be written"):
         target = place_of(file)
         target.parent.mkdir(parents=True, exist_ok=True)
         with (
-            _temporary(target, "parts", private=True) as (parts, _),
-            _temporary(target, "tmp") as (out, made),
+            _temporary(target, "parts", private=True) as (parts_file, _),
+            _temporary(target, "tmp") as (page_file, temporary),
         ):
             places: dict[str, tuple[int, int]] = {}
 
-            def put(key: str, data: bytes) -> None:
-                places[key] = (parts.tell(), len(data))
-                parts.write(data)
+            def put(key: str, content: bytes) -> None:
+                places[key] = (parts_file.tell(), len(content))
+                parts_file.write(content)
 
-            said = pack(runs, put, title, progress, with_images=with_images)
+            run_warnings = pack(runs, put, title, progress, with_images=with_images)
             progress("writing the file")
-            out.write(head_of(title, "embedded").encode("utf-8", "backslashreplace"))
-            for key in sorted(places, key=_place):
+            page_file.write(
+                page_head(title, "embedded").encode("utf-8", "backslashreplace")
+            )
+            for key in sorted(places, key=_part_order):
                 start, length = places[key]
-                parts.seek(start)
-                out.write(f'<script type="{TYPE}" id="{key}">'.encode())
-                out.write(base64.b64encode(parts.read(length)))
-                out.write(b"</script>\n")
-            out.write(END.encode())
-            out.flush()
-            os.fsync(out.fileno())
-            made.replace(target)
-            return said
+                parts_file.seek(start)
+                page_file.write(f'<script type="{TYPE}" id="{key}">'.encode())
+                page_file.write(base64.b64encode(parts_file.read(length)))
+                page_file.write(b"</script>\n")
+            page_file.write(END.encode())
+            page_file.flush()
+            os.fsync(page_file.fileno())
+            temporary.replace(target)
+            return run_warnings
 
 
-def _place(key: str) -> tuple[int, list[int]]:
-    """Where a part stands in the file: what is needed first comes first."""
+def _part_order(key: str) -> tuple[int, list[int]]:
+    """Sort key of a part: what the page needs first comes first."""
     words = key.split("/")
     return max(_ORDER.get(word, 0) for word in words), [
         int(word) for word in words if word.isdigit()
@@ -253,10 +279,10 @@ def _place(key: str) -> tuple[int, list[int]]:
 
 @contextmanager
 def _temporary(
-    target: Path, kind: str, *, private: bool = False
+    target: Path, ending: str, *, private: bool = False
 ) -> Iterator[tuple[IO[bytes], Path]]:
-    """A file beside the target that is gone in the end, unless it has taken another name."""
-    path = target.with_name(f".{target.name}.{os.getpid()}.{kind}")
+    """Open a temporary file beside the target; it is removed unless it was renamed."""
+    path = target.with_name(f".{target.name}.{os.getpid()}.{ending}")
     path.unlink(missing_ok=True)
     try:
         with open_private(path, "x+b") if private else path.open("x+b") as file:
@@ -273,49 +299,58 @@ def write_site(
     progress: Progress,
     with_images: bool = False,
 ) -> tuple[Path, list[str]]:
-    """Write the page and the parts that it loads when they are wanted; return the page, and what is
-    wrong with the runs. Parts go into a folder of their own, named by what they hold, and the page
-    names it last.
+    """Write the explorer as a page and a folder of parts, which it loads when they are needed.
 
-    So a visitor sees either the old or the new one. Earlier parts of ours are removed, and nothing
-    else in the folder is touched. Raises ConfigurationError where it cannot be written or has
-    another page.
+    Parts go into a new folder named by their hash, and the page is replaced last, so that a
+    visitor sees either the old or the new state. Earlier parts of ours are then removed; nothing
+    else in the folder is touched.
+
+    Returns:
+        The page's file, and warnings on the runs.
+
+    Raises:
+        ConfigurationError: The folder cannot be written, or has a page of another program.
+        RunError: Records cannot be read.
     """
     page = folder / PAGE
-    if page.exists() and _OURS not in read_file(page)[:4096]:
+    if page.exists() and _GENERATOR_MARK not in read_file(page)[:4096]:
         raise ConfigurationError(
             f"'{page}' is not a page of evalwright: name another folder with --into."
         )
-    made = folder / f".{_DATA}{os.getpid()}"
+    temporary = folder / f".{_PARTS_PREFIX}{os.getpid()}"
     try:
         place_of(folder).mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         digest = hashlib.sha256()
 
-        def put(key: str, data: bytes) -> None:
+        def put(key: str, content: bytes) -> None:
             if key != "catalog":  # which says when it was made
-                digest.update(key.encode() + data)
-            file = made / f"{key}.bin"
+                digest.update(key.encode() + content)
+            file = temporary / f"{key}.bin"
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
+            file.write_bytes(content)
 
-        said = pack(runs, put, title, progress, with_images=with_images)
-        root = f"{_DATA}{digest.hexdigest()[:12]}"
+        run_warnings = pack(runs, put, title, progress, with_images=with_images)
+        root = f"{_PARTS_PREFIX}{digest.hexdigest()[:12]}"
         shutil.rmtree(folder / root, ignore_errors=True)
-        made.replace(folder / root)
+        temporary.replace(folder / root)
         write_bytes(
             page,
-            (head_of(title, "fetched", f"{root}/") + END).encode(
+            (page_head(title, "fetched", f"{root}/") + END).encode(
                 "utf-8", "backslashreplace"
             ),
         )
-        for old in folder.glob(f"{_DATA}????????????"):
-            if old.name != root and old.is_dir() and not old.is_symlink():
-                shutil.rmtree(old, ignore_errors=True)
+        for stale_folder in folder.glob(f"{_PARTS_PREFIX}????????????"):
+            if (
+                stale_folder.name != root
+                and stale_folder.is_dir()
+                and not stale_folder.is_symlink()
+            ):
+                shutil.rmtree(stale_folder, ignore_errors=True)
     except (OSError, shutil.Error) as error:
         raise ConfigurationError(
             f"'{folder}' cannot be written: {getattr(error, 'strerror', '') or error}."
         ) from error
     finally:
-        shutil.rmtree(made, ignore_errors=True)
-    return page, said
+        shutil.rmtree(temporary, ignore_errors=True)
+    return page, run_warnings

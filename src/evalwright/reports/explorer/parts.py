@@ -1,9 +1,8 @@
-"""The parts that the page reads: how one is packed, and the columns, previews and blocks that the
-samples of a run become.
+"""Parts of the explorer: how they are packed, and how samples become columns and blocks.
 
-A part is raw deflate of JSON in one line, or of such a line, a line break, and arrays of numbers,
-each at a multiple of 8 bytes. Rows of samples are taken one by one and only the last few thousand
-are held, so memory stays flat.
+A part is raw deflate of JSON in one line, or of such a line, a line break, and arrays of numbers
+that start at multiples of 8 bytes. Samples are added one by one and only the last few thousand are
+held, so memory stays flat.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from evalwright.core.requests import prompt_from
 from evalwright.runs.scores import hashed
 from evalwright.runs.writer import to_json
 
-CHUNK = 4096
-"""Rows of one part of columns or previews."""
+CHUNK_ROWS = 4096
+"""How many rows a part of columns or previews has."""
 BLOCK_ROWS = 256
 BLOCK_BYTES = 4 << 20
-"""A block of samples has no more rows than that, and ends once it has so many bytes."""
-LONGEST_LINE = 32 << 20
-"""Bytes of a record that are shown; of a longer one its texts are cut."""
-LONGEST_TEXT = 1 << 20
-"""Characters of a text of such a record."""
+"""A block of samples ends after this many rows or bytes."""
+LONGEST_LINE_BYTES = 32 << 20
+"""Texts in a longer record are cut."""
+LONGEST_TEXT_CHARS = 1 << 20
+"""How much of a text such a record keeps."""
 WIDEST_PREVIEW = (90, 70)
 """Columns of a terminal that the beginnings of a question and of an answer take; signs of Chinese
 take two.
 """
 MOST_NAMES = 200
-"""Values of a category. A metadata key with more is no column."""
+"""A metadata key with more values does not become a column."""
 MOST_COLUMNS = 60
 
 MALFORMED = (
@@ -46,67 +45,71 @@ MALFORMED = (
     IndexError,
     RecursionError,
 )
-"""What reading a record raises that has another form than ours."""
+"""Errors of reading a malformed record."""
 
-LONGEST_ID = 400
+LONGEST_ID_CHARS = 400
 """Characters of an id in the index and in addresses: a browser takes half a minute to open one of a
 million.
 """
 
 Put = Callable[[str, bytes], None]
-"""Takes a part: its key, and its bytes packed."""
+"""Receives a part: its key and its packed bytes."""
 
 NAN = math.nan
-_LEVEL = 6
+_COMPRESSION_LEVEL = 6
 
 
-def packed(data: bytes) -> bytes:
-    """A part as it is kept and sent."""
-    made = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
-    return made.compress(data) + made.flush()
+def pack_part(content: bytes) -> bytes:
+    """Compress a part as it is stored and sent."""
+    compressor = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, -15)
+    return compressor.compress(content) + compressor.flush()
 
 
-def json_part(value: Any) -> bytes:
-    """A part of JSON alone, packed."""
-    return packed(json_line(value))
+def json_part(document: Any) -> bytes:
+    """A part that is only JSON, packed."""
+    return pack_part(json_line(document))
 
 
-def json_line(value: Any) -> bytes:
-    """JSON in one line; half of a surrogate pair is escaped, and no known secret is in it."""
-    return to_json(value, separators=(",", ":")).encode("utf-8", "backslashreplace")
+def json_line(document: Any) -> bytes:
+    """JSON in one line, with lone surrogates escaped and known secrets masked."""
+    return to_json(document, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
     """A part of JSON and arrays of doubles and 32-bit integers, packed.
 
-    The head says under "arrays" which: [type, length] of each.
+    The head gets a list "arrays" with the [type, length] of each array.
     """
     kinds = {"d": "f8", "i": "i4"}
     line = json_line(
-        {**head, "arrays": [[kinds[one.typecode], len(one)] for one in arrays]}
+        {
+            **head,
+            "arrays": [[kinds[numbers.typecode], len(numbers)] for numbers in arrays],
+        }
     )
     pieces = [line, b" " * (-(len(line) + 1) % 8), b"\n"]
-    for one in arrays:
+    for numbers in arrays:
         if sys.byteorder == "big":
-            one = array(one.typecode, one)
-            one.byteswap()
-        data = one.tobytes()
-        pieces += [data, b"\0" * (-len(data) % 8)]
-    return packed(b"".join(pieces))
+            numbers = array(numbers.typecode, numbers)
+            numbers.byteswap()
+        content = numbers.tobytes()
+        pieces += [content, b"\0" * (-len(content) % 8)]
+    return pack_part(b"".join(pieces))
 
 
 def short_id(name: str) -> str:
-    """An id as the page has it: its beginning and a digest where it is longer than LONGEST_ID."""
-    if len(name) <= LONGEST_ID:
+    """An id as the page shows it: one longer than LONGEST_ID is cut and gets a digest."""
+    if len(name) <= LONGEST_ID_CHARS:
         return name
-    return f"{name[: LONGEST_ID - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
+    return f"{name[: LONGEST_ID_CHARS - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
 
 
 class Column:
-    """One value for each row of the chunk that is being filled: numbers, or codes of names.
+    """One value for each row of the current chunk: a number, or the code of a name.
 
-    names: those of a category, by code, over all chunks; None for numbers. MOST_NAMES at most,
-    unless there is no limit.
+    Attributes:
+        names: Codes by name for a category, over all chunks; None for numbers. There are at most
+            MOST_NAMES if the column is limited.
     """
 
     def __init__(
@@ -121,60 +124,80 @@ class Column:
         """Whether any row has a value."""
 
     @property
-    def shown(self) -> bool:
-        """Whether it is worth showing: it has values, and not too many names."""
+    def is_shown(self) -> bool:
+        """Whether the column is worth showing: it has values, and not too many names."""
         return self.used and not (
             self.limited and self.names is not None and len(self.names) > MOST_NAMES
         )
 
-    def set(self, place: int, value: float | str) -> None:
-        """Note the value of a row of the chunk; rows in between have none."""
-        self.fill(place)
+    def set(self, row: int, cell: float | str) -> None:
+        """Set the value of a row in the chunk; rows that were skipped have none."""
+        self.fill(row)
         if self.names is None:
-            self.values.append(float(value))
+            self.values.append(float(cell))
             self.used = True
             return
-        if value == "" or (self.limited and len(self.names) > MOST_NAMES):
+        if cell == "" or (self.limited and len(self.names) > MOST_NAMES):
             self.values.append(-1)
             return
-        self.values.append(self.names.setdefault(str(value), len(self.names)))
+        self.values.append(self.names.setdefault(str(cell), len(self.names)))
         self.used = True
 
-    def fill(self, place: int) -> None:
-        """Rows up to `place` have a value or none."""
-        if (missing := place - len(self.values)) > 0:
-            self.values.extend([NAN if self.names is None else -1] * missing)
+    def fill(self, row: int) -> None:
+        """Fill up with missing values up to this row."""
+        n_missing = row - len(self.values)
+        if n_missing > 0:
+            missing = NAN if self.names is None else -1
+            self.values.extend([missing] * n_missing)
 
     def head(self) -> dict[str, Any]:
-        """What the index says of it."""
-        kind = "number" if self.names is None else "category"
+        """The column's entry in the index."""
+        column_type = "number" if self.names is None else "category"
         names = {} if self.names is None else {"names": list(self.names)}
-        return {"name": self.name, "title": self.title, "kind": kind, **names}
+        return {"name": self.name, "title": self.title, "kind": column_type, **names}
 
 
-_FIXED = (
-    ("task", "Task", True), ("outcome", "Outcome", True), ("label", "Label", True), ("unsure", "Unsure", True),
+_FIXED_COLUMNS = (
+    ("task", "Task", True),
+    ("outcome", "Outcome", True),
+    ("label", "Label", True),
+    ("unsure", "Unsure", True),
     ("failure", "Missing", True),
-    ("scorer", "Scorer", True), ("finish", "Finish reason", True), ("score", "Score", False),
-    ("repeat", "Repeat", False), ("latency", "Seconds", False), ("tokens", "Output tokens", False),
-    ("input_tokens", "Input tokens", False), ("cost", "US dollars", False), ("length", "Answer characters", False),
+    ("scorer", "Scorer", True),
+    ("finish", "Finish reason", True),
+    ("score", "Score", False),
+    ("repeat", "Repeat", False),
+    ("latency", "Seconds", False),
+    ("tokens", "Output tokens", False),
+    ("input_tokens", "Input tokens", False),
+    ("cost", "US dollars", False),
+    ("length", "Answer characters", False),
     ("date", "Date", False),
-)  # fmt: skip
-"""Columns that every run may have: name, title, whether it is a category."""
+)
+"""Columns that any run may have: name, title, and whether it is a category."""
 _DATES = ("created_at", "known_since", "date")
 
 
 class Samples:
-    """The samples of one run, as they are added: its parts go to `put` when they are full, but for
-    the index and what is last.
+    """Collects the samples of one run; full parts go to `put`.
 
-    scorers: the main scorer of each task, where it is known. blocks: whether to keep the records
-    themselves; without, only where each block begins is noted.
+    Attributes:
+        key: The run's key on the page.
+        size: How many samples were added.
+        columns: The columns by name.
     """
 
     def __init__(
         self, key: str, put: Put, scorers: Mapping[str, str], *, blocks: bool = True
     ) -> None:
+        """Start without samples.
+
+        Args:
+            key: The run's key on the page.
+            put: Receives each full part's key and bytes.
+            scorers: The main scorer of each task, where it is known.
+            blocks: Whether to store the records themselves, or only where each block begins.
+        """
         self.key = key
         self._put = put
         self._scorers = dict(scorers)
@@ -187,7 +210,7 @@ class Samples:
                 category=is_category,
                 limited=name not in ("task", "scorer"),
             )
-            for name, title, is_category in _FIXED
+            for name, title, is_category in _FIXED_COLUMNS
         }
         self.keys = array("q")
         """The hashed id of each row, and below the code of its task and its repeat: by them two
@@ -206,13 +229,13 @@ class Samples:
         self._block_size = 0
 
     def add(self, line: bytes, row: Mapping[str, Any]) -> None:
-        """Take a record, and the line that it stands in.
+        """Add a record and the line that it was read from.
 
-        Raises RunError for one that is not a sample's.
+        Raises RunError for a record that is not a sample's.
         """
         try:
             self._add(row)
-            entry = block_line(line, row) if self._blocks else (0, b"")
+            block_entry = block_line(line, row) if self._blocks else (0, b"")
         except (*MALFORMED, OverflowError) as error:
             raise RunError(
                 f"Record {self.size + 1:,} is not that of a sample"
@@ -221,22 +244,22 @@ class Samples:
         if not self._block_size:
             self.starts.append(self.size)
         if self._blocks:
-            self._block.append(entry)
+            self._block.append(block_entry)
         self._block_size += len(line)
         self.size += 1
         rows = self.size - self.starts[-1]
         if rows == BLOCK_ROWS or self._block_size >= BLOCK_BYTES:
             self._end_block()
-        if self.size % CHUNK == 0:
+        if self.size % CHUNK_ROWS == 0:
             self._end_chunk()
 
     @property
     def chunks(self) -> int:
-        """Chunks that are full."""
-        return self.size // CHUNK
+        """The number of full chunks."""
+        return self.size // CHUNK_ROWS
 
     def finish(self) -> None:
-        """Put what is left, and the index."""
+        """Write what is left, and the index."""
         if self._block_size:
             self._end_block()
         if self._ids:
@@ -244,42 +267,42 @@ class Samples:
         self._put(f"run/{self.key}/index", json_part(self.index()))
 
     def index(self, generation: int = 0) -> dict[str, Any]:
-        """What the page reads first of the samples."""
+        """The index of the samples, which the page reads first."""
         return {
             "generation": generation,
             "size": self.size,
-            "chunk": CHUNK,
-            "columns": [column.head() for column in self._shown()],
+            "chunk": CHUNK_ROWS,
+            "columns": [column.head() for column in self._shown_columns()],
             "blocks": list(self.starts),
         }
 
     def columns_part(self) -> bytes:
-        """The columns of the chunk that is being filled."""
-        place = len(self._ids)
+        """The columns of the current chunk, packed."""
+        n_rows = len(self._ids)
         for column in self.columns.values():
-            column.fill(place)
+            column.fill(n_rows)
         columns = [*self.columns.values()]
         head = {"ids": self._ids, "columns": [column.name for column in columns]}
-        draws = self.draws[len(self.draws) - place :]
+        draws = self.draws[len(self.draws) - n_rows :]
         return array_part(head, [draws, *(column.values for column in columns)])
 
     def previews_part(self) -> bytes:
-        """The previews of the chunk that is being filled."""
+        """The previews of the current chunk, packed."""
         return json_part(
-            [[one for one, _ in self._previews], [one for _, one in self._previews]]
+            [[text for text, _ in self._previews], [text for _, text in self._previews]]
         )
 
-    def _shown(self) -> list[Column]:
-        several = len(self._scorer_names) > 1
+    def _shown_columns(self) -> list[Column]:
+        several_scorers = len(self._scorer_names) > 1
         single = {
-            f"{kind}.{name}"
+            f"{prefix}.{name}"
             for name in self._scorer_names
-            for kind in ("score", "label")
+            for prefix in ("score", "label")
         }
         return [
             column
             for column in self.columns.values()
-            if column.shown and (several or column.name not in single)
+            if column.is_shown and (several_scorers or column.name not in single)
         ]
 
     def _end_block(self) -> None:
@@ -291,7 +314,7 @@ class Samples:
         self._block_size = 0
 
     def _end_chunk(self) -> None:
-        number = (self.size - 1) // CHUNK
+        number = (self.size - 1) // CHUNK_ROWS
         self._put(f"run/{self.key}/columns/{number}", self.columns_part())
         self._put(f"run/{self.key}/previews/{number}", self.previews_part())
         self._ids = []
@@ -300,51 +323,50 @@ class Samples:
             column.values = array(column.values.typecode)
 
     # -- one record
-    # ------------------------------------------------------------------------------------------------------
 
     def _add(self, row: Mapping[str, Any]) -> None:
-        place = len(self._ids)
+        row_index = len(self._ids)
         task = str(row["task"])
         name = str(row["id"])
         draw = int(row["draw"])
-        found: dict[str, float | str] = {
+        cells: dict[str, float | str] = {
             "task": task,
             "outcome": str(row.get("outcome", "")),
             "repeat": draw,
         }
         scores: Mapping[str, Any] = row["scores"]
         failures: Mapping[str, Any] = row.get("score_failures", {})
-        named = [*scores, *failures]
+        scorer_names = [*scores, *failures]
         main = self._scorers.get(task) or (
-            self._scorers.setdefault(task, named[0]) if named else ""
+            self._scorers.setdefault(task, scorer_names[0]) if scorer_names else ""
         )
-        found["scorer"] = main
-        for scorer in named:
+        cells["scorer"] = main
+        for scorer in scorer_names:
             self._scorer_names.setdefault(scorer)
-            found |= self._score(scorer, scores.get(scorer))
-        found["score"] = found.get(f"score.{main}", NAN)
-        found["label"] = found.get(f"label.{main}", "")
+            cells |= self._score(scorer, scores.get(scorer))
+        cells["score"] = cells.get(f"score.{main}", NAN)
+        cells["label"] = cells.get(f"label.{main}", "")
         if any(
             isinstance(score, Mapping) and score.get("unsure")
             for score in scores.values()
         ):
-            found["unsure"] = "unsure"
-        failed = row.get("failure") or next(iter(failures.values()), None)
-        if failed:
-            found["failure"] = (
-                "judge: " if failed.get("party") == "judge" else ""
-            ) + str(failed.get("kind"))
-        found |= _numbers_of(row)
+            cells["unsure"] = "unsure"
+        failure = row.get("failure") or next(iter(failures.values()), None)
+        if failure:
+            cells["failure"] = (
+                "judge: " if failure.get("party") == "judge" else ""
+            ) + str(failure.get("kind"))
+        cells |= _numbers_of(row)
         for column_name in ("tokens", "input_tokens", "cost"):
             self.totals[column_name] = self.totals.get(column_name, 0.0) + float(
-                found.get(column_name, 0.0)
+                cells.get(column_name, 0.0)
             )
-        self.totals["unpriced"] = self.totals.get("unpriced", 0) + ("cost" not in found)
-        for key, value in row.get("metadata", {}).items():
-            self._metadata(found, str(key), value)
-        for column_name, value in found.items():
-            if value != "" and value == value:
-                self.columns[column_name].set(place, value)
+        self.totals["unpriced"] = self.totals.get("unpriced", 0) + ("cost" not in cells)
+        for key, cell in row.get("metadata", {}).items():
+            self._metadata(cells, str(key), cell)
+        for column_name, cell in cells.items():
+            if cell != "" and cell == cell:
+                self.columns[column_name].set(row_index, cell)
         self.keys.append(hashed(name))
         self.tasks.append((self.columns["task"].names or {}).get(task, -1))
         self.draws.append(draw)
@@ -352,111 +374,124 @@ class Samples:
         texts = _question(row), str(row.get("answer", ""))
         self._previews.append(
             (
-                _beginning(texts[0], WIDEST_PREVIEW[0]),
-                _beginning(texts[1], WIDEST_PREVIEW[1]),
+                _preview_text(texts[0], WIDEST_PREVIEW[0]),
+                _preview_text(texts[1], WIDEST_PREVIEW[1]),
             )
         )
 
     def _score(
         self, scorer: str, score: Mapping[str, Any] | None
     ) -> dict[str, float | str]:
-        """Value, label and parts by the name of their column."""
-        found: dict[str, float | str] = {}
+        """Value, label and parts of a score, by the names of their columns."""
+        cells: dict[str, float | str] = {}
         label = ""
         if score is not None:
-            value = score.get("value")
+            number = score.get("value")
             label = str(score.get("label", ""))
-            made = self._has(f"score.{scorer}", f"{scorer}: score", category=False)
-            if made and isinstance(value, (int, float)) and not isinstance(value, bool):
-                found[f"score.{scorer}"] = float(value)
-            for name, part in score.get("parts", {}).items():
+            has_column = self._has(
+                f"score.{scorer}", f"{scorer}: score", category=False
+            )
+            if (
+                has_column
+                and isinstance(number, (int, float))
+                and not isinstance(number, bool)
+            ):
+                cells[f"score.{scorer}"] = float(number)
+            for name, part_score in score.get("parts", {}).items():
                 if self._has(f"{scorer}.{name}", f"{scorer}: {name}", category=False):
-                    found[f"{scorer}.{name}"] = float(part)
+                    cells[f"{scorer}.{name}"] = float(part_score)
         if label and self._has(f"label.{scorer}", f"{scorer}: label", category=True):
-            found[f"label.{scorer}"] = label
-        return found
+            cells[f"label.{scorer}"] = label
+        return cells
 
-    def _metadata(self, found: dict[str, float | str], key: str, value: Any) -> None:
-        if isinstance(value, list) and all(
-            isinstance(one, (str, int, float)) for one in value
+    def _metadata(self, cells: dict[str, float | str], key: str, content: Any) -> None:
+        if isinstance(content, list) and all(
+            isinstance(element, (str, int, float)) for element in content
         ):
-            value = ", ".join(map(str, value))
-        if key in _DATES and "date" not in found and isinstance(value, str):
-            found["date"] = _milliseconds(value)
+            content = ", ".join(map(str, content))
+        if key in _DATES and "date" not in cells and isinstance(content, str):
+            cells["date"] = _milliseconds(content)
         name = f"metadata.{key}" if key in self.columns and key in _FIXED_NAMES else key
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number and not isinstance(value, (str, bool)):
+        is_number = isinstance(content, (int, float)) and not isinstance(content, bool)
+        if not is_number and not isinstance(content, (str, bool)):
             return
         if self._has(name, key, category=not is_number):
             column = self.columns[name]
             if column.names is not None:
-                found[name] = str(value)
+                cells[name] = str(content)
             elif is_number:
-                found[name] = float(value)
+                cells[name] = float(content)
 
     def _has(self, name: str, title: str, *, category: bool) -> bool:
-        """Whether there is a column of that name; it is made where there is room for one."""
+        """Whether there is a column of that name; adds it if there is room for one."""
         if name not in self.columns and len(self.columns) < MOST_COLUMNS:
             self.columns[name] = Column(name, title, category=category)
         return name in self.columns
 
 
-_FIXED_NAMES = frozenset(name for name, _, _ in _FIXED)
+_FIXED_NAMES = frozenset(name for name, _, _ in _FIXED_COLUMNS)
 
 
 def seconds_of(row: Mapping[str, Any]) -> float:
-    """Seconds until the answer was there, 0 where that is not known: options are scored at once,
-    other requests one after another.
+    """Seconds until the answer was complete; 0 where that is not known.
+
+    Options are scored at once, other requests one after another.
     """
-    times = [one for one in row.get("timing", {}).get("latency", ()) if one]
-    at_once = any("log_likelihood" in one for one in row.get("responses", ()))
+    times = [seconds for seconds in row.get("timing", {}).get("latency", ()) if seconds]
+    at_once = any("log_likelihood" in response for response in row.get("responses", ()))
     return max(times, default=0.0) if at_once else math.fsum(times)
 
 
 def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
-    """What the replies took: seconds, tokens, dollars; how the last one ended; and how long the
-    answer is.
-    """
-    found: dict[str, float | str] = {}
+    """Cells on the replies: seconds, tokens, dollars, finish reason and length of the answer."""
+    cells: dict[str, float | str] = {}
     responses: Sequence[Mapping[str, Any]] = row.get("responses", ())
     if "answer" in row:
-        found["length"] = len(row["answer"])
+        cells["length"] = len(row["answer"])
     if seconds := seconds_of(row):
-        found["latency"] = seconds
+        cells["latency"] = seconds
     for name, field in (("tokens", "output_tokens"), ("input_tokens", "input_tokens")):
-        counts = [one["usage"].get(field, 0) for one in responses if "usage" in one]
+        counts = [
+            response["usage"].get(field, 0)
+            for response in responses
+            if "usage" in response
+        ]
         if any(counts):
-            found[name] = float(sum(counts))
-    costs = [one["cost"] for one in responses if one.get("cost") is not None]
+            cells[name] = float(sum(counts))
+    costs = [
+        response["cost"] for response in responses if response.get("cost") is not None
+    ]
     if costs and len(costs) == len(responses):
-        found["cost"] = math.fsum(costs)
+        cells["cost"] = math.fsum(costs)
     if responses:
-        found["finish"] = str(responses[-1].get("finish_reason", ""))
-    return found
+        cells["finish"] = str(responses[-1].get("finish_reason", ""))
+    return cells
 
 
 def _milliseconds(text: str) -> float:
-    """A date in milliseconds since 1970, as JavaScript has them."""
+    """A date in milliseconds since 1970, as JavaScript has it."""
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
         return (
-            found.timestamp() * 1000
-            if found.tzinfo
-            else (found - datetime(1970, 1, 1)).total_seconds() * 1000
+            moment.timestamp() * 1000
+            if moment.tzinfo
+            else (moment - datetime(1970, 1, 1)).total_seconds() * 1000
         )
     except (ValueError, OverflowError):
         return NAN
 
 
 def _question(row: Mapping[str, Any]) -> str:
-    """What is asked: the input, else the last turn of what was sent."""
+    """The question: the sample's input, else the last turn of the prompt."""
     if row["input"]:
         return str(row["input"])
     prompt = prompt_from(row.get("prompt", ""))
-    return prompt if isinstance(prompt, str) else prompt[-1].text if prompt else ""
+    if isinstance(prompt, str):
+        return prompt
+    return prompt[-1].text if prompt else ""
 
 
-def _beginning(text: str, width: int) -> str:
+def _preview_text(text: str, width: int) -> str:
     words = " ".join(text[: 4 * width].split())[:width]
     wide = 0 if words.isascii() else sum(sign >= "\u2e80" for sign in words)
     return words[: width - wide * width // (2 * len(words))] if wide else words
@@ -465,113 +500,123 @@ def _beginning(text: str, width: int) -> str:
 # -- records ---------------------------------------------------------------------------
 
 _MARK = "\x01"
-_SHORTEST = 32
-"""Characters of a text from which on it is worth naming instead of repeating."""
+_SHORTEST_BASE_CHARS = 32
+"""Shorter texts are repeated, because a reference would not save space."""
 _BASES = "0123456789"
 
 
 def block_line(line: bytes, row: Mapping[str, Any]) -> tuple[int, bytes]:
-    """A record as it stands in a block, and its script. line: as it was recorded; of one too long
-    to be shown whole the texts are cut.
+    """A record as it is stored in a block, with the number of its script.
+
+    Args:
+        line: The line of the record; texts of very long ones are cut.
+        row: The record.
     """
     return _script(row), json_line(
-        compact(_cut(row) if len(line) > LONGEST_LINE else row)
+        compact(_cut(row) if len(line) > LONGEST_LINE_BYTES else row)
     )
 
 
 def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
-    """Records as a part, packed: their lines after a first one that says which row each is.
+    """Records as a part, packed; a first line says which row each record is.
 
-    Rows of one script stand together: one after another they take a sixth less than mixed.
+    Records of one script are stored together, which saves a sixth.
     """
-    order = sorted(range(len(entries)), key=lambda place: entries[place][0])
-    return packed(
-        b"\n".join([json_line(order), *(entries[place][1] for place in order)])
+    order = sorted(range(len(entries)), key=lambda row_index: entries[row_index][0])
+    return pack_part(
+        b"\n".join([json_line(order), *(entries[row_index][1] for row_index in order)])
     )
 
 
 def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record in which texts that it has several times (the question in the prompt, the answer in
-    the reply) stand once.
+    """Store texts that occur several times in a record only once.
 
-    The others are pieces that begin with a mark: "t" and a text, or the number of one of
-    `texts_of`. A text of a stranger that begins with the mark has another and "e" before it.
+    Examples are the question in the prompt and the answer in the reply. A text that contains
+    others is stored as pieces that begin with a mark: "t" and a text, or the number of one of
+    `texts_of`. A foreign text that begins with the mark gets another mark and "e" before it.
     """
     bases = sorted(
         (
             (text, _BASES[number])
             for number, text in enumerate(texts_of(row))
-            if len(text) >= _SHORTEST
+            if len(text) >= _SHORTEST_BASE_CHARS
         ),
         key=lambda pair: -len(pair[0]),
     )
-    own = {name: row[name] for name in ("input", "answer", "passages") if name in row}
-    kept = {
-        name: value if _is_plain(value) else _named(value, [])
-        for name, value in own.items()
+    base_fields = {
+        name: row[name] for name in ("input", "answer", "passages") if name in row
+    }
+    compacted = {
+        name: content if _is_plain(content) else _with_references(content, [])
+        for name, content in base_fields.items()
     }
     return {
-        name: kept[name] if name in kept else _named(value, bases)
-        for name, value in row.items()
+        name: compacted[name] if name in compacted else _with_references(content, bases)
+        for name, content in row.items()
     }
 
 
 def texts_of(row: Mapping[str, Any]) -> list[str]:
-    """The texts that others may name: the question, the answer, the first passages."""
+    """The texts that others may refer to: the question, the answer, the first passages."""
     passages = row.get("passages", ())
     texts = [
         row.get("input"),
         row.get("answer"),
-        *(one.get("text") for one in passages[: len(_BASES) - 2]),
+        *(passage.get("text") for passage in passages[: len(_BASES) - 2]),
     ]
     return [text if isinstance(text, str) else "" for text in texts]
 
 
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str) and not value.startswith(_MARK)
+def _is_plain(content: Any) -> bool:
+    return isinstance(content, str) and not content.startswith(_MARK)
 
 
-def _named(value: Any, bases: Sequence[tuple[str, str]]) -> Any:
-    if isinstance(value, str):
-        if _MARK in value:
-            return f"{_MARK}e{value}" if value.startswith(_MARK) else value
+def _with_references(content: Any, bases: Sequence[tuple[str, str]]) -> Any:
+    if isinstance(content, str):
+        if _MARK in content:
+            return f"{_MARK}e{content}" if content.startswith(_MARK) else content
         for text, number in bases:
-            if len(value) >= len(text) and text in value and _MARK not in text:
-                before, _, after = value.partition(text)
+            if len(content) >= len(text) and text in content and _MARK not in text:
+                before, _, after = content.partition(text)
                 # A piece of text and a number never touch, so what comes later cannot be taken for
                 # one.
                 pieces = (
-                    _named(before, bases),
+                    _with_references(before, bases),
                     f"{_MARK}{number}",
-                    _named(after, bases),
+                    _with_references(after, bases),
                 )
                 return "".join(
-                    one if one.startswith(_MARK) else f"{_MARK}t{one}"
-                    for one in pieces
-                    if one
+                    piece if piece.startswith(_MARK) else f"{_MARK}t{piece}"
+                    for piece in pieces
+                    if piece
                 )
-        return value
-    if isinstance(value, dict):
-        return {key: _named(part, bases) for key, part in value.items()}
-    return [_named(part, bases) for part in value] if isinstance(value, list) else value
+        return content
+    if isinstance(content, dict):
+        return {key: _with_references(child, bases) for key, child in content.items()}
+    return (
+        [_with_references(child, bases) for child in content]
+        if isinstance(content, list)
+        else content
+    )
 
 
 def _script(row: Mapping[str, Any]) -> int:
-    """A number that is the same for texts of one script: the block that most letters in their
-    middle are from.
-    """
+    """A number that is the same for texts in one script: the most frequent block of its letters."""
     text = str(row.get("answer") or row.get("input") or "")
     middle = len(text) // 2
     blocks = [min(ord(sign), 0x4E00) >> 8 for sign in text[middle : middle + 40]]
-    return max(set(blocks), key=lambda one: (blocks.count(one), one)) if blocks else 0
+    return (
+        max(set(blocks), key=lambda block: (blocks.count(block), block))
+        if blocks
+        else 0
+    )
 
 
-def _cut(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        return (
-            f"{value[:LONGEST_TEXT]} ... [{len(value) - LONGEST_TEXT:,} more characters"
-            " in samples.jsonl]"
-        )
-    if isinstance(value, Mapping):
-        return {key: _cut(part) for key, part in value.items()}
-    return [_cut(part) for part in value] if isinstance(value, list) else value
+def _cut(content: Any) -> Any:
+    if isinstance(content, str) and len(content) > LONGEST_TEXT_CHARS:
+        n_cut = len(content) - LONGEST_TEXT_CHARS
+        beginning = content[:LONGEST_TEXT_CHARS]
+        return f"{beginning} ... [{n_cut:,} more characters in samples.jsonl]"
+    if isinstance(content, Mapping):
+        return {key: _cut(child) for key, child in content.items()}
+    return [_cut(child) for child in content] if isinstance(content, list) else content

@@ -1,6 +1,4 @@
-"""What the explorer's plots need beyond counting: the score by length, time, cost and confidence of
-the answer, how far judges agree, and which answers people are to label.
-"""
+"""Numbers for the explorer's plots: scores by length, time, cost and confidence; label sets."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 
 from evalwright.analysis.confidence import ConfidenceRows
 from evalwright.analysis.judge_validation.drawing import find_set
-from evalwright.analysis.judge_validation.panels import judges_agreement
+from evalwright.analysis.judge_validation.panels import measure_agreement
 from evalwright.analysis.judge_validation.verdicts import shown_answer
 from evalwright.core.errors import EvalwrightError
 from evalwright.reports.explorer.parts import seconds_of, short_id
@@ -25,16 +23,14 @@ from evalwright.statistics import Estimate, calibration_error, mean_interval
 
 MOST_BINS = 10
 LEAST_IN_BIN = 10
-"""Samples; fewer bins are made rather than smaller ones."""
+"""The least number of samples in a bin; there are fewer bins rather than smaller ones."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(slots=True)
 class _Rows(ConfidenceRows):
-    """One task's records: what its scores are set against, a number per record, nan where it has
-    none.
-    """
+    """What the scores of one task are plotted against: a number per record, nan for none."""
 
     length: list[float] = field(default_factory=list)
     latency: list[float] = field(default_factory=list)
@@ -50,10 +46,9 @@ class _Rows(ConfidenceRows):
 
 
 def plots_of(run: Run) -> dict[str, Any]:
-    """Curves of the main score of each task, and the agreement of each two judges, as JSON (`Plots`
-    of web/src/data/api.ts).
+    """Score curves of each task and the agreement of judges, as JSON.
 
-    Raises RunError for records that cannot be read.
+    `Plots` in web/src/data/api.ts describes it. Raises RunError for records that cannot be read.
     """
     tasks = {task.name: _Rows(task.main.scorer) for task in run.tasks if task.main}
     read_rows(run, tasks)
@@ -64,7 +59,7 @@ def plots_of(run: Run) -> dict[str, Any]:
         for curve in _curves(task, tasks[task.name])
     ]
     try:
-        pairs = judges_agreement([run]).pairs
+        pairs = measure_agreement([run]).pairs
     except EvalwrightError:  # fewer than two judges, or scores that are no verdicts
         pairs = ()
     agreement = [
@@ -82,9 +77,9 @@ def plots_of(run: Run) -> dict[str, Any]:
 
 
 def label_sets_of(run: Run) -> list[dict[str, Any]]:
-    """The labelling sets beside a run, newest first, as JSON (`LabelSet` of web/src/data/api.ts).
+    """Label sets of a run, newest first, as JSON (`LabelSet` in web/src/data/api.ts).
 
-    One that cannot be read, or is not of the run's records, is left out.
+    Sets that cannot be read, or are of other records, are left out.
     """
     files = sorted(
         run.folder.glob("labelling-*.json"), key=lambda path: -path.stat().st_mtime
@@ -92,15 +87,15 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
     sets = []
     for path in files:
         try:
-            drawn = find_set(path.stem.removeprefix("labelling-"), [run.folder])
+            label_set = find_set(path.stem.removeprefix("labelling-"), [run.folder])
         except EvalwrightError:
             continue
-        if drawn is not None and drawn.samples_sha256 == run.samples_sha256:
-            sets.append(drawn)
+        if label_set is not None and label_set.samples_sha256 == run.samples_sha256:
+            sets.append(label_set)
     if not sets:
         return []
     of_task: dict[tuple[str, ...], list[tuple[str, str, int]]] = {
-        one.tasks: [] for one in sets
+        label_set.tasks: [] for label_set in sets
     }
     for row in run.rows():
         for tasks, rows in of_task.items():
@@ -110,21 +105,23 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
                 )
     return [
         {
-            "name": one.name,
-            "scorer": one.scorer,
-            "graded": one.graded,
-            "rows": [of_task[one.tasks][place] for place in one.rows],
+            "name": label_set.name,
+            "scorer": label_set.scorer,
+            "graded": label_set.graded,
+            "rows": [of_task[label_set.tasks][row] for row in label_set.rows],
         }
-        for one in sets
-        if max(one.rows) < len(of_task[one.tasks])
+        for label_set in sets
+        if max(label_set.rows) < len(of_task[label_set.tasks])
     ]
 
 
 def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
     assert task.main is not None
     scores = np.array(rows.right, dtype=np.float64)
-    there = scores[~np.isnan(scores)]
-    bounded = bool(len(there)) and bool(((there >= 0) & (there <= 1)).all())
+    valid_scores = scores[~np.isnan(scores)]
+    bounded = bool(len(valid_scores)) and bool(
+        ((valid_scores >= 0) & (valid_scores <= 1)).all()
+    )
     clusters = np.array(rows.keys, np.int64)
     source, confidence = rows.confidence()
     against = {
@@ -133,14 +130,14 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
         "cost": np.array(rows.cost),
         "confidence": confidence,
     }
-    out = []
+    curves = []
     for name, numbers in against.items():
         bins = _bins(numbers, scores, clusters, bounded)
         if len(bins) < 2:
             continue
         notes = []
         if name == "confidence":
-            if not np.isin(there, (0.0, 1.0)).all():
+            if not np.isin(valid_scores, (0.0, 1.0)).all():
                 continue
             notes = [f"Confidence: {source}.", *_calibration(numbers, scores, clusters)]
         without = int((np.isnan(numbers) & ~np.isnan(scores)).sum())
@@ -148,7 +145,7 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
             notes.append(
                 f"{without:,} scored samples have no such number and are left out."
             )
-        out.append(
+        curves.append(
             {
                 "task": task.name,
                 "metric": f"mean score of {task.main.scorer}",
@@ -159,75 +156,82 @@ def _curves(task: TaskResult, rows: _Rows) -> list[dict[str, Any]]:
                 "notes": notes,
             }
         )
-    return out
+    return curves
 
 
 def _bins(
     numbers: Array, scores: Array, clusters: NDArray[np.int64], bounded: bool
 ) -> list[dict[str, Any]]:
-    """The samples with a number and a score in bins of about one size; samples with the same number
-    share a bin.
+    """Samples with a number and a score, in bins of about equal size.
+
+    Samples with the same number share a bin.
     """
-    both = ~np.isnan(numbers) & ~np.isnan(scores) & np.isfinite(numbers)
-    x = numbers[both]
-    y = scores[both]
-    groups = clusters[both]
-    n = min(MOST_BINS, len(x) // LEAST_IN_BIN)
-    if n < 2 or x.min() == x.max():
+    usable = ~np.isnan(numbers) & ~np.isnan(scores) & np.isfinite(numbers)
+    positions = numbers[usable]
+    y = scores[usable]
+    groups = clusters[usable]
+    n = min(MOST_BINS, len(positions) // LEAST_IN_BIN)
+    if n < 2 or positions.min() == positions.max():
         return []
-    edges = np.unique(np.quantile(x, np.arange(1, n) / n, method="inverted_cdf"))
-    codes = np.searchsorted(edges, x, side="left")
-    out = []
+    edges = np.unique(
+        np.quantile(positions, np.arange(1, n) / n, method="inverted_cdf")
+    )
+    codes = np.searchsorted(edges, positions, side="left")
+    bins = []
     for code in range(len(edges) + 1):
-        own = codes == code
-        if not own.any():
+        in_bin = codes == code
+        if not in_bin.any():
             continue
-        found = mean_interval(
-            y[own], clusters=groups[own], value_range=(0.0, 1.0) if bounded else None
+        estimate = mean_interval(
+            y[in_bin],
+            clusters=groups[in_bin],
+            value_range=(0.0, 1.0) if bounded else None,
         )
-        low, mean, high = (float(f(x[own])) for f in (np.min, np.mean, np.max))
-        out.append(
-            {"low": low, "high": high, "mean": mean, "score": estimate_json(found)}
+        low, mean, high = (
+            float(f(positions[in_bin])) for f in (np.min, np.mean, np.max)
         )
-    return out
+        bins.append(
+            {"low": low, "high": high, "mean": mean, "score": estimate_json(estimate)}
+        )
+    return bins
 
 
 def _calibration(
     confidence: Array, right: Array, clusters: NDArray[np.int64]
 ) -> Sequence[str]:
-    """What calibration says in a sentence, where it says something."""
+    """The calibration error in a sentence, where there is one."""
     try:
-        found = calibration_error(confidence, right, clusters=clusters)
+        error = calibration_error(confidence, right, clusters=clusters)
     except ValueError:
         return ()
-    if math.isnan(found.value):
+    if math.isnan(error.value):
         return ()
-    points = [f"{100 * x:.1f}" for x in (found.value, found.low, found.high)]
-    interval = "" if math.isnan(found.low) else f" [{points[1]}, {points[2]}]"
+    points = [f"{100 * number:.1f}" for number in (error.value, error.low, error.high)]
+    interval = "" if math.isnan(error.low) else f" [{points[1]}, {points[2]}]"
     return (
         (
             f"Expected calibration error {points[0]}{interval} points of 100, over"
-            f" {found.bins} bins."
+            f" {error.bins} bins."
         ),
     )
 
 
-def estimate_json(found: Estimate) -> dict[str, Any]:
-    """As JSON (`Estimate` of web/src/data/api.ts)."""
+def estimate_json(estimate: Estimate) -> dict[str, Any]:
+    """An estimate as JSON (`Estimate` in web/src/data/api.ts)."""
     return {
-        "value": number_json(found.value),
-        **interval_json(found.low, found.high),
-        "n": found.n,
-        "missing": found.n_missing,
-        "method": found.method,
+        "value": number_json(estimate.value),
+        **interval_json(estimate.low, estimate.high),
+        "n": estimate.n,
+        "missing": estimate.n_missing,
+        "method": estimate.method,
     }
 
 
 def interval_json(low: float, high: float) -> dict[str, float]:
-    """Both ends; nothing where there is no interval."""
+    """Both ends of an interval; {} where there is none."""
     return {} if math.isnan(low) or math.isnan(high) else {"low": low, "high": high}
 
 
-def number_json(value: float) -> float | None:
-    """A number; None for nan, which JSON has not."""
-    return None if math.isnan(value) else value
+def number_json(number: float) -> float | None:
+    """The number, or None for nan, which JSON does not have."""
+    return None if math.isnan(number) else number

@@ -1,9 +1,7 @@
-"""The server of `evalwright view`: for this machine alone, and for who knows its address, which
-holds a token.
+"""The server of `evalwright view`, for this machine and for readers who know its token.
 
-It answers GET for the page and its parts, by keys that it knows, and reads no file that a request
-names. A page of elsewhere that got its name to stand for this machine (DNS rebinding) is refused by
-the Host header.
+It answers GET for the page and for parts with known keys, and reads no file that a request names.
+The Host header is checked, so that no other page can reach it by DNS rebinding.
 """
 
 from __future__ import annotations
@@ -20,19 +18,24 @@ from urllib.parse import parse_qs, urlsplit
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.explorer.following import Follower
-from evalwright.reports.explorer.page import END, head_of, policy_of
+from evalwright.reports.explorer.page import END, page_head, page_policy
 
 ADDRESS = "127.0.0.1"
 MOST_CONNECTIONS = 64
-"""Connections that are answered at a time, a thread each; a browser has six for a page."""
-_PATIENCE = 1.0
-"""Seconds after which a further one is refused."""
+"""How many connections are answered at a time, a thread each; a browser uses six."""
+_CONNECT_SECONDS = 1.0
+"""How long a further connection waits before it is refused."""
 
 
 class Server(ThreadingHTTPServer):
-    """Serves until it is shut down. port: 0 for any that is free.
+    """Serves the explorer until it is shut down.
 
-    Raises ConfigurationError where it is in use.
+    Args:
+        follower: Follows the runs that are shown.
+        port: The port; 0 takes any free one.
+
+    Raises:
+        ConfigurationError: The port cannot be used.
     """
 
     daemon_threads = True
@@ -42,10 +45,10 @@ class Server(ThreadingHTTPServer):
         self.follower = follower
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self.token = secrets.token_urlsafe(16)
-        self.page = (head_of(follower.title, "live", "part/") + END).encode(
+        self.page = (page_head(follower.title, "live", "part/") + END).encode(
             "utf-8", "backslashreplace"
         )
-        self.policy = policy_of("live") + "; frame-ancestors 'none'"
+        self.policy = page_policy("live") + "; frame-ancestors 'none'"
         try:
             super().__init__((ADDRESS, port), Handler)
         except (OSError, OverflowError) as error:
@@ -65,8 +68,8 @@ class Server(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/{self.token}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own, where there is room for one."""
-        if self._room.acquire(timeout=_PATIENCE):
+        """Answer in a new thread, if there are not too many."""
+        if self._room.acquire(timeout=_CONNECT_SECONDS):
             try:
                 super().process_request(request, client_address)
             except BaseException:
@@ -81,20 +84,20 @@ class Server(ThreadingHTTPServer):
         self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer one connection, and make room for another."""
+        """Answer one connection and make room for another."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that went away is no matter."""
+        """Ignore browsers that went away."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection."""
+    """Answers one connection."""
 
     server: Server
     server_version = "evalwright"
@@ -102,18 +105,18 @@ class Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        """The page, or a part of it."""
+        """Send the page, or one of its parts."""
         server = self.server
-        found = urlsplit(self.path)
-        place = re.fullmatch(r"/([^/]*)/(?:part/([a-z0-9/]*))?", found.path)
+        address = urlsplit(self.path)
+        match = re.fullmatch(r"/([^/]*)/(?:part/([a-z0-9/]*))?", address.path)
         if self.headers.get("Host", "").lower() not in server.hosts:
             self._reply(
                 403,
                 "text/plain",
                 b"This server answers only on this machine, under its own address.",
             )
-        elif not place or not secrets.compare_digest(
-            place[1].encode(), server.token.encode()
+        elif not match or not secrets.compare_digest(
+            match[1].encode(), server.token.encode()
         ):
             self._reply(
                 404,
@@ -121,29 +124,32 @@ class Handler(BaseHTTPRequestHandler):
                 b"Nothing here. The address that `evalwright view` printed has a token"
                 b" in it.",
             )
-        elif place[2] is None:
+        elif match[2] is None:
             self._reply(200, "text/html; charset=utf-8", server.page)
         else:
-            said = parse_qs(found.query).get("generation", [""])[0]
-            part = server.follower.part(
-                place[2], int(said) if said.isdecimal() and len(said) < 10 else None
+            generation = parse_qs(address.query).get("generation", [""])[0]
+            content = server.follower.part(
+                match[2],
+                int(generation)
+                if generation.isdecimal() and len(generation) < 10
+                else None,
             )
-            if part is None:
+            if content is None:
                 self._reply(404, "text/plain", b"There is no such part.")
             else:
-                self._reply(200, "application/octet-stream", part)
+                self._reply(200, "application/octet-stream", content)
 
-    def _reply(self, status: int, kind: str, data: bytes) -> None:
+    def _reply(self, status: int, content_type: str, body: bytes) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         self.send_header("Content-Security-Policy", self.server.policy)
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         self.end_headers()
-        self.wfile.write(data)
+        self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: a terminal is for people."""
+        """Log nothing: the terminal is for people."""

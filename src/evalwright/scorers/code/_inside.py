@@ -1,10 +1,9 @@
-"""What runs in a process that is shut in: a program, the tests that call it from another such
-process, or a script.
+"""Runs a program, the tests that call it from another process, or a script, inside the sandbox.
 
 Imports nothing of ours, so that a container can be given it as text. A process writes one byte when
 it is ready, reads its job, and goes on with frames: a letter ("m" for a message to the other
 process, "v" for the tests' verdict), a length and JSON. Tests and program share no memory: a value
-crosses as a table of plain ones, which is rebuilt with its types, its sharing and its changes in
+crosses as a table of plain values, which is rebuilt with its types, its sharing and its changes in
 place. What is not plain (a generator, a function, an object of the program's own class) stays where
 it is, and the other side has a `Remote` of it, which compares equal to nothing.
 """
@@ -37,7 +36,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 MOST = 16 << 20
-"""Bytes in a frame."""
+"""Limit on the bytes of a frame."""
 COMMON_MODULES = (
     "math",
     "collections",
@@ -50,8 +49,9 @@ COMMON_MODULES = (
     "statistics",
     "typing",
 )
-"""What these export, tests may use without importing it, because programs commonly do; they get
-Python's own.
+"""Tests may use what these export without importing it, because programs commonly do.
+
+They get Python's own objects.
 """
 LIBRARY_NAMES = frozenset(
     (
@@ -71,7 +71,7 @@ LIBRARY_NAMES = frozenset(
         "pytest",
     )
 )
-"""Libraries by the names that tests use for them: never what a program has under that name."""
+"""Libraries by the names that tests use for them; never what a program has under such a name."""
 _HEADER = struct.Struct("!cI")
 _INLINE = 1 << 63
 _PLAIN = (bool, str, float, type(None))
@@ -81,7 +81,7 @@ Items = list[Any]
 
 
 def _exported_names() -> dict[str, str]:
-    """The names that the common modules export, with the first module that has each."""
+    """Map the names that the common modules export to the first module that has each."""
     modules: dict[str, str] = {}
     for module in COMMON_MODULES:
         loaded = importlib.import_module(module)
@@ -97,15 +97,16 @@ EXPORTED = _exported_names()
 
 
 class Ended(BaseException):
-    """The other process is gone, left by an exit, or sent what is no message.
+    """The other process is gone, left by an exit, or sent something that is no message.
 
     Tests cannot catch it, and end with it.
     """
 
 
 class Untransportable(BaseException):
-    """Tests want to hand the program what only their own process has. of_the_program: that it has
-    there came out of the program.
+    """Tests want to hand the program an object that only their own process has.
+
+    of_the_program: whether they had it from the program.
     """
 
     def __init__(self, why: str, of_the_program: bool) -> None:
@@ -114,22 +115,33 @@ class Untransportable(BaseException):
 
 
 _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
-    "list": (list, lambda one, items: operator.setitem(one, slice(None), items)),
+    "list": (
+        list,
+        lambda container, members: operator.setitem(container, slice(None), members),
+    ),
     "bytearray": (
         bytearray,
-        lambda one, items: operator.setitem(one, slice(None), bytes(items)),
+        lambda container, members: operator.setitem(
+            container, slice(None), bytes(members)
+        ),
     ),
-    "set": (set, lambda one, items: (one.clear(), one.update(items))),
-    "deque": (collections.deque, lambda one, items: (one.clear(), one.extend(items))),
+    "set": (
+        set,
+        lambda container, members: (container.clear(), container.update(members)),
+    ),
+    "deque": (
+        collections.deque,
+        lambda container, members: (container.clear(), container.extend(members)),
+    ),
     **{
-        kind.__name__: (
-            kind,
-            lambda one, x: (
-                one.clear(),
-                one.update(dict(zip(x[::2], x[1::2], strict=True))),
+        mapping_type.__name__: (
+            mapping_type,
+            lambda container, members: (
+                container.clear(),
+                container.update(dict(zip(members[::2], members[1::2], strict=True))),
             ),
         )
-        for kind in (
+        for mapping_type in (
             dict,
             collections.OrderedDict,
             collections.defaultdict,
@@ -139,14 +151,14 @@ _FILL: dict[str, tuple[type, Callable[[Any, Items], object]]] = {
     **{
         f"array {code}": (
             array.array,
-            lambda one, items: operator.setitem(
-                one, slice(None), array.array(one.typecode, items)
+            lambda container, members: operator.setitem(
+                container, slice(None), array.array(container.typecode, members)
             ),
         )
         for code in "bBuhHiIlLqQfd"
     },
 }
-"""Containers that can change: made empty, then filled, since they may hold themselves."""
+"""Mutable containers: created empty, then filled, since they may contain themselves."""
 
 
 class _NamedTuple:
@@ -160,11 +172,12 @@ def _named_tuple(name: str, fields: str) -> type:
     return collections.namedtuple(name, fields)
 
 
-def _has_fields(kind: Any) -> bool:
-    """Whether a subclass of tuple is a named one; where a field would hide a method of tuples it is
-    taken as a tuple.
+def _is_named_tuple(cls: Any) -> bool:
+    """Whether a subclass of tuple is a named tuple.
+
+    One with a field that would hide a method of tuples is taken as a tuple.
     """
-    fields = vars(kind).get("_fields")
+    fields = vars(cls).get("_fields")
     if type(fields) is not tuple or not all(type(name) is str for name in fields):
         return False
     return not set(fields) & set(dir(tuple))
@@ -174,75 +187,83 @@ _MAKE: dict[str, tuple[type, Callable[..., object], Callable[[Any], Iterable[Any
     "int": (
         int,
         lambda digits: int(digits, 16),
-        lambda one: (hex(int.__index__(one)),),
+        lambda number: (hex(int.__index__(number)),),
     ),
-    "float": (float, float, lambda one: (float.__float__(one),)),
-    "str": (str, str, lambda one: (str.__str__(one),)),
-    "tuple": (tuple, lambda *items: items, tuple.__iter__),
-    "frozenset": (frozenset, lambda *items: frozenset(items), frozenset.__iter__),
-    "bytes": (bytes, bytes.fromhex, lambda one: (bytes.hex(one),)),
-    "complex": (complex, complex, lambda one: (one.real, one.imag)),
-    "range": (range, range, lambda one: (one.start, one.stop, one.step)),
+    "float": (float, float, lambda number: (float.__float__(number),)),
+    "str": (str, str, lambda text: (str.__str__(text),)),
+    "tuple": (tuple, lambda *members: members, tuple.__iter__),
+    "frozenset": (frozenset, lambda *members: frozenset(members), frozenset.__iter__),
+    "bytes": (bytes, bytes.fromhex, lambda octets: (bytes.hex(octets),)),
+    "complex": (complex, complex, lambda number: (number.real, number.imag)),
+    "range": (
+        range,
+        range,
+        lambda numbers: (numbers.start, numbers.stop, numbers.step),
+    ),
     "Fraction": (
         fractions.Fraction,
         fractions.Fraction,
-        lambda one: (one.numerator, one.denominator),
+        lambda fraction: (fraction.numerator, fraction.denominator),
     ),
-    "Decimal": (decimal.Decimal, decimal.Decimal, lambda one: (str(one),)),
+    "Decimal": (decimal.Decimal, decimal.Decimal, lambda number: (str(number),)),
     "datetime": (
         datetime.datetime,
         datetime.datetime.fromisoformat,
-        lambda one: (one.isoformat(),),
+        lambda moment: (moment.isoformat(),),
     ),
     "date": (
         datetime.date,
         datetime.date.fromisoformat,
-        lambda one: (one.isoformat(),),
+        lambda day: (day.isoformat(),),
     ),
     "time": (
         datetime.time,
         datetime.time.fromisoformat,
-        lambda one: (one.isoformat(),),
+        lambda moment: (moment.isoformat(),),
     ),
     "timedelta": (
         datetime.timedelta,
         datetime.timedelta,
-        lambda d: (d.days, d.seconds, d.microseconds),
+        lambda duration: (duration.days, duration.seconds, duration.microseconds),
     ),
     "timezone": (
         datetime.timezone,
         datetime.timezone,
-        lambda one: (one.utcoffset(None),),
+        lambda zone: (zone.utcoffset(None),),
     ),
-    "dict_keys": (type({}.keys()), lambda *items: dict.fromkeys(items).keys(), iter),
-    "dict_values": (
-        type({}.values()),
-        lambda *items: dict(enumerate(items)).values(),
+    "dict_keys": (
+        type({}.keys()),
+        lambda *members: dict.fromkeys(members).keys(),
         iter,
     ),
-    "dict_items": (type({}.items()), lambda *items: dict(items).items(), iter),
+    "dict_values": (
+        type({}.values()),
+        lambda *members: dict(enumerate(members)).values(),
+        iter,
+    ),
+    "dict_items": (type({}.items()), lambda *members: dict(members).items(), iter),
     "namedtuple": (
         _NamedTuple,
-        lambda name, fields, *items: _named_tuple(name, fields)(*items),
-        lambda one: (
-            type(one).__name__,
-            " ".join(type(one)._fields),
-            *tuple.__iter__(one),
+        lambda name, fields, *members: _named_tuple(name, fields)(*members),
+        lambda record: (
+            type(record).__name__,
+            " ".join(type(record)._fields),
+            *tuple.__iter__(record),
         ),
     ),
 }
-"""Values that cannot change: type, how one is made of its parts, its parts."""
+"""Immutable values: type, how to build one from its parts, how to list its parts."""
 
-_TAGS = {kind: tag for tag, (kind, *_) in (*_MAKE.items(), *_FILL.items())}
+_TAGS = {cls: tag for tag, (cls, *_) in (*_MAKE.items(), *_FILL.items())}
 
 
 class Remote:
-    """An object that the other process has, used by messages.
+    """An object of the other process, used by messages.
 
-    Never does the program decide by it what a value of the tests is: it is equal to no such value,
-    and an operation with one may only give another object of the program. Objects of a class that
-    the tests name as such (`Money(3)`) compare among themselves as their class has it; others are
-    equal where they are the same.
+    The program never decides by it what a value of the tests is: it is equal to no such value, and
+    an operation with one may only give another object of the program. Objects of a class that the
+    tests name as such (`Money(3)`) compare among themselves as their class defines; others are
+    equal if they are the same.
     """
 
     __slots__ = ("_kind", "_number", "_own_equality", "_peer")
@@ -269,8 +290,8 @@ class Remote:
             raise AttributeError(name)
         return self._peer.request("get", self, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._peer.request("set", self, name, value)
+    def __setattr__(self, name: str, attribute: Any) -> None:
+        self._peer.request("set", self, name, attribute)
 
     def __iter__(self) -> Any:
         return self._peer.request("iter", self)
@@ -287,27 +308,27 @@ class Remote:
     def __getitem__(self, key: Any) -> Any:
         return self._peer.request("item", self, key)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._peer.request("set item", self, key, value)
+    def __setitem__(self, key: Any, element: Any) -> None:
+        self._peer.request("set item", self, key, element)
 
     def __delitem__(self, key: Any) -> None:
         self._peer.request("delete item", self, key)
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, element: Any) -> bool:
         if not self._is_instance():
-            return any(each is value or each == value for each in self)
-        return self._peer.request("contains", self, value) is True
+            return any(member is element or member == element for member in self)
+        return self._peer.request("contains", self, element) is True
 
-    def __instancecheck__(self, one: Any) -> bool:
+    def __instancecheck__(self, candidate: Any) -> bool:
         return (
-            isinstance(one, Remote)
-            and self._peer.request("is instance", self, one) is True
+            isinstance(candidate, Remote)
+            and self._peer.request("is instance", self, candidate) is True
         )
 
-    def __subclasscheck__(self, kind: Any) -> bool:
+    def __subclasscheck__(self, candidate: Any) -> bool:
         return (
-            isinstance(kind, Remote)
-            and self._peer.request("is subclass", self, kind) is True
+            isinstance(candidate, Remote)
+            and self._peer.request("is subclass", self, candidate) is True
         )
 
     def __enter__(self) -> Any:
@@ -359,9 +380,9 @@ class Remote:
 
     def _operated(self, name: str, *others: Any) -> Any:
         operands = (self, *others)
-        remote = [one for one in operands if isinstance(one, Remote)]
-        instances = [one for one in remote if one._is_instance()]
-        mixed = [one for one in remote if self._peer.is_mixed(one._number)]
+        remote = [operand for operand in operands if isinstance(operand, Remote)]
+        instances = [operand for operand in remote if operand._is_instance()]
+        mixed = [operand for operand in remote if self._peer.is_mixed(operand._number)]
         if not instances and not mixed:
             raise TypeError(
                 f"an object of the type '{self._kind}' stays in the program's process:"
@@ -399,7 +420,7 @@ class Remote:
 
 
 def _add_operators() -> None:
-    """Give `Remote` the operators of Python's that the program's classes may have."""
+    """Give `Remote` the operators that the program's classes may have."""
 
     def comparison(name: str) -> Callable[..., Any]:
         return lambda self, other: self._compared(name, other)
@@ -432,7 +453,8 @@ _ARITHMETIC = {
     **{f"__{name}__": getattr(operator, f"__{name}__") for name in _BINARY},
     **{
         f"__r{name}__": functools.partial(
-            lambda step, one, other: step(other, one), getattr(operator, f"__{name}__")
+            lambda step, right, left: step(left, right),
+            getattr(operator, f"__{name}__"),
         )
         for name in _BINARY
     },
@@ -450,10 +472,10 @@ _COMPARISONS = {
 
 
 class Fault(type):
-    """The class of the classes that stand, with the tests, for exceptions of the program.
+    """The metaclass of the classes that, in the tests' process, stand for the program's exceptions.
 
     A name of the program's that means an exception is never Python's own class: with `Missing =
-    AssertionError` tests that write `except Missing` would catch their own assertions.
+    AssertionError`, tests that write `except Missing` would catch their own assertions.
     """
 
     _peer: Peer | None
@@ -465,38 +487,39 @@ class Fault(type):
         return cls._peer.request("call", cls, values, named)
 
 
-def _of_the_fault(self: Any, name: str) -> Any:
-    """An attribute of an exception that the program has."""
+def _fault_attribute(self: Any, name: str) -> Any:
+    """Get an attribute of an exception that the program has."""
     origin = vars(self).get("_origin")
     if origin is None or name.startswith("_"):
         raise AttributeError(name)
     return origin[0].request("get", self, name)
 
 
-def _said_by_the_fault(self: Any) -> str:
+def _fault_text(self: Any) -> str:
     origin = vars(self).get("_origin")
     return str(origin[2]) if origin else BaseException.__str__(self)
 
 
 @functools.cache
-def _fault_of_python(kind: Any) -> Fault:
-    """A class that is one of Python's exceptions and those that the program means by it, and
-    catches no others.
+def _python_fault_class(python: Any) -> Fault:
+    """Build the class for one of Python's exceptions and those that the program means by it.
+
+    It catches no others.
     """
     bases = [
-        _fault_of_python(base)
-        for base in kind.__bases__
+        _python_fault_class(base)
+        for base in python.__bases__
         if issubclass(base, BaseException)
     ]
     return Fault(
-        kind.__name__,
-        (kind, *bases),
+        python.__name__,
+        (python, *bases),
         {"__slots__": (), "__module__": "program", "_peer": None, "_number": -1},
     )
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
-    "call": lambda one, values, named: one(*values, **named),
+    "call": lambda function, values, named: function(*values, **named),
     "get": getattr,
     "set": setattr,
     "iter": iter,
@@ -507,20 +530,20 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "set item": operator.setitem,
     "delete item": operator.delitem,
     "contains": operator.contains,
-    "is instance": lambda kind, one: isinstance(one, kind),
-    "is subclass": lambda kind, one: issubclass(one, kind),
+    "is instance": lambda cls, candidate: isinstance(candidate, cls),
+    "is subclass": lambda cls, candidate: issubclass(candidate, cls),
     "text": str,
     "representation": repr,
-    "operate": lambda one, name, *others: {**_ARITHMETIC, **_COMPARISONS}[name](
-        one, *others
+    "operate": lambda operand, name, *others: {**_ARITHMETIC, **_COMPARISONS}[name](
+        operand, *others
     ),
 }
 DESCRIPTIONS = frozenset(("__name__", "__qualname__", "__doc__", "__module__"))
 """Texts of a function that the other side may read; `functools.wraps` copies them."""
 
 
-def _description(one: Any, name: str) -> str | None:
-    text = getattr(one, name, None) if name in DESCRIPTIONS else None
+def _read_description(function: Any, name: str) -> str | None:
+    text = getattr(function, name, None) if name in DESCRIPTIONS else None
     if type(text) is not str and name not in ("__doc__", "__module__"):
         raise AttributeError(name)
     return text if type(text) is str else None
@@ -530,136 +553,149 @@ GIVEN: dict[str, Callable[..., Any]] = {
     "call": OPERATIONS["call"],
     "iter": iter,
     "next": next,
-    "get": _description,
+    "get": _read_description,
 }
-"""What a program may do with what tests handed to it."""
+"""What a program may do with objects that tests hand to it."""
 
 
 class Table:
-    """Objects as a message's nodes: `[kind, part, ...]`, where a part is a plain value or `[place
-    of a node]`.
+    """Objects as a message's nodes.
+
+    A node is `[kind, part, ...]`, where a part is a plain value or `[index of a node]`.
     """
 
     def __init__(self, peer: Peer, objects: Items) -> None:
         self.peer = peer
         self.objects = objects
-        self.places = {id(one): place for place, one in enumerate(objects)}
+        self.places = {id(obj): index for index, obj in enumerate(objects)}
         self.nodes: Items = [0] * len(objects)
         self._waiting: list[int] = []
 
-    def part(self, one: Any) -> Any:
-        """`one` as a part of a node; `finish` writes its own."""
-        kind = type(one)
-        if kind in _PLAIN or (kind is int and -_INLINE < one < _INLINE):
-            return one
-        place = self.places.setdefault(id(one), len(self.objects))
-        if place == len(self.objects):
-            self.objects.append(one)
+    def write_part(self, obj: Any) -> Any:
+        """Write an object as a part of a node; `finish` writes the object's own node."""
+        cls = type(obj)
+        if cls in _PLAIN or (cls is int and -_INLINE < obj < _INLINE):
+            return obj
+        index = self.places.setdefault(id(obj), len(self.objects))
+        if index == len(self.objects):
+            self.objects.append(obj)
             self.nodes.append(0)
-            self._waiting.append(place)
-        return [place]
+            self._waiting.append(index)
+        return [index]
 
-    def node(self, one: Any) -> Items:
-        """What `one` is made of, by its plain type, whatever its class would rather have it look
-        like.
-        """
-        kind: Any = type(one)
-        if kind is Remote:
-            return ["yours", one._number]
-        if issubclass(kind, type) and issubclass(one, BaseException):
-            return self._node_of_fault_class(one)
-        if issubclass(kind, BaseException):
-            return self._node_of_fault(one)
-        if kind is type and vars(builtins).get(name := str(one.__name__)) is one:
+    def write_node(self, obj: Any) -> Items:
+        """List what an object is made of, by its plain type, however its class presents it."""
+        cls: Any = type(obj)
+        if cls is Remote:
+            return ["yours", obj._number]
+        if issubclass(cls, type) and issubclass(obj, BaseException):
+            return self._node_of_fault_class(obj)
+        if issubclass(cls, BaseException):
+            return self._node_of_fault(obj)
+        if cls is type and vars(builtins).get(name := str(obj.__name__)) is obj:
             return ["type", name]
-        shared = self.peer.shared_name(kind)
-        if shared is not None and isinstance(one, enum.Enum):
-            return ["member", shared, one.name]
-        if shared is not None and hasattr(one, "__dict__"):
+        shared = self.peer.shared_name(cls)
+        if shared is not None and isinstance(obj, enum.Enum):
+            return ["member", shared, obj.name]
+        if shared is not None and hasattr(obj, "__dict__"):
             return [
                 "shared",
                 shared,
-                *(self.part(each) for pair in vars(one).items() for each in pair),
+                *(
+                    self.write_part(attribute)
+                    for pair in vars(obj).items()
+                    for attribute in pair
+                ),
             ]
-        if issubclass(kind, array.array):
-            return [f"array {one.typecode}", *map(self.part, one)]
-        if issubclass(kind, tuple) and _has_fields(kind):
-            return ["namedtuple", *map(self.part, _MAKE["namedtuple"][2](one))]
+        if issubclass(cls, array.array):
+            return [f"array {obj.typecode}", *map(self.write_part, obj)]
+        if issubclass(cls, tuple) and _is_named_tuple(cls):
+            return ["namedtuple", *map(self.write_part, _MAKE["namedtuple"][2](obj))]
         base: Any
-        for base in kind.__mro__:
+        for base in cls.__mro__:
             tag = _TAGS.get(base)
             if tag in _MAKE:
-                return [tag, *map(self.part, _MAKE[tag][2](one))]
+                return [tag, *map(self.write_part, _MAKE[tag][2](obj))]
             if issubclass(base, dict) and tag is not None:
                 return [
                     tag,
-                    *(self.part(each) for pair in dict.items(one) for each in pair),
+                    *(
+                        self.write_part(content)
+                        for pair in dict.items(obj)
+                        for content in pair
+                    ),
                 ]
             if tag is not None:
-                return [tag, *map(self.part, base.__iter__(one))]
+                return [tag, *map(self.write_part, base.__iter__(obj))]
         return [
             "mine",
-            self.peer.export(one),
-            kind.__name__,
-            kind.__eq__ is not object.__eq__,
+            self.peer.export(obj),
+            cls.__name__,
+            cls.__eq__ is not object.__eq__,
         ]
 
-    def _node_of_fault_class(self, kind: Any) -> Items:
-        """A class of exceptions: of the program's own with its bases, of Python's by its name."""
-        if isinstance(kind, Fault):
-            return ["yours", kind._number] if kind._peer else ["type", kind.__name__]
-        name = str(kind.__name__)
+    def _node_of_fault_class(self, cls: Any) -> Items:
+        """Write a class of exceptions: the program's own with its bases, Python's by its name."""
+        if isinstance(cls, Fault):
+            return ["yours", cls._number] if cls._peer else ["type", cls.__name__]
+        name = str(cls.__name__)
         of_python: dict[str, Any] = vars(builtins)
-        if of_python.get(name) is kind:
+        if of_python.get(name) is cls:
             return ["type", name]
-        number = self.peer.export(kind)
+        number = self.peer.export(cls)
         if self.peer.serves_tests:
             return ["mine", number, "type", False]
         bases: list[Any] = [
-            base for base in kind.__bases__ if issubclass(base, BaseException)
+            base for base in cls.__bases__ if issubclass(base, BaseException)
         ]
-        parts: Items = []
+        base_nodes: Items = []
         for base in bases:
             base_name = str(base.__name__)
-            parts.append(
-                base_name if base is of_python.get(base_name) else self.part(base)
+            base_nodes.append(
+                base_name if base is of_python.get(base_name) else self.write_part(base)
             )
-        return ["fault class", number, name, *parts]
+        return ["fault class", number, name, *base_nodes]
 
     def _node_of_fault(self, error: BaseException) -> Items:
-        """An exception.
+        """Write an exception.
 
-        One of a class of the program's own stays there, with its text and arguments here.
+        One of the program's own classes stays there; its text and arguments cross.
         """
-        kind: Any = type(error)
-        if isinstance(kind, Fault) and (origin := vars(error).get("_origin")):
+        cls: Any = type(error)
+        if isinstance(cls, Fault) and (origin := vars(error).get("_origin")):
             return ["yours", origin[1]]
-        python = kind.__bases__[0] if isinstance(kind, Fault) else kind
+        python = cls.__bases__[0] if isinstance(cls, Fault) else cls
         name = str(python.__name__)
         if vars(builtins).get(name) is python:
-            return ["fault", name, -1, _said(error), *map(self.part, error.args)]
+            return [
+                "fault",
+                name,
+                -1,
+                _error_text(error),
+                *map(self.write_part, error.args),
+            ]
         number = self.peer.export(error)
         return [
             "fault",
-            self.part(kind),
+            self.write_part(cls),
             number,
-            _said(error),
-            *map(self.part, error.args),
+            _error_text(error),
+            *map(self.write_part, error.args),
         ]
 
     def changed(self, before: Items) -> None:
-        """Write the containers that have changed since they came as `before`."""
-        for place, old in enumerate(before):
+        """Write the containers that have changed since they arrived as `before`."""
+        for index, old in enumerate(before):
             if (old[0] in _FILL or old[0] == "shared") and repr(
-                new := self.node(self.objects[place])
+                new := self.write_node(self.objects[index])
             ) != repr(old):
-                self.nodes[place] = new
+                self.nodes[index] = new
 
     def finish(self) -> Items:
-        """All nodes."""
+        """Write the waiting nodes, and return all."""
         while self._waiting:
-            place = self._waiting.pop()
-            self.nodes[place] = self.node(self.objects[place])
+            index = self._waiting.pop()
+            self.nodes[index] = self.write_node(self.objects[index])
         return self.nodes
 
 
@@ -698,58 +734,59 @@ class Peer:
         """Why the other side answers no more; "" where it is simply gone."""
 
     def note_instance(self, number: int) -> None:
-        """An object is of a class that tests name as such."""
+        """Note that an object is of a class that tests name as such."""
         if number not in self._mixed:
             self.instances.add(number)
 
     def note_mixed(self, number: int) -> None:
-        """An object came of an operation with a value of the tests, which it stays for good: the
-        program may return it again.
+        """Note that an object came from an operation with a value of the tests.
+
+        It stays so for good: the program may return it again.
         """
         self._mixed.add(number)
         self.instances.discard(number)
 
     def is_mixed(self, number: int) -> bool:
-        """Whether an object came of an operation with a value of the tests."""
+        """Whether an object came from an operation with a value of the tests."""
         return number in self._mixed
 
-    def export(self, one: Any) -> int:
-        """The number by which the other side names an object that stays here."""
+    def export(self, obj: Any) -> int:
+        """Number an object that stays here, for the other side to name it."""
         if (
             self.serves_tests
-            and not callable(one)
-            and not hasattr(type(one), "__next__")
+            and not callable(obj)
+            and not hasattr(type(obj), "__next__")
         ):
-            of_the_program = not self.of_the_program.isdisjoint(type(one).__mro__)
+            of_the_program = not self.of_the_program.isdisjoint(type(obj).__mro__)
             raise Untransportable(
-                f"the tests hand over an object of the type '{type(one).__name__}',"
+                f"the tests hand over an object of the type '{type(obj).__name__}',"
                 " which cannot be sent to the program",
                 of_the_program,
             )
-        number = self._numbers.setdefault(id(one), len(self._exported))
+        number = self._numbers.setdefault(id(obj), len(self._exported))
         if number == len(self._exported):
-            self._exported.append(one)
+            self._exported.append(obj)
         return number
 
     def request(self, operation: str, *values: Any) -> Any:
-        """Have the other side do something: its result, or its exception."""
+        """Have the other side do something, and return its result or raise its exception."""
         if self.end is not None:
             raise Ended(self.end)
         table = Table(self, [])
-        part = table.part(values)
+        arguments = table.write_part(values)
         try:
             nodes = table.finish()
         except Untransportable as problem:
             self.untransportable = problem
             raise
-        self._send({"do": operation, "with": part, "nodes": nodes})
+        self._send({"do": operation, "with": arguments, "nodes": nodes})
         while "do" in (message := self.message()):
             self.serve(message)
         try:
-            objects = self._decoded(message["nodes"], table.objects)
+            objects = self._rebuild_objects(message["nodes"], table.objects)
             if "raised" not in message:
-                return self._value(message["value"], objects, message["nodes"])
-            error = self._raised(message, objects)
+                return self._read_part(message["value"], objects, message["nodes"])
+            error = self._rebuild_raised(message, objects)
             if (
                 isinstance(error, StopIteration | StopAsyncIteration)
                 and operation != "next"
@@ -767,8 +804,8 @@ class Peer:
         try:
             operation = self._operations[message["do"]]
             before = message["nodes"]
-            objects = self._decoded(before, [])
-            values = self._value(message["with"], objects, before)
+            objects = self._rebuild_objects(before, [])
+            values = self._read_part(message["with"], objects, before)
             if self.serves_tests and id(values[0]) not in self._numbers:
                 # With `type` alone a program could make a class here whose objects equal
                 # everything.
@@ -779,147 +816,164 @@ class Peer:
             ) from None
         try:
             table = Table(self, objects)
-            value = table.part(operation(*values))
+            returned = table.write_part(operation(*values))
             table.changed(before)
-            self._send({"value": value, "nodes": table.finish()})
+            self._send({"value": returned, "nodes": table.finish()})
             return
         except Ended:
             raise
         except BaseException as error:
-            reply = {"raised": _names(error), "said": _said(error)}
+            reply = {"raised": _builtin_class_names(error), "said": _error_text(error)}
             failed = error
-        for further in self._with_the_error(failed):
+        for with_object in self._reply_attempts(failed):
             table = Table(self, objects)
             try:
-                part = {"error": table.part(failed)} if further else {}
+                error_node = {"error": table.write_part(failed)} if with_object else {}
                 table.changed(before)
-                self._send({**reply, **part, "nodes": table.finish()})
+                self._send({**reply, **error_node, "nodes": table.finish()})
                 return
             except (Exception, Untransportable):
                 continue
         self._send({**reply, "nodes": []})
 
-    def _with_the_error(self, error: BaseException) -> tuple[bool, ...]:
-        """Whether an exception that was raised crosses as an object, and then how else."""
+    def _reply_attempts(self, error: BaseException) -> tuple[bool, ...]:
+        """The ways to try in turn: whether a raised exception crosses as an object."""
         if self.serves_tests:
             return (True, False) if isinstance(type(error), Fault) else (False,)
         error.__traceback__ = None
         return (True, False) if isinstance(error, Exception) else (False,)
 
-    def shared_name(self, kind: Any) -> str | None:
-        """The name of a class that both sides have, if `kind` is one."""
-        name = kind.__name__
-        return name if type(name) is str and self.shared.get(name) is kind else None
+    def shared_name(self, cls: Any) -> str | None:
+        """The name of `cls` if it is a class that both sides have, else None."""
+        name = cls.__name__
+        return name if type(name) is str and self.shared.get(name) is cls else None
 
-    def _decoded(self, nodes: Items, known: Items) -> Items:
-        """The objects of a message; those of `known`, which come first, are changed in place."""
-        objects = [*known, *(self._empty(node) for node in nodes[len(known) :])]
-        for place, node in enumerate(nodes):
+    def _rebuild_objects(self, nodes: Items, existing: Items) -> Items:
+        """Rebuild the objects of a message; those of `existing` come first, changed in place."""
+        objects = [
+            *existing,
+            *(self._create_empty(node) for node in nodes[len(existing) :]),
+        ]
+        for index, node in enumerate(nodes):
             if node and node[0] == "shared":
                 self._fill_shared(
-                    objects[place],
+                    objects[index],
                     node[1],
-                    [self._value(part, objects, nodes) for part in node[2:]],
+                    [
+                        self._read_part(node_part, objects, nodes)
+                        for node_part in node[2:]
+                    ],
                 )
             elif node and node[0] in _FILL:
-                kind, fill = _FILL[node[0]]
-                if not isinstance(objects[place], kind):
+                container_type, fill = _FILL[node[0]]
+                if not isinstance(objects[index], container_type):
                     raise TypeError("a container became another kind")
                 fill(
-                    objects[place],
-                    [self._value(part, objects, nodes) for part in node[1:]],
+                    objects[index],
+                    [
+                        self._read_part(node_part, objects, nodes)
+                        for node_part in node[1:]
+                    ],
                 )
         return objects
 
-    def _empty(self, node: Items) -> Any:
-        """A container or an object of a shared class, to be filled; else nothing yet."""
+    def _create_empty(self, node: Items) -> Any:
+        """Create an empty container or shared object, to be filled; nothing yet for other nodes."""
         tag = node[0]
         if tag == "shared":
             return object.__new__(self.shared[node[1]])
         if tag not in _FILL:
             return _UNSET
-        kind = _FILL[tag][0]
-        return array.array(tag[-1]) if kind is array.array else kind()
+        container_type = _FILL[tag][0]
+        return (
+            array.array(tag[-1]) if container_type is array.array else container_type()
+        )
 
-    def _fill_shared(self, one: Any, name: str, items: Items) -> None:
-        """Give an object its attributes; none takes the place of what its class has."""
-        attributes = dict(zip(items[::2], items[1::2], strict=True))
-        kind = self.shared[name]
-        if type(one) is not kind:
+    def _fill_shared(self, obj: Any, name: str, flat_attributes: Items) -> None:
+        """Set an object's attributes; none may replace what its class defines."""
+        attributes = dict(zip(flat_attributes[::2], flat_attributes[1::2], strict=True))
+        cls = self.shared[name]
+        if type(obj) is not cls:
             raise TypeError("an object became another kind")
         for attribute in attributes:
             if (
                 type(attribute) is not str
                 or attribute.startswith("__")
-                or callable(getattr(kind, attribute, None))
+                or callable(getattr(cls, attribute, None))
             ):
                 raise TypeError("an attribute in a method's place")
-        if not hasattr(one, "__dict__"):
-            for attribute, value in attributes.items():
-                setattr(one, attribute, value)
+        if not hasattr(obj, "__dict__"):
+            for attribute, content in attributes.items():
+                setattr(obj, attribute, content)
             return
-        vars(one).clear()
-        vars(one).update(attributes)
+        vars(obj).clear()
+        vars(obj).update(attributes)
 
-    def _value(self, part: Any, objects: Items, nodes: Items) -> Any:
-        if type(part) is not list:
-            if type(part) not in (*_PLAIN, int):
+    def _read_part(self, node_part: Any, objects: Items, nodes: Items) -> Any:
+        if type(node_part) is not list:
+            if type(node_part) not in (*_PLAIN, int):
                 raise TypeError("no part of a node")
-            return part
-        place = part[0]
-        if objects[place] is _UNSET:
-            objects[place] = self._made(*nodes[place], objects=objects, nodes=nodes)
-        return objects[place]
+            return node_part
+        index = node_part[0]
+        if objects[index] is _UNSET:
+            objects[index] = self._rebuild(*nodes[index], objects=objects, nodes=nodes)
+        return objects[index]
 
-    def _made(self, tag: str, *parts: Any, objects: Items, nodes: Items) -> Any:
+    def _rebuild(self, tag: str, *node_parts: Any, objects: Items, nodes: Items) -> Any:
         if tag == "yours":
-            return self._exported[parts[0]]
+            return self._exported[node_parts[0]]
         if tag == "mine":
-            number = int(parts[0])
-            kind_name = str(parts[1])[:100]
-            own_equality = bool(parts[2])
+            number = int(node_parts[0])
+            kind_name = str(node_parts[1])[:100]
+            own_equality = bool(node_parts[2])
             return self._remotes.setdefault(
                 number, Remote(self, number, kind_name, own_equality)
             )
         if tag == "type":
-            if not isinstance(kind := getattr(builtins, parts[0]), type):
+            if not isinstance(cls := getattr(builtins, node_parts[0]), type):
                 raise TypeError("no type")
             if not self.serves_tests:
-                return kind
-            if issubclass(kind, BaseException):
-                python: Any = kind
+                return cls
+            if issubclass(cls, BaseException):
+                python: Any = cls
                 self._named_faults.add(python)
-                return _fault_of_python(python)
-            self.of_the_program.add(kind)
-            return kind
+                return _python_fault_class(python)
+            self.of_the_program.add(cls)
+            return cls
         if tag == "member":
-            return self.shared[parts[0]][parts[1]]
+            return self.shared[node_parts[0]][node_parts[1]]
         if tag == "fault class":
             return self._fault_class(
-                int(parts[0]),
-                str(parts[1]),
-                [self._value(part, objects, nodes) for part in parts[2:]],
+                int(node_parts[0]),
+                str(node_parts[1]),
+                [self._read_part(base, objects, nodes) for base in node_parts[2:]],
             )
         if tag == "fault":
-            arguments = [self._value(part, objects, nodes) for part in parts[3:]]
-            kind = (
-                parts[0]
-                if type(parts[0]) is str
-                else self._value(parts[0], objects, nodes)
+            arguments = [
+                self._read_part(argument, objects, nodes) for argument in node_parts[3:]
+            ]
+            cls = (
+                node_parts[0]
+                if type(node_parts[0]) is str
+                else self._read_part(node_parts[0], objects, nodes)
             )
-            return self._fault(kind, int(parts[1]), str(parts[2]), arguments)
-        return _MAKE[tag][1](*(self._value(part, objects, nodes) for part in parts))
+            return self._fault(cls, int(node_parts[1]), str(node_parts[2]), arguments)
+        return _MAKE[tag][1](
+            *(self._read_part(argument, objects, nodes) for argument in node_parts)
+        )
 
     def _fault_class(self, number: int, name: str, bases: Items) -> Fault:
-        """The class that stands for an exception of the program's own."""
+        """Return the class that stands for an exception class of the program."""
         if number not in self._faults:
             bases = [
-                _fault_of_python(getattr(builtins, base)) if type(base) is str else base
+                _python_fault_class(getattr(builtins, base))
+                if type(base) is str
+                else base
                 for base in bases
             ]
             if not all(isinstance(base, Fault) for base in bases):
                 raise TypeError("no class of exceptions")
-            methods = {"__str__": _said_by_the_fault, "__getattr__": _of_the_fault}
+            methods = {"__str__": _fault_text, "__getattr__": _fault_attribute}
             self._faults[number] = Fault(
                 name,
                 tuple(bases),
@@ -928,60 +982,63 @@ class Peer:
         return self._faults[number]
 
     def _fault(
-        self, kind: Any, number: int, said: str, arguments: Items
+        self, cls: Any, number: int, text: str, arguments: Items
     ) -> BaseException:
-        """An exception as one of Python's own, or of a class that stands for the program's."""
-        if isinstance(kind, str):
-            python = getattr(builtins, kind)
+        """Rebuild an exception: Python's own, or one that stands for the program's."""
+        if isinstance(cls, str):
+            python = getattr(builtins, cls)
             if not issubclass(python, BaseException):
                 raise TypeError("no exception")
             is_named = not self._named_faults.isdisjoint(python.__mro__)
-            kind = (
-                _fault_of_python(python) if is_named and self.serves_tests else python
+            cls = (
+                _python_fault_class(python)
+                if is_named and self.serves_tests
+                else python
             )
-        elif not isinstance(kind, Fault) or number < 0:
+        elif not isinstance(cls, Fault) or number < 0:
             raise TypeError("no class of exceptions")
         if number in self._remotes:
-            known: BaseException = self._remotes[number]
-            return known
+            existing: BaseException = self._remotes[number]
+            return existing
         error: BaseException
         try:
-            error = type.__call__(kind, *arguments)
+            error = type.__call__(cls, *arguments)
         except (TypeError, ValueError):
-            error = type.__call__(kind, said)
+            error = type.__call__(cls, text)
         if number >= 0:
-            vars(error)["_origin"] = (self, number, said)
+            vars(error)["_origin"] = (self, number, text)
             self._remotes[number] = error
         return error
 
-    def _raised(self, message: dict[str, Any], objects: Items) -> BaseException:
-        """The exception in place of a reply; what is none of a function's is the program's end."""
+    def _rebuild_raised(self, message: dict[str, Any], objects: Items) -> BaseException:
+        """Rebuild the exception that came as a reply; one that is no Exception ends the program."""
         if "error" not in message:
             return self._error(list(message["raised"]), str(message["said"]))
-        error = self._value(message["error"], objects, message["nodes"])
+        error = self._read_part(message["error"], objects, message["nodes"])
         if isinstance(error, Exception):
             return error
         return self._ended(f"it raised {type(error).__name__}: {message['said']}")
 
-    def _error(self, names: list[str], said: str) -> BaseException:
-        """The first exception of Python's own that it was; an exit is the program's end, not an
-        exception of its function.
+    def _error(self, names: list[str], text: str) -> BaseException:
+        """Build the first exception of Python's own that it was.
+
+        An exit ends the program and is not an exception of its function.
         """
         for name in names:
-            kind = getattr(builtins, name, None)
-            if isinstance(kind, type) and issubclass(kind, Exception):
+            cls = getattr(builtins, name, None)
+            if isinstance(cls, type) and issubclass(cls, Exception):
                 try:
-                    return kind(said)
+                    return cls(text)
                 except TypeError:
                     continue
-        return self._ended(f"it raised {names[0] if names else 'nothing'}: {said}")
+        return self._ended(f"it raised {names[0] if names else 'nothing'}: {text}")
 
     def _ended(self, why: str) -> Ended:
         self.end = why if self.end is None else self.end
         return Ended(why)
 
     def message(self) -> dict[str, Any]:
-        """The next one of the other side."""
+        """Read the next message of the other side."""
         letter, body = read_frame(self._source)
         if letter != b"m":
             raise self._ended(
@@ -1005,14 +1062,14 @@ class Peer:
             raise self._ended("") from None
 
 
-def _names(error: BaseException) -> list[str]:
+def _builtin_class_names(error: BaseException) -> list[str]:
     names = [
-        kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"
+        cls.__name__ for cls in type(error).__mro__ if cls.__module__ == "builtins"
     ]
     return ["TypeError"] if isinstance(error, Untransportable) else names
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         plain = len(error.args) == 1 and isinstance(error.args[0], str)
         return (error.args[0] if plain else str(error))[:2000]
@@ -1021,17 +1078,17 @@ def _said(error: BaseException) -> str:
 
 
 def read_frame(source: int) -> tuple[bytes, bytes]:
-    """A frame's letter and body; an empty letter at the end."""
+    """Read a frame's letter and body; the letter is empty at the end."""
     letter, length = _HEADER.unpack(
-        _exactly(source, _HEADER.size) or b"\0" * _HEADER.size
+        _read_exactly(source, _HEADER.size) or b"\0" * _HEADER.size
     )
     if letter == b"\0" or length > MOST:
         return b"" if letter == b"\0" else b"?", b""
-    body = _exactly(source, length)
+    body = _read_exactly(source, length)
     return (letter, body) if len(body) == length else (b"", b"")
 
 
-def _exactly(source: int, length: int) -> bytes:
+def _read_exactly(source: int, length: int) -> bytes:
     pieces = []
     left = length
     while left and (piece := os.read(source, min(left, 1 << 20))):
@@ -1041,21 +1098,21 @@ def _exactly(source: int, length: int) -> bytes:
 
 
 def write_frame(sink: int, letter: bytes, body: bytes) -> None:
-    """All of a frame."""
+    """Write a whole frame."""
     left = memoryview(_HEADER.pack(letter, len(body)) + body)
     while left:
         left = left[os.write(sink, left) :]
 
 
-def _module(name: str = "__main__") -> dict[str, Any]:
-    """A new `__main__`, as a program of its own has. name: what it is told that it is called."""
+def _new_main_module(name: str = "__main__") -> dict[str, Any]:
+    """Create a new `__main__`, as a program of its own has. name: its `__name__`."""
     module = sys.modules["__main__"] = sys.modules[name] = types.ModuleType(name)
     return vars(module)
 
 
 def _serve_program(source: int, sink: int, job: dict[str, Any]) -> None:
     # it is imported: what is under `if __name__ == "__main__"` is not run
-    names = _module("program")
+    names = _new_main_module("program")
 
     def load(shared: list[str]) -> list[str]:
         exec(compile(job["source"], "program", "exec"), names)
@@ -1075,7 +1132,7 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
     why = ""
     try:
         code = compile(job["tests"], "tests", "exec")
-        wanted = names_of_the_program(job["tests"], job["entry_point"])
+        needed_names = names_of_the_program(job["tests"], job["entry_point"])
         if problem := missing_import(job["tests"]) or missing_resource(job["tests"]):
             raise Untestable(problem)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -1086,7 +1143,9 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
         why = str(error)
     else:
         try:
-            names = _namespace(peer, wanted, job["before"], job["entry_point"])
+            names = _build_namespace(
+                peer, needed_names, job["before"], job["entry_point"]
+            )
             exec(code, names)
             _run_test_cases(job["tests"], names)
         except Untransportable as error:
@@ -1103,7 +1162,7 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
             pass
         except BaseException as error:
             label = "failed"
-            why = f"{type(error).__name__}: {_said(error)}"
+            why = f"{type(error).__name__}: {_error_text(error)}"
     if (
         label == "failed"
         and peer.untransportable is not None
@@ -1120,15 +1179,17 @@ def _run_tests(source: int, sink: int, job: dict[str, Any]) -> None:
     write_frame(sink, b"v", json.dumps({"label": label, "why": why[:300]}).encode())
 
 
-def _namespace(
-    peer: Peer, wanted: WantedNames, before: str, entry_point: str
+def _build_namespace(
+    peer: Peer, needed_names: WantedNames, before: str, entry_point: str
 ) -> dict[str, Any]:
-    """What tests see: where the entry point is known, their own `before`; of the program, what they
-    name and have not themselves.
+    """Build the globals of the tests.
+
+    These are, if there is an entry point, their own copy of `before`; of the program, the names
+    that tests use and do not define.
     """
-    names = _module()
-    of_program = wanted.of_program
-    of_python = wanted.of_python
+    names = _new_main_module()
+    of_program = needed_names.of_program
+    of_python = needed_names.of_python
     unwritten = {entry_point}
     for text in (before, before + "\n    pass\n") if entry_point else ():
         try:
@@ -1142,7 +1203,7 @@ def _namespace(
             and node.name == entry_point
             for node in tree.body
         )
-        unwritten |= {_unwritten(node, is_for_a_function) for node in tree.body}
+        unwritten |= {_name_to_write(node, is_for_a_function) for node in tree.body}
         written = {
             node.name for node in tree.body if isinstance(node, ast.ClassDef)
         } - unwritten
@@ -1169,23 +1230,25 @@ def _namespace(
     return names
 
 
-def _can_be_shared(kind: Any) -> bool:
-    """Whether objects of a class are their attributes and no more, or members of an enumeration."""
-    if isinstance(kind, enum.EnumMeta):
+def _can_be_shared(cls: Any) -> bool:
+    """Whether a class's objects consist of their attributes only, or belong to an enumeration."""
+    if isinstance(cls, enum.EnumMeta):
         return True
-    maker: Any = kind.__new__
-    return type(kind) is type and kind.__dictoffset__ != 0 and maker is object.__new__
+    maker: Any = cls.__new__
+    return type(cls) is type and cls.__dictoffset__ != 0 and maker is object.__new__
 
 
 class Untestable(Exception):
-    """Tests that cannot tell a right program from a wrong one, here."""
+    """Tests that cannot tell a right program from a wrong one here."""
 
 
 class WantedNames(NamedTuple):
     """The global names that tests read and do not define.
 
-    of_program: what they test. of_python: what they may have of a program's imports; it is Python's
-    own, whatever the program has under that name.
+    Attributes:
+        of_program: what they test.
+        of_python: what they may have from a program's imports; they get Python's own, whatever the
+            program has under that name.
     """
 
     of_program: set[str]
@@ -1193,12 +1256,11 @@ class WantedNames(NamedTuple):
 
 
 def names_of_the_program(source: str, entry_point: str) -> WantedNames:
-    """Which names of `source` the program gives and which Python: decided by the tests alone, never
-    by what a program defines.
+    """Decide which names in `source` the program provides and which Python does.
 
-    A name that Python or a library has is the program's where it is the entry point or, without
-    one, where an assertion calls nothing else; a built-in one only where nothing else could be.
-    Raises Untestable where that leaves several.
+    The tests alone decide, never what a program defines. A name that Python or a library has is the
+    program's if it is the entry point or, without one, if an assertion calls nothing else; a
+    built-in name only if nothing else could be. Raises Untestable if that leaves several.
     """
     tree = ast.parse(source)
     read, assigned, defined = _global_names(source)
@@ -1210,10 +1272,10 @@ def names_of_the_program(source: str, entry_point: str) -> WantedNames:
     of_program = read - defined - of_python
     if not entry_point:
         candidates = of_program - assigned
-        possible = (of_python & _called(tree)) - bases - assigned - LIBRARY_NAMES
+        possible = (of_python & _called_names(tree)) - bases - assigned - LIBRARY_NAMES
         if candidates:
             possible -= set(vars(builtins))
-        tested = _called_alone(tree, possible | candidates) & possible
+        tested = _names_called_alone(tree, possible | candidates) & possible
         if not candidates and not tested:
             tested = possible
             if len(possible) > 1:
@@ -1231,15 +1293,16 @@ def names_of_the_program(source: str, entry_point: str) -> WantedNames:
     return WantedNames(of_program, libraries - defined - assigned - LIBRARY_NAMES)
 
 
-def _called(tree: ast.AST) -> set[str]:
-    """The names that are called."""
+def _called_names(tree: ast.AST) -> set[str]:
+    """List the names that are called."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
 
 
-def _called_alone(tree: ast.AST, names: set[str]) -> set[str]:
-    """Which of `names` an assertion calls without calling another of them: what it tests, and not
-    what it tests with.
+def _names_called_alone(tree: ast.AST, names: set[str]) -> set[str]:
+    """List which of `names` an assertion calls without calling another of them.
+
+    These are what it tests, rather than what it tests with.
     """
     alone = set()
     for node in ast.walk(tree):
@@ -1248,16 +1311,14 @@ def _called_alone(tree: ast.AST, names: set[str]) -> set[str]:
             "assert"
         )
         if isinstance(node, ast.Assert) or is_assertion:
-            called = _called(node) & names
+            called = _called_names(node) & names
             if len(called) == 1:
                 alone |= called
     return alone
 
 
 def _global_names(source: str) -> tuple[set[str], set[str], set[str]]:
-    """The global names that code reads, those that it assigns, and of these the ones it defines or
-    imports.
-    """
+    """List the global names that code reads, assigns, and defines or imports."""
     top = symtable.symtable(source, "tests", "exec")
     read = set()
     assigned = set()
@@ -1281,8 +1342,9 @@ def _global_names(source: str) -> tuple[set[str], set[str], set[str]]:
 
 
 def _is_of_python(name: str, is_base: bool) -> bool:
-    """Whether a name that tests read is Python's or a library's. is_base: whether they read
-    attributes of it.
+    """Whether a name that tests read is Python's or a library's.
+
+    is_base: whether they read attributes of it.
     """
     if name in vars(builtins) or name.startswith("__") or name in LIBRARY_NAMES:
         return True
@@ -1290,15 +1352,16 @@ def _is_of_python(name: str, is_base: bool) -> bool:
 
 
 def _object_of_python(name: str, is_module: bool) -> object:
-    """What Python itself has under a name: a module, or what one of the common modules exports."""
+    """Get what Python has under a name: a module, or what one of the common modules exports."""
     if name in EXPORTED and not is_module:
         return getattr(importlib.import_module(EXPORTED[name]), name)
     return importlib.import_module(name) if name in sys.stdlib_module_names else None
 
 
 def missing_import(source: str) -> str:
-    """Why tests cannot be run here, where they import what is not there, at their top and not for a
-    trial; else "".
+    """Explain why tests cannot be run here, if they need a module that is not installed; else "".
+
+    Only imports at their top count, and none that they only try.
     """
     for node in ast.parse(source).body:
         modules = (
@@ -1322,12 +1385,13 @@ _WORDS_OF_RESOURCES = (
     "tempfile",
     "open",
 )
-"""Without any of these words, tests need none of what `missing_resource` looks for."""
+"""Tests without any of these words need nothing that `missing_resource` looks for."""
 
 
 def missing_resource(source: str) -> str:
-    """Why tests cannot be run here, where they need what neither process has; decided by their text
-    alone. Else "".
+    """Explain why tests cannot be run here, if they need what neither process has; else "".
+
+    Decided by their text alone.
     """
     if not any(word in source for word in _WORDS_OF_RESOURCES):
         return ""
@@ -1405,18 +1469,18 @@ def _writes_a_file(call: ast.Call) -> bool:
 def _run_test_cases(source: str, names: dict[str, Any]) -> None:
     """Run the cases of `unittest` that tests define and do not run themselves.
 
-    Raises AssertionError, or Untestable without any.
+    Raises AssertionError, or Untestable if there are none.
     """
     if "unittest" not in sys.modules:
         return
     import unittest
 
     cases = [
-        kind
-        for kind in names.values()
-        if type(kind) is type
-        and issubclass(kind, unittest.TestCase)
-        and kind.__module__ == names["__name__"]
+        cls
+        for cls in names.values()
+        if type(cls) is type
+        and issubclass(cls, unittest.TestCase)
+        and cls.__module__ == names["__name__"]
     ]
     calls = [
         node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
@@ -1429,7 +1493,7 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
         "run",
         "debug",
         "runTest",
-        *(kind.__name__ for kind in cases),
+        *(case.__name__ for case in cases),
     }:
         return
     suite = unittest.TestSuite(
@@ -1437,25 +1501,24 @@ def _run_test_cases(source: str, names: dict[str, Any]) -> None:
     )
     if not suite.countTestCases():
         raise Untestable("they define cases of unittest and no test in them")
-    result = suite.run(unittest.TestResult())
-    for case, written in (*result.failures, *result.errors):
+    outcome = suite.run(unittest.TestResult())
+    for case, written in (*outcome.failures, *outcome.errors):
         raise AssertionError(f"{case}: {written.strip().splitlines()[-1]}")
-    if not result.wasSuccessful():
+    if not outcome.wasSuccessful():
         raise AssertionError("a test that is expected to fail does not")
 
 
-def _unwritten(node: ast.AST, is_for_a_function: bool) -> str:
-    """The name of a function or class that the program is to write; else none.
+def _name_to_write(node: ast.AST, is_for_a_function: bool) -> str:
+    """The name of a function or class that the program is to write, else "".
 
-    A class is, which has nothing in it or, where no function is asked for, a method that is to be
-    written.
+    A class is one if it is empty or, where no function is asked for, has a method to write.
     """
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node.name if _is_empty(node.body) else ""
     if not isinstance(node, ast.ClassDef):
         return ""
     has_gaps = not is_for_a_function and any(
-        _unwritten(step, False) for step in node.body
+        _name_to_write(step, False) for step in node.body
     )
     return node.name if has_gaps or _is_empty(node.body) else ""
 
@@ -1474,29 +1537,30 @@ def _run_script(job: dict[str, Any]) -> int:
     sys.unraisablehook = lambda _: (
         None
     )  # what Python says of errors while it cleans up is no reason for a failure
-    sys.__stdout__, out, code = sys.stdout, sys.stdout, 0  # type: ignore[misc]
+    sys.__stdout__, own_stdout, status = sys.stdout, sys.stdout, 0  # type: ignore[misc]
     try:
-        exec(compile(job["source"], "program", "exec"), _module())
+        exec(compile(job["source"], "program", "exec"), _new_main_module())
     except SystemExit as error:
-        code = (
+        status = (
             error.code if isinstance(error.code, int) else int(error.code is not None)
         )
     except BaseException as error:
-        code = 1
+        status = 1
         sys.stderr.write("".join(traceback.format_exception_only(error)))
     for thread in {*threading.enumerate()} - {threading.current_thread()}:
         if not thread.daemon:
             thread.join()
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, out, sys.stderr):
+    for stream in (sys.stdout, own_stdout, sys.stderr):
         if not getattr(stream, "closed", True):
             stream.flush()
-    return code
+    return status
 
 
 def main(nothing: int | None = None) -> None:
-    """Say that the process is ready, read its job, do it, and end. nothing: /dev/null, where it
-    cannot be opened any more.
+    """Say that the process is ready, read its job, do it, and end.
+
+    nothing: a descriptor of /dev/null, if it cannot be opened any more.
     """
     os.write(1, b"!")
     vars(builtins).update(exit=sys.exit, quit=sys.exit)

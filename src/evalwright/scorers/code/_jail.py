@@ -73,13 +73,13 @@ _LANDLOCK_READ_FILE = 1 << 2
 _LANDLOCK_LIST_FOLDER = 1 << 3
 _ZONES = "/usr/share/zoneinfo"
 _INSTALLED = ("site-packages", "dist-packages")
-"""Folders in that of the standard library which are not of it: what somebody installed."""
+"""Folders in the standard library's folder that are not part of it: what users installed."""
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
 _REFUSE = 0x00050000 | 1
 _UNKNOWN = 0x00050000 | 38
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""For each machine its column in `syscalls.toml` and the name that the kernel has for it."""
+"""For each machine its column in `syscalls.toml` and the kernel's name for it."""
 
 _PROBES: dict[str, Callable[[], object]] = {
     "Landlock": lambda: os.open("/", os.O_RDONLY),
@@ -89,16 +89,16 @@ _PROBES: dict[str, Callable[[], object]] = {
 
 
 def main() -> None:
-    """Take on the layers, say which, then start a process for each message."""
+    """Take on the layers, report them, then start a process for each message."""
     control = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     try:
-        inside = _inside()
-        filters = _filter()
-        library = _library()
-        layers = _own_spaces(library)
-        rules = _landlock_rules(_readable(library))
+        inside = _load_inside()
+        filters = _build_filter()
+        library = _find_library()
+        layers = _enter_own_namespaces(library)
+        rules = _build_landlock_rules(_readable_paths(library))
         limits = {"seconds": 10, "megabytes": 1024}
 
         def shut_in() -> None:
@@ -112,29 +112,33 @@ def main() -> None:
     control.send(json.dumps({"layers": layers}).encode())
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
-        said, passed, _, _ = socket.recv_fds(control, 4096, 4)
-        if not said:
+        limits_text, descriptors, _, _ = socket.recv_fds(control, 4096, 4)
+        if not limits_text:
             return
-        limits.update(json.loads(said))
+        limits.update(json.loads(limits_text))
         if os.fork() == 0:
             control.close()
-            _keep(passed, nothing, rules, layers, shut_in, inside)
-        for each in passed:
-            os.close(each)
+            _supervise(descriptors, nothing, rules, layers, shut_in, inside)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 class _Library(NamedTuple):
-    """What may be read. standard: folders of the standard library. shared: folders of shared
-    libraries, which may hold anything else.
+    """The folders that may be read.
+
+    Attributes:
+        standard: folders of the standard library.
+        shared: folders of shared libraries, which may also hold anything else.
     """
 
     standard: list[str]
     shared: list[str]
 
 
-def _library() -> _Library:
-    """The folders of Python's standard library and of the system's shared libraries, of which only
-    these are read.
+def _find_library() -> _Library:
+    """Find the folders of Python's standard library and of the system's shared libraries.
+
+    Of the latter, only shared libraries are read.
     """
     folders = {str(Path(os.__file__).parent), sysconfig.get_path("platstdlib")}
     triplets = (
@@ -154,29 +158,27 @@ def _library() -> _Library:
     )
 
 
-def _readable(library: _Library) -> list[tuple[str, int]]:
-    """Each path that may be read, with Landlock's rights to it and to what is below it."""
+def _readable_paths(library: _Library) -> list[tuple[str, int]]:
+    """List each path that may be read, with Landlock's rights to it and to what is below it."""
     rights = dict.fromkeys(library.standard, _LANDLOCK_LIST_FOLDER)
     for folder in library.standard:
-        for entry in os.scandir(folder):
-            if entry.name not in _INSTALLED and entry.path not in rights:
+        for file in os.scandir(folder):
+            if file.name not in _INSTALLED and file.path not in rights:
                 below = _LANDLOCK_READ_FILE | (
-                    _LANDLOCK_LIST_FOLDER if entry.is_dir() else 0
+                    _LANDLOCK_LIST_FOLDER if file.is_dir() else 0
                 )
-                rights[entry.path] = below
+                rights[file.path] = below
     for folder in library.shared:
-        for entry in os.scandir(folder):
-            if ".so" in entry.name and entry.is_file():
-                rights[entry.path] = _LANDLOCK_READ_FILE
+        for file in os.scandir(folder):
+            if ".so" in file.name and file.is_file():
+                rights[file.path] = _LANDLOCK_READ_FILE
     if Path(_ZONES).is_dir():
         rights[_ZONES] = _LANDLOCK_READ_FILE | _LANDLOCK_LIST_FOLDER
     return sorted(rights.items())
 
 
-def _inside() -> Any:
-    """The module of what is done inside, with what programs commonly import: loaded once, before
-    any fork.
-    """
+def _load_inside() -> Any:
+    """Load the module that runs inside, and what programs commonly import, once before any fork."""
     spec = importlib.util.spec_from_file_location("_inside", _HERE / "_inside.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -198,8 +200,8 @@ def _inside() -> Any:
     return module
 
 
-def _own_spaces(library: _Library) -> list[str]:
-    """Leave the name spaces of who started this; the names of the layers that could be had."""
+def _enter_own_namespaces(library: _Library) -> list[str]:
+    """Leave the name spaces of the process that started this one; returns the layers obtained."""
     user = os.geteuid()
     group = os.getegid()
     layers = ["another user id" if user == 0 else "user name space"]
@@ -228,8 +230,9 @@ def _own_spaces(library: _Library) -> list[str]:
 
 
 def _own_root(library: _Library) -> None:
-    """A root in memory that has the library's folders, read-only, and nothing else; what is
-    installed in them is covered.
+    """Enter a root in memory that has only the library's folders, read-only.
+
+    What is installed in them is covered.
     """
     base = (  # Any folder that is there: it is mounted over, in this name space only.
         "/tmp"
@@ -265,11 +268,15 @@ def _own_root(library: _Library) -> None:
 
 
 def _mount(
-    source: str | None, target: str, kind: str | None, flags: int, options: str | None
+    source: str | None,
+    target: str,
+    filesystem: str | None,
+    flags: int,
+    options: str | None,
 ) -> None:
     texts = [
-        one.encode() if one is not None else None
-        for one in (source, target, kind, options)
+        argument.encode() if argument is not None else None
+        for argument in (source, target, filesystem, options)
     ]
     _check(
         _LIBC.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]),
@@ -278,7 +285,10 @@ def _mount(
 
 
 def _probe(shut_in: Callable[[], None]) -> str:
-    """What is missing, tried in a child: each layer is taken on, then what it forbids is tried."""
+    """Try the layers in a child: take on each, then try what it forbids.
+
+    Returns what is missing, "" if nothing is.
+    """
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -297,26 +307,26 @@ def _probe(shut_in: Callable[[], None]) -> str:
         os.write(write, problem.encode()[:2000])
         os._exit(0)
     os.close(write)
-    said = b""
+    report = b""
     while piece := os.read(read, 4096):
-        said += piece
+        report += piece
     os.close(read)
     ended = os.waitpid(child, 0)[1]
-    return said.decode() or (
+    return report.decode() or (
         f"a trial process was ended by the signal {ended & 127}" if ended else ""
     )
 
 
-def _keep(
-    passed: list[int],
+def _supervise(
+    descriptors: list[int],
     nothing: int,
     rules: int,
     layers: list[str],
     shut_in: Callable[[], None],
     inside: Any,
 ) -> None:
-    """Fork the process and watch it: ended when nobody waits for it any more."""
-    line = passed.pop()
+    """Fork the process and watch it; it is killed when nobody waits for it any more."""
+    line = descriptors.pop()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         if "process name space" in layers:
@@ -327,8 +337,8 @@ def _keep(
         os._exit(1)
     if child == 0:
         try:
-            for standard, given in enumerate(passed):
-                os.dup2(given, standard)
+            for standard, source_descriptor in enumerate(descriptors):
+                os.dup2(source_descriptor, standard)
             os.dup2(nothing, 3)
             os.dup2(line, 4)
             os.closerange(5, rules)
@@ -339,12 +349,12 @@ def _keep(
             os.write(4, f"E{error}".encode())
             os._exit(1)
         inside.main(3)
-    for each in passed:
-        os.close(each)
+    for descriptor in descriptors:
+        os.close(descriptor)
     watched = select.poll()
     ended = os.pidfd_open(child)
-    for each in (line, ended):
-        watched.register(each, select.POLLIN | select.POLLHUP)
+    for descriptor in (line, ended):
+        watched.register(descriptor, select.POLLIN | select.POLLHUP)
     if ended not in dict(watched.poll()):
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
@@ -360,8 +370,9 @@ def _shut_in(
     filters: bytes,
     layers: list[str],
 ) -> None:
-    """Give up user, files, privileges and system calls, in this order. rules: Landlock's, which are
-    closed.
+    """Give up user, files, privileges and system calls, in this order.
+
+    rules: the descriptor of Landlock's rules, which is closed.
     """
     if "another user id" in layers:
         os.setgroups([])
@@ -370,7 +381,7 @@ def _shut_in(
         # Counts its threads apart from those of others with this id; not required.
         _LIBC.unshare(_OWN_USER)
     size = limits["megabytes"] << 20
-    for what, most in (
+    for limit, most in (
         (resource.RLIMIT_CPU, 4 * limits["seconds"] + 2),
         (resource.RLIMIT_AS, size),
         (resource.RLIMIT_FSIZE, 0),
@@ -380,7 +391,7 @@ def _shut_in(
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
     ):
-        resource.setrlimit(what, (most, most))
+        resource.setrlimit(limit, (most, most))
     _check(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
     _landlock(rules, library)
@@ -393,15 +404,14 @@ def _shut_in(
     _check(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "parent's death")
     buffer = ctypes.create_string_buffer(filters, len(filters))
     program = struct.pack("HxxxxxxP", len(filters) // 8, ctypes.addressof(buffer))
-    _check(
-        _LIBC.prctl(_PR_SET_SECCOMP, 2, program, 0, 0),
-        "the filter of system calls (seccomp)",
-    )
+    layer = "the filter of system calls (seccomp)"
+    _check(_LIBC.prctl(_PR_SET_SECCOMP, 2, program, 0, 0), layer)
 
 
-def _landlock_rules(readable: list[tuple[str, int]]) -> int:
-    """The descriptor of a set of rules, made once: nothing but these paths may be opened, and each
-    only with its rights.
+def _build_landlock_rules(readable: list[tuple[str, int]]) -> int:
+    """Make the set of Landlock's rules, once, and return its descriptor.
+
+    Nothing but these paths may be opened, and each only with its rights.
     """
     version = _LIBC.syscall(_CREATE_RULESET, None, 0, 1)
     if version < 1:
@@ -438,8 +448,8 @@ def _landlock(rules: int, library: _Library) -> None:
     os.close(rules)
 
 
-def _filter() -> bytes:
-    """The system calls of `syscalls.toml` as a filter for this machine."""
+def _build_filter() -> bytes:
+    """Compile `syscalls.toml` to a filter of system calls for this machine."""
     if platform.machine() not in _MACHINES or struct.calcsize("P") != 8:
         raise OSError(
             f"the table of system calls is for {' and '.join(_MACHINES)}, not"
@@ -448,8 +458,8 @@ def _filter() -> bytes:
     column, machine = _MACHINES[platform.machine()]
     table = tomllib.loads((_HERE / "syscalls.toml").read_text(encoding="utf-8"))
 
-    def step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
-        return struct.pack("HBBI", code, yes, no, value)
+    def step(code: int, operand: int, yes: int = 0, no: int = 0) -> bytes:
+        return struct.pack("HBBI", code, yes, no, operand)
 
     load = 0x20
     equal = 0x15
@@ -459,18 +469,22 @@ def _filter() -> bytes:
     refuse = step(end, _REFUSE)
     allow = step(end, _ALLOW)
 
-    def argument(place: int) -> bytes:
-        return step(load, 16 + 8 * place)
+    def argument(index: int) -> bytes:
+        return step(load, 16 + 8 * index)
 
-    def one_of(place: int, *values: int) -> list[bytes]:
+    def one_of(index: int, *values: int) -> list[bytes]:
         return [
-            argument(place),
-            *(part for value in values for part in (step(equal, value, 0, 1), allow)),
+            argument(index),
+            *(
+                instruction
+                for number in values
+                for instruction in (step(equal, number, 0, 1), allow)
+            ),
             refuse,
         ]
 
-    def without(place: int, bits: int) -> list[bytes]:
-        return [argument(place), step(has, bits, 0, 1), refuse, allow]
+    def without(index: int, bits: int) -> list[bytes]:
+        return [argument(index), step(has, bits, 0, 1), refuse, allow]
 
     # Opening to write, make, cut, or get signals of; a path alone is no use.
     changes = 0o3 | 0o100 | 0o1000 | 0o2000 | 0o20000 | 0o20000000 | 0o10000000
@@ -497,23 +511,23 @@ def _filter() -> bytes:
     steps = [step(load, 4), step(equal, machine, 1, 0), step(end, _KILL), step(load, 0)]
     if machine == 0xC000003E:
         steps += [step(at_least, 0x40000000, 0, 1), step(end, _KILL)]
-    for kind in ("allowed", "bounded", "answered"):
-        for name, numbers in table[kind].items():
+    for treatment in ("allowed", "bounded", "answered"):
+        for name, numbers in table[treatment].items():
             block = (
                 bounded[name]
-                if kind == "bounded"
-                else [allow if kind == "allowed" else step(end, _UNKNOWN)]
+                if treatment == "bounded"
+                else [allow if treatment == "allowed" else step(end, _UNKNOWN)]
             )
             if numbers[column] >= 0:
                 steps += [step(equal, numbers[column], 0, len(block)), *block]
     return b"".join([*steps, refuse])
 
 
-def _check(result: int, what: str) -> int:
-    if result < 0:
+def _check(status: int, step: str) -> int:
+    if status < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
-    return result
+        raise OSError(number, f"{step}: {os.strerror(number)}")
+    return status
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Programs in containers: podman, docker or apptainer, for machines where `_jail` has not what it
-takes, or in place of it.
+"""Runs programs in containers of podman, docker or apptainer.
 
-`podman:IMAGE`, `docker:IMAGE` or `apptainer:FILE`, where the image has Python 3.11 or later as
-`python3` and is on this machine already. Each process has a container of its own: no network, a
-root that is only read, no folder of the host's, no capability, no new privilege, bounded memory,
-processes and processors.
+A container replaces `_jail`, also on machines where that does not work. It is named as
+`podman:IMAGE`, `docker:IMAGE` or `apptainer:FILE`; the image has Python 3.11 or later as `python3`
+and is already on this machine. Each process has a container of its own: no network, a read-only
+root, no folder of the host, no capability, no new privilege, bounded memory, processes and
+processors.
 """
 
 from __future__ import annotations
@@ -25,46 +25,48 @@ _INSIDE = Path(__file__).with_name("_inside.py")
 _PYTHON = ("python3", "-I", "-S", "-B", "-c")
 
 
-def start(chosen: str, seconds: float, megabytes: int) -> Process:
-    """A process in a container of the kind and image that `chosen` names.
+def start(sandbox: str, seconds: float, megabytes: int) -> Process:
+    """Start a process in the container that `sandbox` names.
 
-    Raises NoSandbox without the program that starts such.
+    Raises NoSandbox if the program that starts containers is not installed.
     """
-    kind, image = parsed(chosen)
-    if shutil.which(kind) is None:
+    engine, image = parse_container(sandbox)
+    if shutil.which(engine) is None:
         raise NoSandbox(
-            f"The sandbox '{chosen}' needs the program '{kind}', which is not installed"
+            f"The sandbox '{sandbox}' needs the program '{engine}', which is not installed"
             " here."
         )
     name = f"evalwright-{secrets.token_hex(8)}"
     return _Contained(
-        kind, name, command(kind, image, name, int(4 * seconds) + 2, megabytes)
+        engine,
+        name,
+        build_command(engine, image, name, int(4 * seconds) + 2, megabytes),
     )
 
 
-def parsed(chosen: str) -> tuple[str, str]:
-    """The kind and the image of `chosen`. Raises ConfigurationError where it names none."""
-    kind, _, image = chosen.partition(":")
+def parse_container(sandbox: str) -> tuple[str, str]:
+    """Split `sandbox` into kind and image. Raises ConfigurationError if it is malformed."""
+    engine, _, image = sandbox.partition(":")
     if (
-        kind not in ("podman", "docker", "apptainer")
+        engine not in ("podman", "docker", "apptainer")
         or not image
         or image.startswith("-")
     ):
         raise ConfigurationError(
-            f"The sandbox '{chosen}' is none. Use jail, podman:IMAGE, docker:IMAGE or"
+            f"The sandbox '{sandbox}' is none. Use jail, podman:IMAGE, docker:IMAGE or"
             " apptainer:FILE, for example podman:docker.io/library/python:3.12-slim."
         )
-    return kind, image
+    return engine, image
 
 
-def command(
-    kind: str, image: str, name: str, seconds: int, megabytes: int
+def build_command(
+    engine: str, image: str, name: str, seconds: int, megabytes: int
 ) -> list[str]:
-    """The command line, as the documentation of each program has it. seconds: of processor time."""
+    """Build the command line, as documented by each program. seconds: limit on processor time."""
     inside = [*_PYTHON, _INSIDE.read_text(encoding="utf-8") + "\nmain()\n"]
-    if kind == "apptainer":
+    if engine == "apptainer":
         return [
-            kind,
+            engine,
             "--silent",
             "exec",
             "--containall",
@@ -86,9 +88,9 @@ def command(
             *inside,
         ]
     # Podman would pass on the proxy of the host's environment, with its password.
-    without_proxy = ["--http-proxy=false"] if kind == "podman" else []
+    without_proxy = ["--http-proxy=false"] if engine == "podman" else []
     return [
-        kind,
+        engine,
         "run",
         *without_proxy,
         "--rm",
@@ -118,26 +120,28 @@ def command(
 
 
 class _Contained(Process):
-    """A container, by the program that started it and its name."""
+    """A process in a container, known by the program that started it and the container's name."""
 
-    def __init__(self, kind: str, name: str, line: list[str]) -> None:
+    def __init__(self, engine: str, name: str, line: list[str]) -> None:
         pipe = subprocess.PIPE
         self._popen = subprocess.Popen(
             line, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
         )
-        self._kill = [] if kind == "apptainer" else [kind, "kill", name]
+        self._kill = [] if engine == "apptainer" else [engine, "kill", name]
         streams = [self._popen.stdin, self._popen.stdout, self._popen.stderr]
-        super().__init__(*(os.dup(one.fileno()) for one in streams if one is not None))
-        for one in streams:
-            if one is not None:
-                one.close()
+        super().__init__(
+            *(os.dup(stream.fileno()) for stream in streams if stream is not None)
+        )
+        for stream in streams:
+            if stream is not None:
+                stream.close()
 
     def missing(self) -> str:
-        said = b""
+        message = b""
         while self.stderr is not None and (piece := self.read("stderr")):
-            said += piece
+            message += piece
         return (
-            " ".join(said.decode("utf-8", "replace").split())[-500:].rstrip(".")
+            " ".join(message.decode("utf-8", "replace").split())[-500:].rstrip(".")
             or "the container ended before it was ready"
         )
 

@@ -1,5 +1,6 @@
-"""The processes that `_jail` starts, seen from outside: one starter for each process of ours,
-checked before the first program.
+"""The processes that `_jail` starts, seen from outside.
+
+Each process of ours has one starter, which is checked before the first program.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from evalwright.scorers.code.processes import NoSandbox, Process
 
-_TO_START = 60.0
+_START_SECONDS = 60.0
 _STARTER = Path(__file__).with_name("_jail.py")
 _HINT = (
     "set EVALWRIGHT_SANDBOX to a container, for example"
@@ -26,7 +27,7 @@ _HINT = (
 
 
 class Jailed(Process):
-    """A process of `_jail`'s; `line` is to its keeper."""
+    """A process that `_jail` started; `line` is the socket to its keeper."""
 
     def __init__(self, line: socket.socket, *streams: int) -> None:
         super().__init__(*streams)
@@ -35,40 +36,40 @@ class Jailed(Process):
     def missing(self) -> str:
         self._line.settimeout(5.0)
         try:
-            said = self._line.recv(4096).decode("utf-8", "replace")
+            report = self._line.recv(4096).decode("utf-8", "replace")
         except OSError:
-            said = ""
+            report = ""
         return (
-            said[1:]
-            if said.startswith("E")
+            report[1:]
+            if report.startswith("E")
             else "the process ended before it was ready"
         )
 
     def wait(self, deadline: float) -> int | None:
         self._line.settimeout(max(0.001, deadline - time.monotonic()))
         try:
-            said = self._line.recv(64)
+            report = self._line.recv(64)
         except OSError:
             return None
-        return os.waitstatus_to_exitcode(int(said[1:])) if said[:1] == b"S" else 1
+        return os.waitstatus_to_exitcode(int(report[1:])) if report[:1] == b"S" else 1
 
     def refuse(self) -> None:
-        """Close our ends of what was never started."""
+        """Close our ends of a process that was never started."""
         super().end()
         self._line.close()
 
     def end(self) -> None:
-        """End it, and wait until its keeper says that it is gone."""
+        """End the process, and wait until its keeper says that it is gone."""
         super().end()
         with self._line as line, contextlib.suppress(OSError):
-            line.settimeout(_TO_START)
+            line.settimeout(_START_SECONDS)
             line.shutdown(socket.SHUT_WR)
             while line.recv(4096):
                 pass
 
 
 class Jail:
-    """The process that starts others, one for each process of ours."""
+    """The process that starts sandboxed ones; each process of ours has one."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -83,23 +84,23 @@ class Jail:
                 start_new_session=True,
             )
         self._control = ours
-        ours.settimeout(_TO_START)
+        ours.settimeout(_START_SECONDS)
         try:
-            said = json.loads(
+            report = json.loads(
                 ours.recv(65536)
                 or b'{"missing": "the process that starts programs ended"}'
             )
         except (OSError, ValueError) as error:
-            said = {
+            report = {
                 "missing": f"the process that starts programs gave no answer ({error})"
             }
-        self.missing: str = said.get("missing", "")
-        self.layers: list[str] = said.get("layers", [])
+        self.missing: str = report.get("missing", "")
+        self.layers: list[str] = report.get("layers", [])
         if self.missing:
             self.close()
 
     def start(self, seconds: float, megabytes: int) -> Process:
-        """A process that is being shut in. Raises OSError where the starter has ended."""
+        """Start a process that shuts itself in. Raises OSError where the starter has ended."""
         theirs_in, stdin = os.pipe()
         stdout, theirs_out = os.pipe()
         stderr, theirs_err = os.pipe()
@@ -119,12 +120,12 @@ class Jail:
             raise
         finally:
             theirs_line.close()
-            for each in (theirs_in, theirs_out, theirs_err):
-                os.close(each)
+            for descriptor in (theirs_in, theirs_out, theirs_err):
+                os.close(descriptor)
         return process
 
     def close(self) -> None:
-        """End the starter; what it has started ends with its own line."""
+        """End the starter; the processes that it started end with their own line."""
         self._control.close()
         try:
             self._process.wait(5.0)
@@ -138,12 +139,12 @@ _jail: Jail | None = None
 
 
 def layers() -> list[str]:
-    """What shuts programs in here beside what is required (see docs/scorers.md). Raises NoSandbox."""
-    return list(the_jail().layers)
+    """List the optional layers that protect programs (see docs/scorers.md). Raises NoSandbox."""
+    return list(get_jail().layers)
 
 
-def the_jail(stale: Jail | None = None) -> Jail:
-    """The one of this process, started when first needed, and anew where `stale` has ended."""
+def get_jail(stale: Jail | None = None) -> Jail:
+    """Return this process's jail, started when first needed, and again where `stale` has ended."""
     global _jail
     with _lock:
         if _jail is None or _jail is stale:
@@ -153,7 +154,7 @@ def the_jail(stale: Jail | None = None) -> Jail:
                     f" be sandboxed. Elsewhere, {_HINT}."
                 )
             if _jail is None:
-                atexit.register(_close)
+                atexit.register(_close_jail)
             else:
                 _jail.close()
             _jail = Jail()
@@ -165,6 +166,6 @@ def the_jail(stale: Jail | None = None) -> Jail:
     return _jail
 
 
-def _close() -> None:
+def _close_jail() -> None:
     if _jail is not None:
         _jail.close()

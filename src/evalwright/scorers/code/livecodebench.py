@@ -1,8 +1,7 @@
-"""LiveCodeBench (Jain et al. 2024): its tests, private ones packed, and whether a program passes
-one.
+"""LiveCodeBench (Jain et al. 2024): unpacks its private tests and runs a program on them.
 
-The tests' process calls the function and compares what it returns, so that a program cannot say
-itself that it passed; values of tests are JSON.
+The tests' process calls the function and compares what it returns, so that a program cannot claim
+to have passed; the values in tests are JSON.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from typing import Any
 from evalwright.bounded import from_json
 from evalwright.core.errors import ScoringError
 from evalwright.scorers.code.sandbox import Outcome, run, run_script
-from evalwright.scorers.code.unit_tests import assembled
+from evalwright.scorers.code.unit_tests import assemble_program
 
-_MOST_BYTES = 1 << 28
-_MOST_TESTS = 2_000
+_MAX_BYTES = 1 << 28
+_MAX_TESTS = 2_000
 _TEXTS = ("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8")
 _BESIDE = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
 _IMPORTS = (
@@ -36,46 +35,46 @@ assert plain({entry}(*{arguments!r})) == {wanted!r}, "another result"
 """
 
 
-def _pickled_text(data: bytes) -> str:
-    """The text that a pickle stream is of, read without unpickling.
+def _read_pickled_text(pickled: bytes) -> str:
+    """Read the text in a pickle stream without unpickling it.
 
     Raises ValueError for a stream of anything else.
     """
-    found: list[str] = []
+    texts: list[str] = []
     end = 0
-    for code, argument, place in pickletools.genops(data):
+    for code, argument, offset in pickletools.genops(pickled):
         if code.name in _TEXTS:
-            found.append(str(argument))
+            texts.append(str(argument))
         elif code.name not in _BESIDE:
             raise ValueError(
                 f"it is pickled, with '{code.name}', which is no part of a text"
             )
-        end = (place or 0) + 1
-    if len(found) != 1 or end != len(data):
+        end = (offset or 0) + 1
+    if len(texts) != 1 or end != len(pickled):
         raise ValueError("it is pickled, and is not one text")
-    return found[0]
+    return texts[0]
 
 
-def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
-    """The public and then the private tests of a row. name: of the sample, for errors.
+def read_cases(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
+    """List the public and then the private tests of a row. name: of the sample, for errors.
 
     Raises ScoringError.
     """
     try:
         unpacker = zlib.decompressobj()
-        data = unpacker.decompress(
-            base64.b64decode(row["test_cases"]["private"], validate=True), _MOST_BYTES
+        packed = unpacker.decompress(
+            base64.b64decode(row["test_cases"]["private"], validate=True), _MAX_BYTES
         )
         if not unpacker.eof:
-            raise ValueError(f"it is cut off, or larger than {_MOST_BYTES:,} bytes")
-        tests = [*row["test_cases"]["public"], *from_json(_pickled_text(data))]
+            raise ValueError(f"it is cut off, or larger than {_MAX_BYTES:,} bytes")
+        tests = [*row["test_cases"]["public"], *from_json(_read_pickled_text(packed))]
         if not tests or not all(
-            isinstance(one[key], str) for one in tests for key in ("input", "output")
+            isinstance(test[key], str) for test in tests for key in ("input", "output")
         ):
             raise ValueError("a test is not an input and an output, both texts")
-        if len(tests) > _MOST_TESTS:
+        if len(tests) > _MAX_TESTS:
             raise ValueError(
-                f"there are {len(tests):,} of them, more than the {_MOST_TESTS:,} that"
+                f"there are {len(tests):,} of them, more than the {_MAX_TESTS:,} that"
                 " are run"
             )
     except (LookupError, TypeError, ValueError, zlib.error) as error:
@@ -85,27 +84,35 @@ def cases_of(row: Mapping[str, Any], name: str) -> Sequence[Mapping[str, str]]:
     return tests
 
 
-def passes(text: str, name: str, test: Mapping[str, str], seconds: float) -> Outcome:
-    """Whether the program in an answer passes a test: of the function `name`, else of what it
-    writes. Raises ScoringError.
+def run_test(text: str, name: str, test: Mapping[str, str], seconds: float) -> Outcome:
+    """Whether the program in an answer passes a test.
+
+    Args:
+        text: the answer.
+        name: the function to call; "" for a program that reads and writes text.
+        test: its input and output.
+        seconds: limit on the run.
+
+    Raises:
+        ScoringError: the test is not JSON, or cannot be run.
     """
-    given = test["input"]
-    wanted = test["output"]
-    code = assembled(text, "", name)
+    input_text = test["input"]
+    expected = test["output"]
+    code = assemble_program(text, "", name)
     if not name:
-        written, outcome = run_script(code, given, seconds=seconds)
-        lines, others = (
-            [one.rstrip() for one in each.strip().split("\n")]
-            for each in (written, wanted)
+        written, outcome = run_script(code, input_text, seconds=seconds)
+        lines, expected_lines = (
+            [line.rstrip() for line in output.strip().split("\n")]
+            for output in (written, expected)
         )
-        same = outcome.label != "passed" or lines == others
+        same = outcome.label != "passed" or lines == expected_lines
         return outcome if same else Outcome("failed", "another output")
     head = "" if "from __future__" in code else _IMPORTS
     call = f"Solution().{name}" if re.search(r"(?m)^class\s+Solution\b", code) else name
     try:
-        arguments = [from_json(line) for line in given.split("\n") if line.strip()]
+        arguments = [from_json(line) for line in input_text.split("\n") if line.strip()]
         tests = _TESTS.format(
-            entry=_ENTRY, arguments=arguments, wanted=from_json(wanted)
+            entry=_ENTRY, arguments=arguments, wanted=from_json(expected)
         )
     except ValueError as error:
         raise ScoringError(

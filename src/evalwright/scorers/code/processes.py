@@ -1,6 +1,4 @@
-"""A process that is shut in, seen from outside: bytes to it and from it, within a time and a size,
-and its end.
-"""
+"""A sandboxed process, seen from outside: bytes to and from it, within limits, and its end."""
 
 from __future__ import annotations
 
@@ -14,30 +12,30 @@ from typing import Any, Literal
 from evalwright.core.errors import Party, ScoringError
 
 HEADER = struct.Struct("!cI")
-"""A frame's letter and length; its body follows."""
-MOST = 16 << 20
-"""Bytes that wait between two processes, and that a program may write as its output."""
+"""Letter and length of a frame; its body follows."""
+MAX_BYTES = 16 << 20
+"""Limit on the bytes that wait between two processes, and on a program's output."""
 
 
 class NoSandbox(ScoringError):
-    """This machine cannot shut a program in, so none is run."""
+    """This machine cannot sandbox a program, so none is run."""
 
     party: Party = "sandbox"
 
 
 class Process:
-    """One process that is shut in: the ends of its standard streams that are ours."""
+    """A sandboxed process: our ends of its standard streams."""
 
     def __init__(self, stdin: int, stdout: int, stderr: int) -> None:
         self.stdin: int | None = stdin
         self.stdout: int | None = stdout
         self.stderr: int | None = stderr
         self.outgoing = bytearray()
-        for each in (stdin, stdout, stderr):
-            os.set_blocking(each, False)
+        for descriptor in (stdin, stdout, stderr):
+            os.set_blocking(descriptor, False)
 
     def write(self) -> None:
-        """Write what waits, as far as it is taken."""
+        """Write as much of the waiting bytes as the process takes."""
         assert self.stdin is not None
         try:
             del self.outgoing[
@@ -50,114 +48,125 @@ class Process:
             self.close("stdin")
 
     def read(self, stream: Literal["stdout", "stderr"]) -> bytes:
-        """What is there; the stream is closed at its end."""
+        """Read the available bytes; the stream is closed at its end."""
         try:
-            found = os.read(getattr(self, stream), 1 << 18)
+            received = os.read(getattr(self, stream), 1 << 18)
         except BlockingIOError:
             return b""
         except OSError:
-            found = b""
-        if not found:
+            received = b""
+        if not received:
             self.close(stream)
-        return found
+        return received
 
     def close(self, *streams: str) -> None:
         """Close our ends."""
         for stream in streams:
-            if (one := getattr(self, stream)) is not None:
-                os.close(one)
+            descriptor = getattr(self, stream)
+            if descriptor is not None:
+                os.close(descriptor)
                 setattr(self, stream, None)
 
     def missing(self) -> str:
-        """Why it did not start, in the words of what was to start it."""
+        """Why it did not start, in the words of its starter."""
         raise NotImplementedError
 
     def wait(self, deadline: float) -> int | None:
-        """The exit status, negative for a signal; None where it has not ended in time."""
+        """Wait for the exit status, negative for a signal; None if it has not ended in time."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """End it, however it stands."""
+        """End the process, whatever its state."""
         self.close("stdin", "stdout", "stderr")
 
 
-def _wait(deadline: float, wanted: dict[int | None, int]) -> set[int] | None:
-    """The descriptors that are ready; None at the deadline."""
+def _wait_ready(
+    deadline: float, events_by_descriptor: dict[int | None, int]
+) -> set[int] | None:
+    """Wait until descriptors are ready, and return these; None at the deadline."""
     poll = select.poll()
-    for each, events in wanted.items():
-        if each is not None and events:
-            poll.register(each, events)
+    for descriptor, events in events_by_descriptor.items():
+        if descriptor is not None and events:
+            poll.register(descriptor, events)
     left = deadline - time.monotonic()
-    return {each for each, _ in poll.poll(left * 1000)} if left > 0 else None
+    return (
+        {descriptor for descriptor, _ in poll.poll(left * 1000)} if left > 0 else None
+    )
 
 
 def relay(tests: Process, program: Process, deadline: float) -> dict[str, Any] | None:
-    """Pass messages on between tests and program: the tests' verdict, {} where they ended without
-    one, None at the deadline.
+    """Pass messages between tests and program until the tests give their verdict.
 
-    What the program writes goes to the tests and is not looked at; only a frame of the tests' own
-    can be a verdict.
+    What the program writes goes to the tests unread; only a frame of the tests can be a verdict.
+
+    Returns:
+        The verdict, {} if the tests ended without one, None at the deadline.
     """
     tests.close("stderr")
     program.close("stderr")
-    said = bytearray()
+    received = bytearray()
     while True:
-        wanted: dict[int | None, int] = {}
-        for one, other in ((tests, program), (program, tests)):
-            wanted[one.stdout] = select.POLLIN if len(other.outgoing) < MOST else 0
-            wanted[one.stdin] = select.POLLOUT if one.outgoing else 0
-        ready = _wait(deadline, wanted)
+        events_by_descriptor: dict[int | None, int] = {}
+        for process, peer in ((tests, program), (program, tests)):
+            events_by_descriptor[process.stdout] = (
+                select.POLLIN if len(peer.outgoing) < MAX_BYTES else 0
+            )
+            events_by_descriptor[process.stdin] = (
+                select.POLLOUT if process.outgoing else 0
+            )
+        ready = _wait_ready(deadline, events_by_descriptor)
         if ready is None:
             return None
-        for one in (tests, program):
-            if one.stdin in ready:
-                one.write()
+        for process in (tests, program):
+            if process.stdin in ready:
+                process.write()
         if program.stdout in ready:
             tests.outgoing += program.read("stdout")
         if program.stdout is None and not tests.outgoing:
             tests.close("stdin")
         if tests.stdout in ready:
-            said += tests.read("stdout")
-        while len(said) >= HEADER.size:
-            letter, length = HEADER.unpack_from(said)
-            if length > MOST:
+            received += tests.read("stdout")
+        while len(received) >= HEADER.size:
+            letter, length = HEADER.unpack_from(received)
+            if length > MAX_BYTES:
                 return {}
-            if len(said) < HEADER.size + length:
+            if len(received) < HEADER.size + length:
                 break
             if letter == b"v":
-                return _verdict(said[HEADER.size : HEADER.size + length])
-            program.outgoing += said[: HEADER.size + length]
-            del said[: HEADER.size + length]
+                return _read_verdict(received[HEADER.size : HEADER.size + length])
+            program.outgoing += received[: HEADER.size + length]
+            del received[: HEADER.size + length]
         if tests.stdout is None:
             return {}
 
 
-def _verdict(body: bytes | bytearray) -> dict[str, Any]:
-    """What the tests' process says; tests come with data sets, so that may be anything."""
+def _read_verdict(body: bytes | bytearray) -> dict[str, Any]:
+    """Read the verdict of the tests' process; tests come with data sets, so it may be anything."""
     try:
-        said = json.loads(body)
+        verdict = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return verdict if isinstance(verdict, dict) else {}
 
 
 def collect(
     process: Process, deadline: float
 ) -> tuple[Literal["ended", "late", "long"], bytes, bytes]:
-    """What a process writes, and the last of its errors, until both are closed, the deadline, or
-    more than `MOST` bytes.
+    """Collect a process's output and the last of its errors.
+
+    Stops when both streams are closed, at the deadline, or after more than `MAX_BYTES` bytes.
     """
     written = bytearray()
     errors = bytearray()
     while process.stdout is not None or process.stderr is not None:
         if not process.outgoing:
             process.close("stdin")
-        wanted: dict[int | None, int] = {
+        events_by_descriptor: dict[int | None, int] = {
             process.stdout: select.POLLIN,
             process.stderr: select.POLLIN,
         }
-        wanted[process.stdin] = select.POLLOUT
-        ready = _wait(deadline, wanted)
+        events_by_descriptor[process.stdin] = select.POLLOUT
+        ready = _wait_ready(deadline, events_by_descriptor)
         if ready is None:
             return "late", bytes(written), bytes(errors)
         if process.stdin in ready:
@@ -167,6 +176,6 @@ def collect(
         if process.stderr in ready:
             errors += process.read("stderr")
             del errors[:-4000]
-        if len(written) > MOST:
+        if len(written) > MAX_BYTES:
             return "long", bytes(written), bytes(errors)
     return "ended", bytes(written), bytes(errors)

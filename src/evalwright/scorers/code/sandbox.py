@@ -1,12 +1,11 @@
-"""Runs programs that models wrote where they can do nothing but compute, and judges them from
-outside.
+"""Runs programs that models wrote where they can only compute, and judges them from outside.
 
 A program runs in a process of its own. Tests run in another such process and call the program's
-functions by messages, so that it knows neither the tests nor what they expect, and cannot touch
-what judges it; the verdict comes from the tests' process alone. A program that reads and writes
-text is given the text, and what it wrote is for the caller to compare. Processes come from `_jail`
-(see there for what they cannot do), or from the container that $EVALWRIGHT_SANDBOX names: a setting
-of the person's, which no task file has.
+functions by messages, so that the program knows neither the tests nor what they expect, and cannot
+touch what judges it; the verdict comes from the tests' process alone. A program that reads and
+writes text gets the text, and the caller compares what it wrote. Processes come from `_jail` (see
+there for what they cannot do), or from the container that $EVALWRIGHT_SANDBOX names: a setting of
+the user, which no task file has.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from typing import Literal, NamedTuple
 
 from evalwright.core.errors import ScoringError
 from evalwright.scorers.code import containers
-from evalwright.scorers.code.jailed import the_jail
+from evalwright.scorers.code.jailed import get_jail
 from evalwright.scorers.code.processes import HEADER, NoSandbox, Process, collect, relay
 
 VARIABLE = "EVALWRIGHT_SANDBOX"
-_TO_START = 60.0
-"""Seconds in which a process must be ready; not counted as the program's."""
+_START_SECONDS = 60.0
+"""Time in which a process must be ready; not counted as the program's."""
 
 
 class Outcome(NamedTuple):
@@ -36,7 +35,7 @@ class Outcome(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What a program wrote; `outcome` is "passed" where it came to a good end."""
+    """What a program wrote; `outcome` is "passed" if it ended well."""
 
     text: str
     outcome: Outcome
@@ -51,14 +50,19 @@ def run(
     seconds: float = 10.0,
     megabytes: int = 1024,
 ) -> Outcome:
-    """Load a program and run `tests`, which call it.
+    """Load a program and run `tests`, which call it; "passed" only if the tests reach their end.
 
-    "passed" only where the tests came to their end.
+    Args:
+        program: Python source.
+        tests: Python source of the tests.
+        before: Python that the tests may use too, in their own copy.
+        entry_point: a name that always means the program's.
+        seconds: limit on wall time.
+        megabytes: limit on the address space of each of the two processes.
 
-    before: Python that the tests may use too, theirs and not the program's. entry_point: a name
-    that is always the program's. seconds: of wall time. megabytes: of address space, for each of
-    the two processes. Raises NoSandbox where the system has not what it takes, and ScoringError
-    where the tests are not Python or need what cannot be sent to another process.
+    Raises:
+        NoSandbox: the system cannot sandbox programs.
+        ScoringError: the tests are not Python, or need what cannot be sent to another process.
     """
     judge = {
         "role": "tests",
@@ -69,7 +73,7 @@ def run(
     started: list[Process] = []
     try:
         for job in (judge, {"role": "program", "source": program}):
-            started.append(_start(job, seconds, megabytes))  # noqa: PERF401 - what was started is ended where the next fails
+            started.append(_start_process(job, seconds, megabytes))  # noqa: PERF401 - what was started is ended where the next fails
         verdict = relay(started[0], started[1], time.monotonic() + seconds)
     finally:
         for process in started:
@@ -77,7 +81,7 @@ def run(
     if verdict is None:
         return Outcome("timed out", f"after {seconds:g} seconds")
     label = verdict.get("label")
-    why = _without_folders(str(verdict.get("why", "")))[:300]
+    why = _remove_folders(str(verdict.get("why", "")))[:300]
     if label == "untestable":
         raise ScoringError(f"This sample's tests cannot be run: {why}.")
     if label == "passed" or label == "failed":
@@ -90,59 +94,57 @@ def run(
 _FOLDERS_OF_A_MODULE = re.compile(r"(?:/[^\s/\"':]+)+/(?=[^\s/\"':]+\.py\b)")
 
 
-def _without_folders(text: str) -> str:
-    """An explanation that names modules and not the folders in which this machine has them."""
+def _remove_folders(text: str) -> str:
+    """Remove the folders of this machine from an explanation that names modules."""
     return _FOLDERS_OF_A_MODULE.sub("", text)
 
 
 def run_script(
     source: str, text: str, *, seconds: float = 10.0, megabytes: int = 1024
 ) -> Output:
-    """Run a program that reads `text` as its standard input. seconds, megabytes, errors: as for
-    `run`.
-    """
-    process = _start({"role": "script", "source": source}, seconds, megabytes)
+    """Run a program that reads `text` as its standard input. Limits and errors are as for `run`."""
+    process = _start_process({"role": "script", "source": source}, seconds, megabytes)
     try:
         process.outgoing += text.encode("utf-8", "surrogateescape")
         deadline = time.monotonic() + seconds
-        how, written, errors = collect(process, deadline)
-        status = process.wait(deadline) if how == "ended" else None
+        ending, written, errors = collect(process, deadline)
+        status = process.wait(deadline) if ending == "ended" else None
     finally:
         process.end()
-    said = _without_folders(errors.decode("utf-8", "replace").strip())[-300:]
-    if how == "long":
+    last_errors = _remove_folders(errors.decode("utf-8", "replace").strip())[-300:]
+    if ending == "long":
         outcome = Outcome("failed", "it wrote more than 16 MiB")
     elif status is None:
         outcome = Outcome("timed out", f"after {seconds:g} seconds")
     elif status < 0:
         outcome = Outcome(
-            "ended early", said or f"it was ended by the signal {-status}"
+            "ended early", last_errors or f"it was ended by the signal {-status}"
         )
     else:
         outcome = (
-            Outcome("failed", said or f"it ended with the exit status {status}")
+            Outcome("failed", last_errors or f"it ended with the exit status {status}")
             if status
             else Outcome("passed")
         )
     return Output(written.decode("utf-8", "replace"), outcome)
 
 
-def _start(job: dict[str, str], seconds: float, megabytes: int) -> Process:
-    """A process that is ready and has its job. Raises NoSandbox."""
-    chosen = os.environ.get(VARIABLE, "").strip()
+def _start_process(job: dict[str, str], seconds: float, megabytes: int) -> Process:
+    """Start a process, wait until it is ready, and give it its job. Raises NoSandbox."""
+    sandbox = os.environ.get(VARIABLE, "").strip()
     process: Process
-    if chosen and chosen != "jail":
-        process = containers.start(chosen, seconds, megabytes)
+    if sandbox and sandbox != "jail":
+        process = containers.start(sandbox, seconds, megabytes)
     else:
-        jail = the_jail()
+        jail = get_jail()
         try:
             process = jail.start(seconds, megabytes)
         except OSError:
-            process = the_jail(stale=jail).start(seconds, megabytes)
+            process = get_jail(stale=jail).start(seconds, megabytes)
     assert process.stdout is not None
     ready = select.poll()
     ready.register(process.stdout, select.POLLIN)
-    if not ready.poll(_TO_START * 1000) or os.read(process.stdout, 1) != b"!":
+    if not ready.poll(_START_SECONDS * 1000) or os.read(process.stdout, 1) != b"!":
         why = process.missing()
         process.end()
         raise NoSandbox(

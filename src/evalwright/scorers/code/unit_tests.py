@@ -1,6 +1,6 @@
 """Does the program in an answer pass its tests?
 
-Each runs in a sandbox of its own, apart from what judges it.
+Each program runs in a sandbox of its own, apart from what judges it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from evalwright.scorers.registry import checked
 from evalwright.scorers.text.declining import declines
 
 _LANGUAGES = ("", "py", "python", "python3")
-_LONGEST_FENCE = 200
-_AT_ONCE = 4
-"""Programs that run side by side in one process of ours."""
+_MAX_FENCE_CHARS = 200
+_CONCURRENT_PROGRAMS = 4
+"""Programs that this process runs at the same time."""
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -46,31 +46,40 @@ async def unit_tests(
     total_seconds: float = 60.0,
     megabytes: int = 1024,
 ) -> Score:
-    """1.0 where the answer's program passes all its tests, else 0.0.
+    """1.0 where the answer's program passes all its tests, else 0.0. No model is asked.
 
     Reads the metadata `tests` (program text that calls the answer's functions and raises where they
     are wrong), or `cases`: mappings of `arguments` and `result` (of the function `entry_point`), or
     of `input` and `output` (of a program that reads and writes text; white space at the ends of
-    lines and of the text does not count). Further `before` (what the answer goes on from, or what
-    its program may use) and `entry_point` (the function that is asked for). The program is the last
-    block of code that defines the entry point, else the last block, else the whole answer; without
-    a definition it is taken as what follows `before`. seconds: for the tests, or for each case that
-    is text. total_seconds: for all of these. megabytes: of memory. No model is asked. Labels
-    "passed", "failed", "timed out", "ended early", "not_attempted". Raises ScoringError without
-    tests, where they cannot be run, and where this machine cannot sandbox programs.
+    lines and of the text does not count). Also `before` (code that the answer continues, or that
+    its program may use) and `entry_point` (the function to write).
+
+    The program is the last code block that defines the entry point, else the last block, else the
+    whole answer; without a definition it is taken as the continuation of `before`. Labels:
+    "passed", "failed", "timed out", "ended early", "not_attempted".
+
+    Args:
+        seconds: limit for the tests, or for each case that is text.
+        total_seconds: limit for all cases.
+        megabytes: limit on memory.
+
+    Raises:
+        ScoringError: there are no tests, they cannot be run, or this machine cannot sandbox
+            programs.
     """
     before = str(sample.metadata.get("before") or "")
     entry_point = str(sample.metadata.get("entry_point") or "")
-    tests, cases = _tests(sample, entry_point)
+    tests, cases = _read_tests(sample, entry_point)
     if not answer.text.strip():
         return Score(0.0, "not_attempted", "the answer is empty")
-    if declined := declines(answer.text):
+    declined = declines(answer.text)
+    if declined:
         return Score(0.0, "not_attempted", f"gives no answer: {declined}")
-    program = assembled(answer.text, before, entry_point)
+    program = assemble_program(answer.text, before, entry_point)
 
-    def judged() -> Outcome:
+    def run_tests() -> Outcome:
         if cases:
-            return _all_cases(program, cases, seconds, total_seconds, megabytes)
+            return _run_cases(program, cases, seconds, total_seconds, megabytes)
         return run(
             program,
             tests,
@@ -80,8 +89,8 @@ async def unit_tests(
             megabytes=megabytes,
         )
 
-    async with turns():
-        outcome = await asyncio.to_thread(judged)
+    async with program_slots():
+        outcome = await asyncio.to_thread(run_tests)
     return Score(
         float(outcome.label == "passed"),
         outcome.label,
@@ -89,8 +98,8 @@ async def unit_tests(
     )
 
 
-def _tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]]:
-    """The sample's tests as a program, or its cases as texts to read and to write."""
+def _read_tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]]:
+    """Read the sample's tests as a program, or its cases as texts to read and to write."""
     tests = sample.metadata.get("tests")
     cases = sample.metadata.get("cases")
     if isinstance(tests, str) and tests.strip():
@@ -110,7 +119,7 @@ def _tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]
         isinstance(case.get("arguments"), list) and "result" in case for case in rows
     ):
         return (
-            cases_as_tests(
+            write_case_tests(
                 [(case["arguments"], case["result"]) for case in rows], entry_point
             ),
             [],
@@ -121,8 +130,8 @@ def _tests(sample: Sample, entry_point: str) -> tuple[str, list[tuple[str, str]]
     )
 
 
-def cases_as_tests(cases: list[tuple[list[Any], Any]], entry_point: str) -> str:
-    """Tests that call a function with arguments and compare what it returns with a result."""
+def write_case_tests(cases: list[tuple[list[Any], Any]], entry_point: str) -> str:
+    """Write tests that call a function with arguments and compare what it returns."""
     # Python writes these values by names, which must not be looked for in the program.
     head = 'import datetime\ninf, nan = float("inf"), float("nan")\n'
     return (
@@ -131,42 +140,42 @@ def cases_as_tests(cases: list[tuple[list[Any], Any]], entry_point: str) -> str:
     )
 
 
-def _all_cases(
+def _run_cases(
     program: str,
     cases: list[tuple[str, str]],
     seconds: float,
     total_seconds: float,
     megabytes: int,
 ) -> Outcome:
-    """The first case that the program does not pass, else "passed"."""
+    """Run the cases up to the first that the program does not pass."""
     deadline = time.monotonic() + total_seconds
-    for number, (text, wanted) in enumerate(cases, 1):
+    for number, (text, expected) in enumerate(cases, 1):
         left = deadline - time.monotonic()
         if left <= 0:
             return Outcome(
                 "timed out",
                 f"after {total_seconds:g} seconds in all, before case {number}",
             )
-        found = run_script(
+        output = run_script(
             program, text, seconds=min(seconds, left), megabytes=megabytes
         )
-        if found.outcome.label != "passed":
+        if output.outcome.label != "passed":
             return Outcome(
-                found.outcome.label,
-                f"case {number} of {len(cases)}: {found.outcome.why}",
+                output.outcome.label,
+                f"case {number} of {len(cases)}: {output.outcome.why}",
             )
-        if _lines(found.text) != _lines(wanted):
+        if _strip_lines(output.text) != _strip_lines(expected):
             return Outcome("failed", f"case {number} of {len(cases)}: another output")
     return Outcome("passed")
 
 
-def _lines(text: str) -> list[str]:
+def _strip_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
-def assembled(text: str, before: str, entry_point: str) -> str:
-    """The program that an answer stands for, with what was there before it."""
-    blocks = _blocks(text)
+def assemble_program(text: str, before: str, entry_point: str) -> str:
+    """Assemble the program of an answer, with the code that stood before it."""
+    blocks = _find_code_blocks(text)
     definition = (
         re.compile(
             rf"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(entry_point)}\b"
@@ -188,42 +197,46 @@ def assembled(text: str, before: str, entry_point: str) -> str:
     return before.rstrip() + "\n" + first
 
 
-def _blocks(text: str) -> list[str]:
-    """What stands between a fence (three backticks or tildes, with a name of Python or none) and
-    the next one, or the text's end.
+def _find_code_blocks(text: str) -> list[str]:
+    """List the blocks of Python in a text.
+
+    A block stands between a fence (three backticks or tildes, with a name of Python or none) and
+    the next fence, or the end of the text.
     """
     blocks: list[str] = []
     fence = ""
     python = False
     indented = 0
-    held = [""]
+    code_lines = [""]
     for line in text.splitlines(keepends=True):
-        bare = line.rstrip()
-        place = max(line.rfind("```"), line.rfind("~~~"))
+        stripped = line.rstrip()
+        fence_start = max(line.rfind("```"), line.rfind("~~~"))
         if fence and fence in line:
             if not line.lstrip().startswith(fence) and (
-                line.count(fence) > 1 or not bare.endswith(fence)
+                line.count(fence) > 1 or not stripped.endswith(fence)
             ):
-                held.append(line)  # inside a string
+                code_lines.append(line)  # inside a string
                 continue
             last = line[: line.find(fence)]
             if python:
-                blocks.append("".join([*held, last if last.strip() else ""]))
+                blocks.append("".join([*code_lines, last if last.strip() else ""]))
             fence = ""
-            place = place if bare[place + 3 :] else -1
+            fence_start = fence_start if stripped[fence_start + 3 :] else -1
         if fence:
-            held.append(line[min(indented, len(line) - len(line.lstrip(" "))) :])
+            code_lines.append(line[min(indented, len(line) - len(line.lstrip(" "))) :])
         elif (
-            place >= 0
+            fence_start >= 0
             and line.endswith(("\n", "\r"))
-            and len(line) - place <= _LONGEST_FENCE
+            and len(line) - fence_start <= _MAX_FENCE_CHARS
         ):
-            fence = line[place : place + 3]
-            held = []
-            python = (bare[place + 3 :].lower().split() or [""])[0] in _LANGUAGES
+            fence = line[fence_start : fence_start + 3]
+            code_lines = []
+            fence_words = stripped[fence_start + 3 :].lower().split() or [""]
+            python = fence_words[0] in _LANGUAGES
             # In a list the fence is indented, and so is what it holds.
-            indented = place if not line[:place].strip(" -*+.)0123456789") else 0
-    return [*blocks, "".join(held)] if fence and python else blocks
+            in_list = not line[:fence_start].strip(" -*+.)0123456789")
+            indented = fence_start if in_list else 0
+    return [*blocks, "".join(code_lines)] if fence and python else blocks
 
 
 _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
@@ -231,8 +244,8 @@ _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
 )
 
 
-def turns() -> asyncio.Semaphore:
-    """How many programs run at once: one semaphore for each event loop."""
+def program_slots() -> asyncio.Semaphore:
+    """The semaphore that limits how many programs run at once, one for each event loop."""
     return _semaphores.setdefault(
-        asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE)
+        asyncio.get_running_loop(), asyncio.Semaphore(_CONCURRENT_PROGRAMS)
     )

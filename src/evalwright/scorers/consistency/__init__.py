@@ -1,4 +1,4 @@
 """Is an answer supported by its source?
 
-One or several judges say so: classifiers of pairs, or models that write a verdict.
+One or more judges decide: classifiers of text pairs, or models that write a verdict.
 """

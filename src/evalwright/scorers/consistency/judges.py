@@ -1,5 +1,6 @@
-"""Asks one judge about one answer: a classifier for the probability of each pair, or a model that
-writes for a verdict.
+"""Asks one judge about one answer.
+
+A classifier gives a probability for each pair of texts; a model that writes gives a verdict.
 """
 
 from __future__ import annotations
@@ -18,33 +19,35 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Classify
 from evalwright.core.sentences import sentences, word_count
-from evalwright.scorers.consistency.rubric import Verdict, question
-from evalwright.scorers.judge.asking import verdict
-from evalwright.scorers.judge.options import share, whole_number
-from evalwright.strategies.several import together
+from evalwright.scorers.consistency.rubric import Verdict, build_question
+from evalwright.scorers.judge.asking import request_verdict
+from evalwright.scorers.judge.options import check_share, check_whole_number
+from evalwright.strategies.several import gather_all
 
-Way = Literal["auto", "classify", "verdict"]
-WAYS: tuple[Way, ...] = ("auto", "classify", "verdict")
+AskMethod = Literal["auto", "classify", "verdict"]
+WAYS: tuple[AskMethod, ...] = ("auto", "classify", "verdict")
 RESERVED = ("score", "lowest")
-"""Names of parts of a score, which a judge cannot have."""
+"""Names of parts of a score, which no judge may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """One judge. role: who is asked. ask: how; "auto" goes by what the role's model can do.
-    chunk_words: 0 cuts nothing.
+    """One judge.
+
+    Attributes:
+        role: the model's role.
+        ask: how to ask it; "auto" decides by what the role's model can do.
+        chunk_words: length of the chunks that it reads; 0 leaves the source in one piece.
     """
 
     role: str
-    ask: Way = "auto"
+    ask: AskMethod = "auto"
     chunk_words: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A sentence of the answer, the probability that it is supported, and a reason where the judge
-    gives one.
-    """
+    """A sentence of the answer, the probability that it is supported, and the judge's reason."""
 
     text: str
     probability: float
@@ -53,8 +56,12 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one judge says. probability: that the answer is supported. units: by sentence, empty
-    where not asked.
+    """One judge's opinion of an answer.
+
+    Attributes:
+        role: the judge's role.
+        probability: that the answer is supported.
+        units: the sentences of the answer; empty if the judge was not asked about them.
     """
 
     role: str
@@ -63,9 +70,14 @@ class Opinion:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How answers are put to judges: as a whole or sentence by sentence, with reasons by sentence,
-    in chunks that overlap.
+class JudgingMode:
+    """How answers are put to judges.
+
+    Attributes:
+        by_sentence: sentence by sentence instead of as a whole.
+        reasons: also score each sentence, to name the least supported one.
+        overlap: sentences that a chunk shares with the one before.
+        max_tokens: limit on a written verdict.
     """
 
     by_sentence: bool
@@ -74,17 +86,19 @@ class Reading:
     max_tokens: int
 
 
-def read_judges(given: Sequence[Any], chunk_words: int) -> tuple[Judge, ...]:
-    """The option `judges`: roles, or mappings with `role`, `ask` and `chunk_words`.
+def read_judges(specs: Sequence[Any], chunk_words: int) -> tuple[Judge, ...]:
+    """Read the option `judges`: roles, or mappings with `role`, `ask` and `chunk_words`.
 
-    Raises ConfigurationError, UnknownName.
+    Raises:
+        ConfigurationError: it is no such list, or a role occurs twice.
+        UnknownName: a mapping has an unknown key, or an unknown way to ask.
     """
-    several = [given] if isinstance(given, str) else given
-    if not isinstance(several, list | tuple) or not several:
+    entries = [specs] if isinstance(specs, str) else specs
+    if not isinstance(entries, list | tuple) or not entries:
         raise ConfigurationError(
             "The option 'judges' is a list of roles, such as [judge] or [hhem, nli]."
         )
-    judges = tuple(_judge(one, chunk_words) for one in several)
+    judges = tuple(_read_judge(entry_spec, chunk_words) for entry_spec in entries)
     roles = [judge.role for judge in judges]
     for role in roles:
         if roles.count(role) > 1:
@@ -99,79 +113,102 @@ def read_judges(given: Sequence[Any], chunk_words: int) -> tuple[Judge, ...]:
     return judges
 
 
-def _judge(given: Any, chunk_words: int) -> Judge:
-    if isinstance(given, str):
-        return Judge(given, chunk_words=chunk_words)
-    if not isinstance(given, Mapping) or not isinstance(given.get("role"), str):
+def _read_judge(spec: Any, chunk_words: int) -> Judge:
+    if isinstance(spec, str):
+        return Judge(spec, chunk_words=chunk_words)
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("role"), str):
         raise ConfigurationError(
             "A judge in the option 'judges' is a role, or a mapping with 'role'."
         )
-    check_known("key of a judge", given, ("role", "ask", "chunk_words"), "")
-    way = given.get("ask", "auto")
+    check_known("key of a judge", spec, ("role", "ask", "chunk_words"), "")
+    way = spec.get("ask", "auto")
     check_known("way to ask a judge", [way], WAYS)
     return Judge(
-        given["role"],
+        spec["role"],
         way,
-        whole_number(given.get("chunk_words", chunk_words), "chunk_words"),
+        check_whole_number(spec.get("chunk_words", chunk_words), "chunk_words"),
     )
 
 
 def check_judging(options: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError where the options of a scorer that asks judges of consistency are
-    not what they must be.
-    """
-    read_judges(options["judges"], whole_number(options["chunk_words"], "chunk_words"))
-    whole_number(options["max_tokens"], "max_tokens", 1)
-    share(options["threshold"], "threshold")
+    """Check the options of a scorer that asks judges of consistency. Raises ConfigurationError."""
+    read_judges(
+        options["judges"], check_whole_number(options["chunk_words"], "chunk_words")
+    )
+    check_whole_number(options["max_tokens"], "max_tokens", 1)
+    check_share(options["threshold"], "threshold")
 
 
-async def opinion(
-    judge: Judge, premise: str, parts: Sequence[str], text: str, ask: Ask, how: Reading
+async def ask_judge(
+    judge: Judge,
+    premise: str,
+    answer_sentences: Sequence[str],
+    text: str,
+    ask: Ask,
+    mode: JudgingMode,
 ) -> Opinion:
-    """What a judge says of `text`, whose sentences are `parts`.
+    """Ask one judge whether `text` is supported by `premise`.
 
-    Raises RequestFailed where a request or a verdict failed.
+    Args:
+        judge: the judge.
+        premise: the source; it is cut into chunks for judges that need it.
+        answer_sentences: the sentences of `text`.
+        text: the answer.
+        ask: sends a request.
+        mode: how to put the answer to the judge.
+
+    Raises:
+        RequestFailed: a request failed, or its verdict cannot be used.
     """
-    way = _way(judge, ask)
-    pieces = chunks(premise, judge.chunk_words, how.overlap)
+    way = _choose_way(judge, ask)
+    source_chunks = split_chunks(premise, judge.chunk_words, mode.overlap)
     if way == "verdict":
         # Without a schema, as it was always sent.
-        asked = [
-            verdict(
-                judge.role, question(piece, parts), ask, how.max_tokens, schema=False
+        requests = [
+            request_verdict(
+                judge.role,
+                build_question(chunk, answer_sentences),
+                ask,
+                mode.max_tokens,
+                schema=False,
             )
-            for piece in pieces
+            for chunk in source_chunks
         ]
-        return _of_verdicts(judge.role, parts, await together(asked))
-    wanted = list(parts) if how.by_sentence else [text]
-    extra = list(parts) if how.reasons and not how.by_sentence else []
-    pairs = [(piece, unit) for unit in (*wanted, *extra) for piece in pieces]
-    found = await together(
-        [_supported(judge.role, piece, unit, ask) for piece, unit in pairs]
+        return _combine_verdicts(
+            judge.role, answer_sentences, await gather_all(requests)
+        )
+    hypotheses = list(answer_sentences) if mode.by_sentence else [text]
+    explained = list(answer_sentences) if mode.reasons and not mode.by_sentence else []
+    pairs = [
+        (chunk, unit) for unit in (*hypotheses, *explained) for chunk in source_chunks
+    ]
+    probabilities = await gather_all(
+        [_request_probability(judge.role, chunk, unit, ask) for chunk, unit in pairs]
     )
     # Supported by some part of the source is supported.
     best = [
-        max(found[start : start + len(pieces)])
-        for start in range(0, len(found), len(pieces))
+        max(probabilities[start : start + len(source_chunks)])
+        for start in range(0, len(probabilities), len(source_chunks))
     ]
-    units = (
-        tuple(Unit(part, p) for part, p in zip(parts, best[-len(parts) :], strict=True))
-        if how.by_sentence or how.reasons
-        else ()
-    )
-    return Opinion(judge.role, min(best[: len(wanted)]), units)
+    probability = min(best[: len(hypotheses)])
+    if not mode.by_sentence and not mode.reasons:
+        return Opinion(judge.role, probability)
+
+    by_sentence = zip(answer_sentences, best[-len(answer_sentences) :], strict=True)
+    units = tuple(Unit(sentence, supported) for sentence, supported in by_sentence)
+    return Opinion(judge.role, probability, units)
 
 
-def _way(judge: Judge, ask: Ask) -> Way:
-    """How to ask."""
-    known = abilities_of(ask, judge.role)
-    if known is None:
+def _choose_way(judge: Judge, ask: Ask) -> AskMethod:
+    """Choose between classifying and a written verdict, by what the model can do."""
+    abilities = abilities_of(ask, judge.role)
+    if abilities is None:
         return "verdict" if judge.ask == "verdict" else "classify"
     way = judge.ask
     if way == "auto":
-        way = "classify" if "classify" in known else "verdict"
-    if way == "verdict" and "generate" not in known:
-        able = ", ".join(sorted(known)) or "nothing"
+        way = "classify" if "classify" in abilities else "verdict"
+    if way == "verdict" and "generate" not in abilities:
+        able = ", ".join(sorted(abilities)) or "nothing"
         raise ConfigurationError(
             f"The model in the role '{judge.role}' can neither classify pairs nor write"
             f" a verdict; it can do: {able}."
@@ -179,66 +216,77 @@ def _way(judge: Judge, ask: Ask) -> Way:
     return way
 
 
-async def _supported(role: str, premise: str, hypothesis: str, ask: Ask) -> float:
-    """P(supported), the second of the two values that a judge of consistency gives."""
+async def _request_probability(
+    role: str, premise: str, hypothesis: str, ask: Ask
+) -> float:
+    """Request P(supported), the second of a consistency classifier's two probabilities."""
     values = (await ask(role, Classify(premise, hypothesis))).values
     if len(values) != 2 or not all(
-        math.isfinite(value) and -1e-6 <= value <= 1 + 1e-6 for value in values
+        math.isfinite(probability) and -1e-6 <= probability <= 1 + 1e-6
+        for probability in values
     ):
-        shown = ", ".join(f"{value:.4g}" for value in values[:4]) or "none"
+        values_text = (
+            ", ".join(f"{probability:.4g}" for probability in values[:4]) or "none"
+        )
         message = (
             f"The judge '{role}' must give two probabilities, not supported and"
-            f" supported; it gave {shown}."
+            f" supported; it gave {values_text}."
         )
         raise RequestFailed(Failure("bad reply", "judge", message))
     return min(1.0, max(0.0, values[1]))
 
 
-def _of_verdicts(
-    role: str, parts: Sequence[str], verdicts: Sequence[Verdict]
+def _combine_verdicts(
+    role: str, answer_sentences: Sequence[str], verdicts: Sequence[Verdict]
 ) -> Opinion:
-    """The best verdict over the chunks; of each sentence the best finding."""
+    """Keep the best verdict over the chunks and, for each sentence, the best finding."""
     units = []
-    for place, part in enumerate(parts):
-        findings = [verdict.sentences[place] for verdict in verdicts]
-        best = next((one for one in findings if one.supported), findings[0])
-        units.append(Unit(part, float(best.supported), best.reason))
+    for index, sentence in enumerate(answer_sentences):
+        findings = [verdict.sentences[index] for verdict in verdicts]
+        best = next((finding for finding in findings if finding.supported), findings[0])
+        units.append(Unit(sentence, float(best.supported), best.reason))
     return Opinion(role, max(verdict.probability for verdict in verdicts), tuple(units))
 
 
 # -- long sources ----------------------------------------------------------------------
 
 
-def chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
-    """Stretches of up to `most_words` words, each beginning with the last `overlap` sentences of
-    the one before, for judges with a short window.
+def split_chunks(text: str, most_words: int, overlap: int = 1) -> list[str]:
+    """Cut a text into overlapping chunks, for judges with a short context window.
 
-    Every sentence is in a chunk, and a sentence with more words than `most_words` is one of its
-    own. most_words 0 cuts nothing.
+    Args:
+        text: the source.
+        most_words: limit on the words of a chunk; 0 leaves the text in one piece.
+        overlap: sentences of the previous chunk that a chunk begins with.
+
+    Returns:
+        The chunks. Every sentence is in one; a sentence longer than `most_words` has its own.
     """
     if most_words <= 0 or word_count(text) <= most_words:
         return [text]
-    parts = sentences(text)
-    sizes = [word_count(part) for part in parts]
-    out: list[str] = []
+    text_sentences = sentences(text)
+    sizes = [word_count(sentence) for sentence in text_sentences]
+    stretches: list[str] = []
     start = 0
     while True:
         end = start + 1
         total = sizes[start]
-        while end < len(parts) and total + sizes[end] <= most_words:
+        while end < len(text_sentences) and total + sizes[end] <= most_words:
             total += sizes[end]
             end += 1
-        out.append(" ".join(parts[start:end]))
-        if end == len(parts):
-            return out
-        start = _next_start(sizes, start, end, most_words, overlap)
+        stretches.append(" ".join(text_sentences[start:end]))
+        if end == len(text_sentences):
+            return stretches
+        start = _find_next_start(sizes, start, end, most_words, overlap)
 
 
-def _next_start(
+def _find_next_start(
     sizes: list[int], start: int, end: int, most_words: int, overlap: int
 ) -> int:
-    """Where the next chunk begins: as many sentences back as are wanted, fit beside the next one,
-    and leave progress.
+    """Find the start of the next chunk.
+
+    It goes back by up to `overlap` sentences, as long as they fit in beside the next sentence and
+    the chunk still advances.
     """
     back = end
     while (

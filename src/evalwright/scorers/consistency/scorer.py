@@ -1,10 +1,9 @@
-"""The scorer `consistency`: is the answer supported by the sample's passages, by the judges that
-the run names?
+"""The scorer `consistency`: is the answer supported by the sample's passages?
 
-Judges of a fixed class (HHEM, NLI, MiniCheck) are asked for the probability of "supported"; models
-that write are asked for a verdict on every sentence (`rubric.py`). Several judges are asked at
-once; each one's probability is a part of the score, so that their agreement can be measured
-afterwards, and another judge can be asked later without generating anything.
+Judges of a fixed class (HHEM, NLI, MiniCheck) give the probability of "supported"; models that
+write give a verdict on every sentence (`rubric.py`). Several judges are asked at once. The
+probability of each is a part of the score, so that their agreement can be measured afterwards, and
+further judges can be asked later without generating answers again.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from evalwright.core.errors import ScoringError, check_known
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.sentences import sentences as sentences_of
 from evalwright.scorers import outcome
+from evalwright.scorers.answers.verdict import shortened
 from evalwright.scorers.consistency.judges import (
     Judge,
+    JudgingMode,
     Opinion,
-    Reading,
     Unit,
+    ask_judge,
     check_judging,
-    opinion,
     read_judges,
 )
-from evalwright.scorers.judge.options import flags, whole_number
+from evalwright.scorers.judge.options import check_flags, check_whole_number
 from evalwright.scorers.outcome import ANSWERED, LEAST_WORDS, outcome_of
 from evalwright.scorers.registry import checked
-from evalwright.scorers.verdict import shortened
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 THRESHOLD = 0.5
 CONSISTENT = "consistent"
@@ -43,12 +42,12 @@ _CHOICES = {
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise UsageError where an option of the scorer is not what it must be."""
+    """Check the scorer's options. Raises UsageError."""
     check_judging(options)
-    whole_number(options["overlap"], "overlap")
-    for name, known in _CHOICES.items():
-        check_known(f"value of the option '{name}'", [options[name]], known)
-    flags(options, "sentences", "only_answered")
+    check_whole_number(options["overlap"], "overlap")
+    for name, choices in _CHOICES.items():
+        check_known(f"value of the option '{name}'", [options[name]], choices)
+    check_flags(options, "sentences", "only_answered")
     outcome.check_options(options)
 
 
@@ -74,39 +73,55 @@ async def consistency(
 ) -> Score | NoScore:
     """1 where the answer is consistent with its source (probability at least `threshold`), else 0.
 
-    judges: roles, or mappings with role, ask (classify, verdict; by default what the model can do)
-    and chunk_words. combine: several judges by the mean of their probabilities, or by all, any, or
-    the majority of their own verdicts. hypothesis: the answer as a whole, or its least supported
-    sentence. sentences: also judge every sentence, and name the least supported one. chunk_words,
-    overlap: cut the source for judges with a short window; of the chunks the highest counts.
-    only_answered, least_words, refusals, validity: what is no answer by `outcome` gets no score.
-    max_tokens: of a written verdict.
+    Parts: "score", the mean probability; each judge's probability by its role, if there are
+    several; "lowest", the probability of the least supported sentence.
 
-    Parts: "score", the mean probability; one per role where there are several; "lowest", of the
-    least supported sentence. Raises RequestFailed where a judge failed or its verdict cannot be
-    read, ScoringError without a source.
+    Args:
+        judges: roles, or mappings with role, ask (classify or verdict; by default what the model
+            can do) and chunk_words.
+        threshold: the probability from which the answer counts as consistent.
+        combine: several judges by the mean of their probabilities, or by all, any, or the majority
+            of their own verdicts.
+        hypothesis: judge the answer as a whole, or by its least supported sentence.
+        sentences: also judge every sentence, and name the least supported one.
+        chunk_words: cut the source into chunks for judges with a short context window; the highest
+            probability over the chunks counts.
+        overlap: sentences that a chunk shares with the one before.
+        source: what the answer is judged by, the sample's passages or its input.
+        only_answered: give no score to what `outcome` does not count as an answer.
+        least_words: shorter answers count as none (see `outcome`).
+        refusals: further phrases of refusals (see `outcome`).
+        validity: how answers are recognised (see `outcome`).
+        max_tokens: limit on a written verdict.
+
+    Raises:
+        RequestFailed: a judge failed, or its verdict cannot be read.
+        ScoringError: the sample has no source.
     """
-    asked = read_judges(judges, chunk_words)
+    panel = read_judges(judges, chunk_words)
     label = outcome_of(
         answer, least_words=least_words, refusals=refusals, validity=validity
     ).label
     text = answer.text.strip()
     if not text or (only_answered and label != ANSWERED):
         return NoScore(label)
-    premise = _premise(sample, source)
-    how = Reading(hypothesis == "sentences", sentences, overlap, max_tokens)
-    parts = sentences_of(text) or [text]
-    found = await together(
-        [opinion(judge, premise, parts, text, ask, how) for judge in asked]
+    premise = _read_source(sample, source)
+    mode = JudgingMode(hypothesis == "sentences", sentences, overlap, max_tokens)
+    answer_sentences = sentences_of(text) or [text]
+    opinions = await gather_all(
+        [
+            ask_judge(judge, premise, answer_sentences, text, ask, mode)
+            for judge in panel
+        ]
     )
-    return _score(found, asked, threshold, combine)
+    return _combine_opinions(opinions, panel, threshold, combine)
 
 
-def _premise(sample: Sample, source: str) -> str:
+def _read_source(sample: Sample, source: str) -> str:
     premise = (
         sample.input
         if source == "input"
-        else "\n\n".join(part.text for part in sample.passages)
+        else "\n\n".join(passage.text for passage in sample.passages)
     )
     if not premise.strip():
         raise ScoringError(
@@ -116,12 +131,12 @@ def _premise(sample: Sample, source: str) -> str:
     return premise
 
 
-def _score(
-    found: Sequence[Opinion], judges: Sequence[Judge], threshold: float, combine: str
+def _combine_opinions(
+    opinions: Sequence[Opinion], judges: Sequence[Judge], threshold: float, combine: str
 ) -> Score:
-    probabilities = [one.probability for one in found]
+    probabilities = [opinion.probability for opinion in opinions]
     mean = sum(probabilities) / len(probabilities)
-    votes = [p >= threshold for p in probabilities]
+    votes = [probability >= threshold for probability in probabilities]
     consistent = {
         "mean": mean >= threshold,
         "all": all(votes),
@@ -129,22 +144,28 @@ def _score(
         "majority": 2 * sum(votes) > len(votes),
     }[combine]
     parts = {"score": mean}
-    if len(found) > 1:
-        parts |= {one.role: one.probability for one in found}
+    if len(opinions) > 1:
+        parts |= {opinion.role: opinion.probability for opinion in opinions}
     worst = [
-        (min(one.units, key=lambda unit: unit.probability), one.role)
-        for one in found
-        if one.units
+        (min(opinion.units, key=lambda unit: unit.probability), opinion.role)
+        for opinion in opinions
+        if opinion.units
     ]
     if worst:
         parts["lowest"] = min(unit.probability for unit, _ in worst)
-    told = [", ".join(f"{one.role} {one.probability:.3f}" for one in found)]
-    told += [_told(unit, role) for unit, role in worst if unit.probability < threshold]
+    remarks = [
+        ", ".join(f"{opinion.role} {opinion.probability:.3f}" for opinion in opinions)
+    ]
+    remarks += [
+        _describe_sentence(unit, role)
+        for unit, role in worst
+        if unit.probability < threshold
+    ]
     label = CONSISTENT if consistent else INCONSISTENT
-    return Score(float(consistent), label, "; ".join(told), parts)
+    return Score(float(consistent), label, "; ".join(remarks), parts)
 
 
-def _told(unit: Unit, role: str) -> str:
-    shown = shortened(unit.text, 160)
+def _describe_sentence(unit: Unit, role: str) -> str:
+    quote = shortened(unit.text, 160)
     why = f" ({unit.reason})" if unit.reason else ""
-    return f"least supported by {role}, {unit.probability:.3f}: '{shown}'{why}"
+    return f"least supported by {role}, {unit.probability:.3f}: '{quote}'{why}"

@@ -1,4 +1,4 @@
-"""Is each claim of an answer in the passages that it cites?
+"""Is each claim of an answer supported by the passages that it cites?
 
-And was the question answered where, and only where, it can be?
+Also: was the question answered where the passages allow it, and only there?
 """

@@ -1,8 +1,8 @@
-"""The claims of an answer, each with what it cites.
+"""Splits an answer into claims, each with what it cites.
 
 A claim is a sentence with all its citations, as in ALCE. A citation after a full stop belongs to
-the sentence before it, unless the line begins with one. A line of citations alone ("Sources: [1],
-[2]") belongs to every claim that has none of its own.
+the sentence before it, unless the line begins with one. A line that holds nothing but citations
+("Sources: [1], [2]") belongs to every claim without citations.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from evalwright.core.sentences import sentences
 from evalwright.scorers.grounding.citations import find_citations
 from evalwright.scorers.text.normalise import answer_region, plain
-from evalwright.scorers.text.tokens import Words
-from evalwright.scorers.text.wordlists import word_set
+from evalwright.scorers.text.tokens import Words, word_set
 
-_BASE = 0xE000
-_MOST = 6000
-"""While sentences are cut, a citation is one character of the private use area."""
+_FIRST_MARK = 0xE000
+_MAX_CITATIONS = 6000
+"""While sentences are split, each citation is one character of the private use area."""
 _MARK = "[\ue000-\uf8ff]"
 _MARKS = re.compile(_MARK)
 _AFTER_END = re.compile(
@@ -30,7 +29,7 @@ _LEFT_OVER = re.compile(
     r"\s+(?=[.,;:!?])|\s?\((?:sources?|see|quellen?|fuentes?|fontes?|cf\.?)?\s?[:：]?\s*\)",
     re.IGNORECASE,
 )
-_BEGINS = re.compile(rf"[ \t]*(?:[-*•–]|\d{{1,3}}[.)])?[ \t]*{_MARK}")
+_MARK_AT_START = re.compile(rf"[ \t]*(?:[-*•–]|\d{{1,3}}[.)])?[ \t]*{_MARK}")
 _OPENING = re.compile(
     r"[-–•*]\s{1,4}|[*_#\s]{0,6}(?:(?:final |short"
     r" )?answer|explanation|reason(?:ing)?|evidence|quote|support|justification|note|details?"
@@ -49,7 +48,7 @@ _COURTESY = re.compile(
     r" above| given)?",
     re.IGNORECASE,
 )
-_POINTING = word_set(
+_POINTING_WORDS = word_set(
     "and or but so also see source sources reference references citation citations"
     " passage passages according to as in from by per the",
     "a an of laut nach und et y selon según e o quelle quellen fuente fuentes fonte"
@@ -57,49 +56,56 @@ _POINTING = word_set(
     "find i stated mentioned said given written answer information comes taken here"
     " told tells",
 )
-"""A sentence of these words alone says only where something stands: "This is stated in passage 2".
-"""
+"""A sentence of these words alone only points to a source: "This is stated in passage 2"."""
 
 
 @dataclass(slots=True)
 class Claim:
-    """What is said, without citations, the ids that it cites, in order, and how many words it has."""
+    """A statement without its citations, the cited ids in order, and its number of words."""
 
     text: str
     cited: tuple[str, ...] = ()
     words: int = 0
 
 
-def claims_of(
+def extract_claims(
     text: str, passages: Sequence[str] = ()
 ) -> tuple[list[Claim], tuple[str, ...]]:
-    """The claims of a reply, and the ids cited that belong to no claim at all (a reply of citations
-    only).
+    """Split a reply into claims.
+
+    Returns:
+        The claims, and the cited ids that belong to none (in a reply of citations only).
     """
     region = re.sub(
         r"[^\S\n]+", " ", _MARKS.sub(" ", answer_region(text, paragraphs=True))
     )
-    cited = [found.ids for found in find_citations(region, passages)[:_MOST]]
+    cited = [
+        citation.ids for citation in find_citations(region, passages)[:_MAX_CITATIONS]
+    ]
     claims: list[Claim] = []
     loose: list[str] = []
-    for line in _marked(region, passages).splitlines():
-        if not _BEGINS.match(line):
+    for line in _mark_citations(region, passages).splitlines():
+        if not _MARK_AT_START.match(line):
             line = _AFTER_END.sub(r"\3\1", line)
         for sentence in sentences(line):
             ids = [
                 name
                 for mark in _MARKS.findall(sentence)
-                for name in cited[ord(mark) - _BASE]
+                for name in cited[ord(mark) - _FIRST_MARK]
             ]
-            said = _LEFT_OVER.sub(
+            statement = _LEFT_OVER.sub(
                 "", _MARKS.sub("", _CITED_END.sub("", sentence))
             ).strip(" \t,;")
-            said = said[found.end() :] if (found := _OPENING.match(said)) else said
-            tokens = Words(plain(said)).tokens
-            if not all(token in _POINTING for token in tokens):
+            statement = (
+                statement[opening.end() :]
+                if (opening := _OPENING.match(statement))
+                else statement
+            )
+            tokens = Words(plain(statement)).tokens
+            if not all(token in _POINTING_WORDS for token in tokens):
                 claims.append(
                     Claim(
-                        re.sub(r" {2,}", " ", said),
+                        re.sub(r" {2,}", " ", statement),
                         tuple(dict.fromkeys(ids)),
                         len(tokens),
                     )
@@ -113,18 +119,20 @@ def claims_of(
     return claims, () if claims else tuple(dict.fromkeys(loose))
 
 
-def _marked(region: str, passages: Sequence[str]) -> str:
-    """The text with one private character in place of each citation."""
-    out = ""
+def _mark_citations(region: str, passages: Sequence[str]) -> str:
+    """Put one private character in place of each citation."""
+    marked = ""
     position = 0
-    for number, citation in enumerate(find_citations(region, passages)[:_MOST]):
-        out += region[position : citation.start] + chr(_BASE + number)
+    for number, citation in enumerate(
+        find_citations(region, passages)[:_MAX_CITATIONS]
+    ):
+        marked += region[position : citation.start] + chr(_FIRST_MARK + number)
         position = citation.end
-    return out + region[position:]
+    return marked + region[position:]
 
 
 def is_courtesy(claim: Claim) -> bool:
-    """Whether it claims nothing: a greeting, an announcement, a question."""
+    """Whether a claim states nothing: a greeting, an announcement, a question."""
     text = claim.text.strip()
     if text.endswith(("?", "？")) or (
         text.endswith((":", "：")) and not any(map(str.isdigit, text))

@@ -1,9 +1,9 @@
-"""What can be said of a claim and some passages: that a quote was never written, that the claim
-stands there, or likely follows.
+"""Compares a claim with passages by rules.
 
-Whether a passage means what a claim says in other words is for a judge (`grounding-judged`);
-without one, the share of its words that the passages have is the best reading. Nothing in either is
-followed or run.
+The rules tell that a quote was never written, that a claim stands in a passage word by word, or
+that it likely follows. Whether a passage means the same in other words is for a judge
+(`grounding-judged`); without one, the share of the claim's words in the passages is the best
+estimate. Nothing in either text is followed or run.
 """
 
 from __future__ import annotations
@@ -23,79 +23,86 @@ _QUOTES = re.compile(
 _CONTENT_LETTERS = 4
 _STEM_LETTERS = 5
 LIKELY_SHARE = 0.6
-"""A claim with so large a share of its longer words in the passages likely follows from them."""
+"""A claim likely follows if this share of its longer words stands in the passages."""
 _ELLIPSIS = re.compile(r"\.\s?\.\s?\.|…|\[[^\]\n]{0,60}\]")
 
 
-def words(text: str) -> str:
-    """The words of a text without case, accents and punctuation, one space around each."""
+def normalise_words(text: str) -> str:
+    """The words of a text without case, accents and punctuation, with one space around each."""
     return fold(Words(plain(text)).joined)
 
 
-def missing_quote(claim: str, texts: Sequence[str]) -> str:
-    """A stretch in quotation marks that stands in none of the texts ("..." may leave something
-    out), "" where there is none.
+def find_missing_quote(claim: str, texts: Sequence[str]) -> str:
+    """Find a quotation in the claim that stands in none of the texts, else "".
+
+    "..." in a quotation may leave something out.
     """
-    among = [words(text) for text in texts]
+    searched = [normalise_words(text) for text in texts]
     for match in _QUOTES.finditer(claim.translate(_QUOTE_SIGNS)):
         quote = (match.group(1) or match.group(2) or "").strip()
-        parts = [
-            found for part in _ELLIPSIS.split(quote) if (found := words(part)).strip()
-        ]
-        if parts and not any(_has_run(text, parts) for text in among):
+        fragments = [normalise_words(fragment) for fragment in _ELLIPSIS.split(quote)]
+        fragments = [fragment for fragment in fragments if fragment.strip()]
+        if not fragments:
+            continue
+        if not any(_contains_in_order(text, fragments) for text in searched):
             return quote
     return ""
 
 
-def _has_run(text: str, parts: Sequence[str]) -> bool:
-    """Whether the parts stand in a text, one after another."""
+def _contains_in_order(text: str, fragments: Sequence[str]) -> bool:
+    """Whether the fragments stand in a text, one after another."""
     position = 0
-    for part in parts:
-        found = text.find(part, position)
-        if found < 0:
+    for fragment in fragments:
+        start = text.find(fragment, position)
+        if start < 0:
             return False
-        position = found + len(part) - 1
+        position = start + len(fragment) - 1
     return True
 
 
 def stands_in(claim: str, texts: Sequence[str]) -> bool:
-    """Whether one of the texts has the claim word by word."""
-    wanted = words(claim)
-    return bool(wanted.strip()) and any(wanted in words(text) for text in texts)
+    """Whether one of the texts contains the claim word by word."""
+    claim_words = normalise_words(claim)
+    return bool(claim_words.strip()) and any(
+        claim_words in normalise_words(text) for text in texts
+    )
 
 
-def likely_missing(claim: str, texts: Sequence[str], question: str = "") -> str:
-    """Why a claim likely does not follow from some texts, "" where it likely does.
+def explain_missing_words(claim: str, texts: Sequence[str], question: str = "") -> str:
+    """Explain why a claim likely does not follow from the texts; "" if it likely does.
 
-    It does where the texts have its numbers and names, and most of its longer words, by their
-    beginnings; the question's are taken for known.
+    It does if the texts or the question have its numbers and names, and most of its longer words,
+    compared by their stems.
     """
-    if details := unknown_details(claim, (*texts, question)):
+    if details := find_unknown_details(claim, (*texts, question)):
         return f"{' and '.join(details[:3])} is likely not there"
-    known = {
+    stems_there = {
         token[:_STEM_LETTERS]
         for text in (*texts, question)
-        for token in words(text).split()
+        for token in normalise_words(text).split()
     }
-    wanted = {
+    claim_stems = {
         token[:_STEM_LETTERS]
-        for token in words(claim).split()
+        for token in normalise_words(claim).split()
         if len(token) >= _CONTENT_LETTERS
     }
-    if wanted and len(wanted & known) < LIKELY_SHARE * len(wanted):
+    if claim_stems and len(claim_stems & stems_there) < LIKELY_SHARE * len(claim_stems):
         return "most of its words are not there"
     return ""
 
 
-def unknown_details(claim: str, texts: Iterable[str]) -> list[str]:
-    """The numbers and capitalised words of a claim (its first word aside) that stand in none of the
-    texts.
+def find_unknown_details(claim: str, texts: Iterable[str]) -> list[str]:
+    """List the numbers and capitalised words of a claim that stand in none of the texts.
+
+    The first word of the claim is capitalised anyway, so it does not count.
     """
-    known = {token for text in texts for token in words(text).split()}
-    read = Words(plain(claim))
+    tokens_there = {token for text in texts for token in normalise_words(text).split()}
+    claim_words = Words(plain(claim))
     return [
         word
-        for place, (word, token) in enumerate(zip(read.cased, read.tokens, strict=True))
-        if (any(map(str.isdigit, word)) or (place and word[:1].isupper()))
-        and fold(token) not in known
+        for index, (word, token) in enumerate(
+            zip(claim_words.cased, claim_words.tokens, strict=True)
+        )
+        if (any(map(str.isdigit, word)) or (index and word[:1].isupper()))
+        and fold(token) not in tokens_there
     ]

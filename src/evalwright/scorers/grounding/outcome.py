@@ -1,10 +1,9 @@
-"""What became of a question that is to be answered from passages, or from memory: right, wrong, or
-rightly or wrongly no answer.
+"""Classifies an answer to a question on passages: right, wrong, or a right or wrong abstention.
 
-An answer is judged with its citations taken out, so that "passage 2 says 63" is not read as 2.
-Where the passages do not answer (`metadata["answerable"]` is false), saying so is right, and giving
-an answer is wrong whatever it is. What rules cannot tell (the answer's worth, or whether it gives
-one beside "the passages do not say") has the likelier reading, and is unsure.
+An answer is judged without its citations, so that "passage 2 says 63" is not read as 2. If the
+passages do not answer the question (`metadata["answerable"]` is false), saying so is right, and any
+answer is wrong. Where the rules cannot tell whether the answer is right, or whether one is given
+beside "the passages do not say", the likelier class is taken and marked unsure.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from typing import NamedTuple
 
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.sentences import sentences
-from evalwright.scorers.grounding.citations import without_citations
-from evalwright.scorers.grounding.claims import Claim, claims_of
-from evalwright.scorers.grounding.evidence import unknown_details, words
+from evalwright.scorers.grounding.citations import remove_citations
+from evalwright.scorers.grounding.claims import Claim, extract_claims
+from evalwright.scorers.grounding.evidence import find_unknown_details, normalise_words
 from evalwright.scorers.outcome import REFUSED, UNCLOSED, outcome_of
 from evalwright.scorers.short_answer import short_answer
 from evalwright.scorers.stress.phrases import first_of, lowered, phrases_for
@@ -40,34 +39,34 @@ OUTCOMES = (
 )
 """Every class.
 
-"ineligible": empty, still reasoning, or a refusal to deal with the question; "unsupported": right,
-and not shown to be.
+"ineligible": empty, still reasoning, or a refusal to deal with the question. "unsupported": right,
+but not shown to be.
 """
 RIGHT = (ANSWERED_RIGHT, ABSTAINED_RIGHTLY)
 
-PHRASE = 6
-"""A claim of so many words or fewer is a phrase: an answer that means something only with its
-question.
-"""
-LAST_PHRASE = 3
-"""A last clause of so many words or fewer with a name or number in it is an answer: "Not in the
-passages, 63".
-"""
+MAX_PHRASE_WORDS = 6
+"""A claim of at most so many words is a phrase, which means something only with its question."""
+MAX_LAST_PHRASE_WORDS = 3
+"""A last clause of at most so many words with a name or number is an answer: "Unknown, 63"."""
 _LAST_CLAUSE = re.compile(r"[,;:，、]\s*")
 _BULLET = re.compile(r"\s{0,8}[-–•*]\s{1,4}")
-_FIRST = re.compile(r"[^\n]*?[.!?。！？](?=\s|$)|[^\n]+")
-_TURN = re.compile(
+_FIRST_SENTENCE = re.compile(r"[^\n]*?[.!?。！？](?=\s|$)|[^\n]+")
+_CONTRAST = re.compile(
     r"\b(?:but|however|although|though|yet|nevertheless|still)\b", re.IGNORECASE
 )
 _NEGATION = re.compile(
     r"\b(?:no|not|none|nothing|nobody|never|neither|nor|without|cannot|un\w+|\w+n't|lacks?|missing)\b"
 )
-"""English words without which nothing says that there is no answer."""
+"""English words, at least one of which every statement that there is no answer has."""
 
 
-class Given(NamedTuple):
-    """The class of an answer, support aside, how it is known, and why a careful reader might argue
-    with it ("" if none would).
+class AnswerClass(NamedTuple):
+    """The class of an answer before its support is checked.
+
+    Attributes:
+        label: the class.
+        why: how it was recognised.
+        unsure: why a careful reader might disagree; "" if none would.
     """
 
     label: str
@@ -76,97 +75,116 @@ class Given(NamedTuple):
 
 
 def grounded_answer(sample: Sample, answer: Answer) -> Score:
-    """1 for a right answer and for a right abstention, else 0; citations are not asked for.
+    """1 for a right answer and for a right abstention, else 0; citations are not required.
 
-    The label is the class.
-
-    For answers from passages and from memory alike, so that both can be compared on the same
-    questions. Reads the targets as `short-answer` does, and `metadata["answerable"]`. Part: the
-    class's name, 1.
+    The label is the class. Answers from passages and from memory are scored alike, so that both can
+    be compared on the same questions. Reads the targets as `short-answer` does, and
+    `metadata["answerable"]`. Part: the name of the class, 1.
     """
     ids = tuple(passage.id for passage in sample.passages)
-    found = given(sample, answer, claims_of(answer.text, ids)[0])
+    answer_class = classify_answer(sample, answer, extract_claims(answer.text, ids)[0])
     return Score(
-        float(found.label in RIGHT),
-        found.label,
-        found.why,
-        {found.label: 1.0},
-        unsure=found.unsure,
+        float(answer_class.label in RIGHT),
+        answer_class.label,
+        answer_class.why,
+        {answer_class.label: 1.0},
+        unsure=answer_class.unsure,
     )
 
 
-def given(sample: Sample, answer: Answer, claims: Sequence[Claim]) -> Given:
-    """Which class an answer is in by what it says, before its citations are looked at."""
+def classify_answer(
+    sample: Sample, answer: Answer, claims: Sequence[Claim]
+) -> AnswerClass:
+    """Classify an answer by its text, before its citations are looked at."""
     state = outcome_of(answer, least_words=1)
     if state.label == UNCLOSED or (state.label != REFUSED and not answer.text.strip()):
-        return Given(INELIGIBLE, state.why)
+        return AnswerClass(INELIGIBLE, state.why)
     if not any(map(str.isalnum, answer.text)):
-        return Given(INELIGIBLE, "no words")
-    bare = stripped(sample, answer)
-    if not any(map(str.isalnum, bare.text)):
-        return Given(ANSWERED_WRONG, "it only cites")
-    judged = _judged(sample, bare) if sample.targets else None
+        return AnswerClass(INELIGIBLE, "no words")
+    uncited = strip_citations(sample, answer)
+    if not any(map(str.isalnum, uncited.text)):
+        return AnswerClass(ANSWERED_WRONG, "it only cites")
+    short_answer_score = (
+        _score_short_answer(sample, uncited) if sample.targets else None
+    )
     if is_answerable(sample):
-        return _where_answerable(
-            bare.text, judged, state.why if state.label == REFUSED else ""
+        return _classify_answerable(
+            uncited.text,
+            short_answer_score,
+            state.why if state.label == REFUSED else "",
         )
-    return _where_not(
-        sample, bare.text, claims, state.why if state.label == REFUSED else ""
+    return _classify_unanswerable(
+        sample, uncited.text, claims, state.why if state.label == REFUSED else ""
     )
 
 
-def _where_answerable(text: str, judged: Score | None, refusal: str) -> Given:
+def _classify_answerable(
+    text: str, short_answer_score: Score | None, refusal: str
+) -> AnswerClass:
+    """Classify the answer to a question that the passages answer."""
     declined = declines(text)
-    first = _FIRST.match(text)
-    if declined is None and first is not None and not _TURN.search(text):
+    first = _FIRST_SENTENCE.match(text)
+    if declined is None and first is not None and not _CONTRAST.search(text):
         # "Not in the passages. 63 [3]": both answers at once are none.
         if (
             before := declines(first.group())
         ) is not None and before.kind == NO_INFORMATION:
-            return Given(
+            return AnswerClass(
                 ABSTAINED_WRONGLY,
                 f"says that there is no answer ({before}) before it gives one",
             )
         if declining_clause(first.group()) is not None:
             why = "says that there is no answer, and more"
-            return Given(ABSTAINED_WRONGLY, why, why)
-    if isinstance(judged, Score) and judged.label == "correct":
-        return Given(ANSWERED_RIGHT, judged.explanation, judged.unsure)
+            return AnswerClass(ABSTAINED_WRONGLY, why, why)
+    if isinstance(short_answer_score, Score) and short_answer_score.label == "correct":
+        return AnswerClass(
+            ANSWERED_RIGHT, short_answer_score.explanation, short_answer_score.unsure
+        )
     if declined is not None and declined.kind == NO_INFORMATION:
-        return Given(
+        return AnswerClass(
             ABSTAINED_WRONGLY, f"gives no answer ({declined}), and there is one"
         )
     if declined is not None or refusal:
-        return Given(INELIGIBLE, f"refuses: {refusal or declined}")
-    if judged is not None and judged.unsure:
-        return Given(ANSWERED_WRONG, judged.explanation, judged.unsure)
-    if judged is not None and judged.label == "not_attempted":
-        return Given(ABSTAINED_WRONGLY, f"{judged.explanation}, and there is an answer")
-    return Given(
+        return AnswerClass(INELIGIBLE, f"refuses: {refusal or declined}")
+    if short_answer_score is not None and short_answer_score.unsure:
+        return AnswerClass(
+            ANSWERED_WRONG, short_answer_score.explanation, short_answer_score.unsure
+        )
+    if short_answer_score is not None and short_answer_score.label == "not_attempted":
+        return AnswerClass(
+            ABSTAINED_WRONGLY,
+            f"{short_answer_score.explanation}, and there is an answer",
+        )
+    return AnswerClass(
         ANSWERED_WRONG,
-        judged.explanation if judged is not None else "there is no target",
+        short_answer_score.explanation
+        if short_answer_score is not None
+        else "there is no target",
     )
 
 
-def _where_not(
+def _classify_unanswerable(
     sample: Sample, text: str, claims: Sequence[Claim], refusal: str
-) -> Given:
+) -> AnswerClass:
+    """Classify the answer to a question that the passages do not answer."""
     declined = declines(text)
-    if words(text) in {words(target) for target in sample.targets}:
-        return Given(
+    if normalise_words(text) in {normalise_words(target) for target in sample.targets}:
+        return AnswerClass(
             ABSTAINED_RIGHTLY, "says that there is no answer, in the expected words"
         )
     if declined is not None and declined.kind == NO_INFORMATION:
-        return Given(ABSTAINED_RIGHTLY, f"says that there is no answer: {declined}")
+        return AnswerClass(
+            ABSTAINED_RIGHTLY, f"says that there is no answer: {declined}"
+        )
     if declined is not None or refusal:
-        return Given(INELIGIBLE, f"refuses: {refusal or declined}")
+        return AnswerClass(INELIGIBLE, f"refuses: {refusal or declined}")
     phrases = [
         claim
         for claim in claims
-        if claim.words <= PHRASE and not declining_clause(claim.text)
+        if claim.words <= MAX_PHRASE_WORDS and not declining_clause(claim.text)
     ]
-    if any(_names(claim.text) for claim in phrases):
-        return Given(ANSWERED_WRONG, "gives an answer, and there is none")
+    if any(_has_name_or_number(claim.text) for claim in phrases):
+        return AnswerClass(ANSWERED_WRONG, "gives an answer, and there is none")
     languages, _ = phrases_for(
         str(sample.metadata.get("language") or ""), sample.input, text
     )
@@ -175,59 +193,67 @@ def _where_not(
     unknown = first_of(languages, "unknown", low)
     negated = _NEGATION.search(text.casefold()) or first_of(languages, "negating", low)
     if clause is None and unknown is None and not negated:
-        return Given(ANSWERED_WRONG, "gives an answer, and there is none")
+        return AnswerClass(ANSWERED_WRONG, "gives an answer, and there is none")
     turned = (
         first_of(languages, "turning", low)
         or first_of(languages, "doubting", low)
-        or _TURN.search(text)
+        or _CONTRAST.search(text)
     )
     last = _LAST_CLAUSE.split(text.strip(" .!?。"))[-1]
-    named = clause is not None and len(last.split()) <= LAST_PHRASE and _names(last)
-    known = (sample.input, *(passage.text for passage in sample.passages))
-    added = any(unknown_details(sentence, known) for sentence in sentences(text))
+    named = (
+        clause is not None
+        and len(last.split()) <= MAX_LAST_PHRASE_WORDS
+        and _has_name_or_number(last)
+    )
+    source_texts = (sample.input, *(passage.text for passage in sample.passages))
+    added = any(
+        find_unknown_details(sentence, source_texts) for sentence in sentences(text)
+    )
     if (clause is None and unknown is None) or turned or named or added:
         why = "says that there is no answer, and perhaps gives one"
-        return Given(ANSWERED_WRONG, why, why)
+        return AnswerClass(ANSWERED_WRONG, why, why)
     why = "says that there is no answer, and more"
-    return Given(ABSTAINED_RIGHTLY, why, why)
+    return AnswerClass(ABSTAINED_RIGHTLY, why, why)
 
 
-def _names(text: str) -> bool:
-    """Whether a phrase has a number or a word with a capital that no sentence gives it."""
-    parts = text.split()
-    return any(any(map(str.isdigit, part)) for part in parts) or any(
-        part[:1].isupper() for part in (parts[1:] if len(parts) > 2 else parts)
+def _has_name_or_number(phrase: str) -> bool:
+    """Whether a phrase has a number, or a capital that is not that of a sentence's beginning."""
+    phrase_words = phrase.split()
+    return any(any(map(str.isdigit, word)) for word in phrase_words) or any(
+        word[:1].isupper()
+        for word in (phrase_words[1:] if len(phrase_words) > 2 else phrase_words)
     )
 
 
 def is_right(sample: Sample, text: str) -> bool:
     """Whether a text, taken alone, certainly gives a target."""
-    found = _judged(sample, stripped(sample, Answer(text)))
-    return isinstance(found, Score) and found.label == "correct"
+    score = _score_short_answer(sample, strip_citations(sample, Answer(text)))
+    return isinstance(score, Score) and score.label == "correct"
 
 
-def _judged(sample: Sample, bare: Answer) -> Score:
-    """What `short-answer` says; the mark of a list before an answer may be one, or a minus."""
-    found = short_answer(sample, bare)
-    bullet = _BULLET.match(bare.text)
-    if bullet is None or (isinstance(found, Score) and found.label == "correct"):
-        return found
-    return short_answer(sample, replace(bare, text=bare.text[bullet.end() :]))
+def _score_short_answer(sample: Sample, uncited: Answer) -> Score:
+    """Score the answer by `short-answer`, with and without a list's bullet, or minus sign."""
+    score = short_answer(sample, uncited)
+    bullet = _BULLET.match(uncited.text)
+    if bullet is None or (isinstance(score, Score) and score.label == "correct"):
+        return score
+    return short_answer(sample, replace(uncited, text=uncited.text[bullet.end() :]))
 
 
-def stripped(sample: Sample, answer: Answer) -> Answer:
+def strip_citations(sample: Sample, answer: Answer) -> Answer:
     """The answer without its citations."""
-    text = without_citations(
+    text = remove_citations(
         answer.text, tuple(passage.id for passage in sample.passages)
     )
     return replace(answer, text=text)
 
 
 def is_answerable(sample: Sample) -> bool:
-    """Whether the passages answer the question; where the sample does not say, its target tells:
-    "Not in the passages".
+    """Whether the passages answer the question.
+
+    If the sample does not say, its target decides: "Not in the passages".
     """
-    value = sample.metadata.get("answerable")
-    if value is None:
+    answerable = sample.metadata.get("answerable")
+    if answerable is None:
         return not (sample.targets and declines(sample.target))
-    return not (value is False or str(value).lower() == "false")
+    return not (answerable is False or str(answerable).lower() == "false")

@@ -1,9 +1,8 @@
-"""The scorers `grounding` and `grounding-judged`: right, and shown to be right by the passages that
-the answer cites.
+"""The scorers `grounding` and `grounding-judged`: is the answer right, and shown to be right?
 
-The headline is that of a two-step reading (after FACTS Grounding, Jacovi et al., 2025,
-arXiv:2501.03200): an answer must first be one (an empty one, or a refusal to deal with the
-question, is not eligible), then be right, then be supported.
+The score follows the two steps of FACTS Grounding (Jacovi et al., 2025, arXiv:2501.03200): an
+answer must first be eligible (not empty, and no refusal to deal with the question), then be right,
+then be supported by the passages that it cites.
 """
 
 from __future__ import annotations
@@ -15,42 +14,43 @@ from evalwright.core.asking import Ask
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.scorers.consistency.judges import (
     Judge,
-    Reading,
+    JudgingMode,
+    ask_judge,
     check_judging,
-    opinion,
     read_judges,
 )
 from evalwright.scorers.grounding.support import (
     Case,
     Check,
-    checks,
-    conclude,
-    hypothesis,
-    premise,
+    build_hypothesis,
+    build_premise,
+    find_certain_fault,
+    list_checks,
     read_case,
-    rule_fault,
+    score_case,
 )
 from evalwright.scorers.registry import checked
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 THRESHOLD = 0.5
 
 
 def grounding(sample: Sample, answer: Answer) -> Score:
-    """1 where the answer is right and every claim of it is supported by what it cites, or where it
-    rightly gives none; else 0.
+    """1 where the answer is right and every claim is supported by what it cites, else 0.
 
-    Rules only (`support`): an answer whose claims may follow in other words has the likelier
-    reading, and is unsure.
+    A right abstention scores 1, too. Decided by rules alone (`support`): an answer whose claims may
+    follow in other words gets the likelier class and is unsure.
 
     Reads the passages, the targets, and the metadata `answerable`, `citations` (the passages that
     the answer needs), `answer_type`, `unit`, `tolerance` and `language`. The label is the class
     (`outcome.OUTCOMES`). Parts: "correct" (support aside); "cited" and "supporting" citations;
-    "claims" that need one and "supported" ones; "precision", "recall" and "f1" where they are
-    defined; and the class's name, 1.
+    "claims" that need a citation and "supported" claims; "precision", "recall" and "f1" where they
+    are defined; and the name of the class, 1.
     """
     case = read_case(sample, answer)
-    return conclude(case, {check: rule_fault(case, check) for check in checks(case)})
+    return score_case(
+        case, {check: find_certain_fault(case, check) for check in list_checks(case)}
+    )
 
 
 @checked(check_judging, able=("classify", "generate"))
@@ -64,20 +64,27 @@ async def grounding_judged(
     chunk_words: int = 0,
     max_tokens: int = 4096,
 ) -> Score:
-    """As `grounding`, and the judges say which claims follow from the cited passages where the
-    rules cannot.
+    """Like `grounding`, but judges decide which claims follow where the rules cannot tell.
 
-    judges: roles, or mappings as in `consistency`; a claim follows where the mean of their
-    probabilities is at least `threshold`. A phrase is shown with its question. chunk_words: cut
-    passages for judges with a short window. max_tokens: of a written verdict. Raises RequestFailed
-    where a judge failed or its verdict cannot be read.
+    Args:
+        judges: roles, or mappings as in `consistency`; a claim follows if the mean of the judges'
+            probabilities is at least `threshold`. A phrase is shown with its question.
+        threshold: the probability from which a claim follows.
+        chunk_words: cut passages for judges with a short context window.
+        max_tokens: limit on a written verdict.
+
+    Raises:
+        RequestFailed: a judge failed, or its verdict cannot be read.
     """
     case = read_case(sample, answer)
-    asked = read_judges(judges, chunk_words)
-    faults = {check: rule_fault(case, check) for check in checks(case)}
-    open_checks = [check for check, found in faults.items() if found is None]
-    probabilities = await together(
-        [_probability(case, check, asked, ask, max_tokens) for check in open_checks]
+    panel = read_judges(judges, chunk_words)
+    faults = {check: find_certain_fault(case, check) for check in list_checks(case)}
+    open_checks = [check for check, fault in faults.items() if fault is None]
+    probabilities = await gather_all(
+        [
+            _mean_probability(case, check, panel, ask, max_tokens)
+            for check in open_checks
+        ]
     )
     for check, probability in zip(open_checks, probabilities, strict=True):
         faults[check] = (
@@ -85,17 +92,19 @@ async def grounding_judged(
             if probability >= threshold
             else f"it does not follow (judged {probability:.2f})"
         )
-    return conclude(case, faults)
+    return score_case(case, faults)
 
 
-async def _probability(
+async def _mean_probability(
     case: Case, check: Check, judges: Sequence[Judge], ask: Ask, max_tokens: int
 ) -> float:
-    """The mean probability that the passages of a check support its claim."""
-    text = premise(case, check)
-    claim = hypothesis(case, check[0])
-    how = Reading(by_sentence=False, reasons=False, overlap=1, max_tokens=max_tokens)
-    found = await together(
-        [opinion(judge, text, [claim], claim, ask, how) for judge in judges]
+    """Average the judges' probabilities that the passages of a check support its claim."""
+    text = build_premise(case, check)
+    claim = build_hypothesis(case, check[0])
+    mode = JudgingMode(
+        by_sentence=False, reasons=False, overlap=1, max_tokens=max_tokens
     )
-    return sum(one.probability for one in found) / len(found)
+    opinions = await gather_all(
+        [ask_judge(judge, text, [claim], claim, ask, mode) for judge in judges]
+    )
+    return sum(opinion.probability for opinion in opinions) / len(opinions)

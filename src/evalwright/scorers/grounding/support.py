@@ -1,13 +1,14 @@
-"""Which citations of an answer hold: claim by claim, by rules where they are certain, by a judge's
-word where one is asked, and else by the likelier reading.
+"""Checks the citations of an answer, claim by claim.
 
-Precision and recall are those of ALCE (Gao et al., 2023, arXiv:2305.14627). A claim is supported
-where the passages that it cites, taken together, hold it. A citation is precise where its claim is
-supported and the passage does something for that: it holds the claim alone, or the others do not
-hold it without it.
+Rules decide where they are certain, a judge where one is asked, and else the likelier reading.
 
-Where the sample names the passages that its answer needs (`metadata["citations"]`), they decide
-about the claim that gives the right answer: "63 [1]" is not supported because passage 1 has a 63 of
+Precision and recall are those of ALCE (Gao et al., 2023, arXiv:2305.14627). A claim is supported if
+the passages that it cites, taken together, support it. A citation is precise if its claim is
+supported and the passage contributes: it supports the claim alone, or the remaining passages do not
+support it without this one.
+
+If the sample names the passages that its answer needs (`metadata["citations"]`), they decide about
+the claim that gives the right answer: "63 [1]" is not supported only because passage 1 has a 63 of
 something else in it.
 """
 
@@ -17,40 +18,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.grounding.claims import Claim, claims_of, is_courtesy
+from evalwright.scorers.answers.verdict import shortened
+from evalwright.scorers.grounding.claims import Claim, extract_claims, is_courtesy
 from evalwright.scorers.grounding.evidence import (
-    likely_missing,
-    missing_quote,
+    explain_missing_words,
+    find_missing_quote,
+    find_unknown_details,
     stands_in,
-    unknown_details,
 )
 from evalwright.scorers.grounding.outcome import (
     ABSTAINED_RIGHTLY,
     ANSWERED_RIGHT,
     ANSWERED_WRONG,
     INELIGIBLE,
-    PHRASE,
+    MAX_PHRASE_WORDS,
     RIGHT,
     UNSUPPORTED,
-    given,
+    classify_answer,
     is_answerable,
     is_right,
 )
 from evalwright.scorers.text.declining import declines
-from evalwright.scorers.verdict import shortened
 
 Check = tuple[int, tuple[str, ...]]
-"""A claim, by its place, and the passages that it is held against."""
+"""The index of a claim, and the passages to check it against."""
 Faults = Mapping[Check, str | None]
-"""Why passages do not hold a claim: "" where they do, None where rules cannot tell."""
+"""Why passages do not support a claim: "" if they do, None if the rules cannot tell."""
 
 
 @dataclass(slots=True)
 class Need:
-    """A claim that needs a citation: ids that it cites and that there are, and ids that no passage
-    has.
+    """A claim that needs a citation.
 
-    bearing: it gives the right answer.
+    Attributes:
+        claim: the claim.
+        cited: ids of passages that it cites.
+        unknown: ids that it cites and no passage has.
+        bearing: whether it gives the right answer.
     """
 
     claim: Claim
@@ -61,9 +65,17 @@ class Need:
 
 @dataclass(slots=True)
 class Case:
-    """An answer, read: its class by what it says, its claims, and the ids cited for nothing at all.
+    """An answer with its class and claims.
 
-    gold: the passages that the answer needs. everything: all that any claim cites.
+    Attributes:
+        sample: the sample.
+        label: the class by the answer's text.
+        why: how the class was recognised.
+        unsure: why a careful reader might disagree.
+        needs: the claims that need a citation.
+        loose: cited ids that belong to no claim.
+        gold: ids of the passages that the answer needs.
+        everything: all ids that the claims cite.
     """
 
     sample: Sample
@@ -77,20 +89,20 @@ class Case:
 
 
 def read_case(sample: Sample, answer: Answer) -> Case:
-    """Read an answer for its class and claims."""
+    """Classify an answer and split it into claims."""
     ids = tuple(passage.id for passage in sample.passages)
-    claims, loose = claims_of(answer.text, ids)
-    found = given(sample, answer, claims)
-    right = found.label == ANSWERED_RIGHT
+    claims, loose = extract_claims(answer.text, ids)
+    answer_class = classify_answer(sample, answer, claims)
+    right = answer_class.label == ANSWERED_RIGHT
     needs = [
         Need(
             claim,
-            tuple(i for i in claim.cited if i in ids),
-            tuple(i for i in claim.cited if i not in ids),
+            tuple(name for name in claim.cited if name in ids),
+            tuple(name for name in claim.cited if name not in ids),
         )
         for claim in claims
         if claim.words
-        and found.label not in (INELIGIBLE, ABSTAINED_RIGHTLY)
+        and answer_class.label not in (INELIGIBLE, ABSTAINED_RIGHTLY)
         and not declines(claim.text)
         and (not is_courtesy(claim) or (right and is_right(sample, claim.text)))
     ]
@@ -99,124 +111,137 @@ def read_case(sample: Sample, answer: Answer) -> Case:
         _mark_bearing(sample, needs)
     return Case(
         sample,
-        found.label,
-        found.why,
-        found.unsure,
+        answer_class.label,
+        answer_class.why,
+        answer_class.unsure,
         needs,
         loose,
-        _gold(sample),
+        _needed_passages(sample),
         everything,
     )
 
 
-def checks(case: Case) -> list[Check]:
-    """What must be known to tell which claims are supported and which citations are precise."""
-    out: list[Check] = []
-    for place, need in enumerate(case.needs):
+def list_checks(case: Case) -> list[Check]:
+    """List the checks that tell which claims are supported and which citations are precise."""
+    pairs: list[Check] = []
+    for claim_index, need in enumerate(case.needs):
         if not need.cited:
             continue
-        sets = [need.cited]
-        if len(need.cited) > 1 and not _by_gold(case, need):
-            sets += [(name,) for name in need.cited]
-            sets += [
-                tuple(other for other in need.cited if other != name)
+        id_sets = [need.cited]
+        if len(need.cited) > 1 and not _is_decided_by_gold(case, need):
+            id_sets += [(name,) for name in need.cited]
+            id_sets += [
+                tuple(cited for cited in need.cited if cited != name)
                 for name in need.cited
             ]
-        out += [(place, ids) for ids in dict.fromkeys(sets)]
-    return out
+        pairs += [(claim_index, ids) for ids in dict.fromkeys(id_sets)]
+    return pairs
 
 
-def rule_fault(case: Case, check: Check) -> str | None:
-    """Why these passages do not hold the claim, "" where they do, None where rules cannot tell."""
-    place, ids = check
-    need = case.needs[place]
+def find_certain_fault(case: Case, check: Check) -> str | None:
+    """Explain why the passages do not support the claim.
+
+    Returns:
+        The reason, "" if they do support it, None if the rules cannot tell.
+    """
+    claim_index, ids = check
+    need = case.needs[claim_index]
     sample = case.sample
-    by_gold = _by_gold(case, need)
+    by_gold = _is_decided_by_gold(case, need)
     # The answer's own steps may stand in passages that other claims cite.
-    known = case.everything | set(ids) if by_gold else set(ids)
-    held = [passage.text for passage in sample.passages if passage.id in known]
-    if quote := missing_quote(need.claim.text, (*held, sample.input)):
+    visible_ids = case.everything | set(ids) if by_gold else set(ids)
+    visible_texts = [
+        passage.text for passage in sample.passages if passage.id in visible_ids
+    ]
+    quote = find_missing_quote(need.claim.text, (*visible_texts, sample.input))
+    if quote:
         return f"the quote '{shortened(quote)}' is not there"
     if by_gold:
         if not case.gold.intersection(ids):
-            return f"the answer is in {_named(case.gold)}"
-        if lacking := case.gold - known:
-            return f"it needs {_named(lacking)} too"
-        return (
-            None
-            if unknown_details(need.claim.text, (*held, sample.input, *sample.targets))
-            else ""
-        )
-    if case.label == ANSWERED_WRONG and need.claim.words <= PHRASE:
+            return f"the answer is in {_name_passages(case.gold)}"
+        lacking = case.gold - visible_ids
+        if lacking:
+            return f"it needs {_name_passages(lacking)} too"
+        source_texts = (*visible_texts, sample.input, *sample.targets)
+        return None if find_unknown_details(need.claim.text, source_texts) else ""
+    if case.label == ANSWERED_WRONG and need.claim.words <= MAX_PHRASE_WORDS:
         if not is_answerable(sample):
             return "they do not answer the question"
         if sample.targets:
             return "this is not what they answer"
-    return "" if stands_in(need.claim.text, held) else None
+    return "" if stands_in(need.claim.text, visible_texts) else None
 
 
-def likely_fault(case: Case, check: Check) -> str:
-    """The likelier reading where `rule_fault` cannot tell: why the passages do not hold the claim,
-    "" where they do.
-    """
-    place, ids = check
-    need = case.needs[place]
+def find_likely_fault(case: Case, check: Check) -> str:
+    """Explain why the passages likely do not support the claim; "" if they likely do."""
+    claim_index, ids = check
+    need = case.needs[claim_index]
     sample = case.sample
-    known = case.everything | set(ids) if _by_gold(case, need) else set(ids)
-    held = [passage.text for passage in sample.passages if passage.id in known]
+    visible_ids = (
+        case.everything | set(ids) if _is_decided_by_gold(case, need) else set(ids)
+    )
+    visible_texts = [
+        passage.text for passage in sample.passages if passage.id in visible_ids
+    ]
     # "Sixty-three" is there where 63 is.
-    there = need.bearing and any(stands_in(target, held) for target in sample.targets)
-    return likely_missing(
-        need.claim.text, (*held, *sample.targets) if there else held, sample.input
+    target_stands = need.bearing and any(
+        stands_in(target, visible_texts) for target in sample.targets
+    )
+    return explain_missing_words(
+        need.claim.text,
+        (*visible_texts, *sample.targets) if target_stands else visible_texts,
+        sample.input,
     )
 
 
-def premise(case: Case, check: Check) -> str:
-    """The text of the passages that a judge is shown."""
-    place, ids = check
-    wanted = (
+def build_premise(case: Case, check: Check) -> str:
+    """The text of the passages that a judge sees."""
+    claim_index, ids = check
+    visible_ids = (
         case.gold & case.everything | set(ids)
-        if _by_gold(case, case.needs[place])
+        if _is_decided_by_gold(case, case.needs[claim_index])
         else set(ids)
     )
     return "\n\n".join(
-        passage.text for passage in case.sample.passages if passage.id in wanted
+        passage.text for passage in case.sample.passages if passage.id in visible_ids
     )
 
 
-def hypothesis(case: Case, place: int) -> str:
-    """The claim as a judge is shown it: a phrase comes with the question that it answers."""
-    claim = case.needs[place].claim
+def build_hypothesis(case: Case, claim_index: int) -> str:
+    """The claim as a judge sees it: a phrase comes with the question that it answers."""
+    claim = case.needs[claim_index].claim
     return (
         f"{case.sample.input} {claim.text}".strip()
-        if claim.words <= PHRASE
+        if claim.words <= MAX_PHRASE_WORDS
         else claim.text
     )
 
 
-def conclude(case: Case, checked: Faults) -> Score:
-    """The score of an answer, from what every check found; an open check counts by its likelier
-    reading.
+def score_case(case: Case, rule_faults: Faults) -> Score:
+    """Score an answer by its checks; an open check counts by its likelier reading.
 
-    Unsure where the answer is right and nothing but an open check stands between it and its
-    support.
+    The score is unsure if the answer is right and only an open check keeps it from being supported.
     """
     faults = {
-        check: likely_fault(case, check) if fault is None else fault
-        for check, fault in checked.items()
+        check: find_likely_fault(case, check) if fault is None else fault
+        for check, fault in rule_faults.items()
     }
-    notes = _notes(case, faults)
+    notes = _describe_faults(case, faults)
     unsure = case.unsure
     unclear = [
         need
-        for place, need in enumerate(case.needs)
-        if need.cited and checked[place, need.cited] is None
+        for claim_index, need in enumerate(case.needs)
+        if need.cited and rule_faults[claim_index, need.cited] is None
     ]
-    if case.label == ANSWERED_RIGHT and unclear and not _notes(case, checked):
+    if (
+        case.label == ANSWERED_RIGHT
+        and unclear
+        and not _describe_faults(case, rule_faults)
+    ):
         text = shortened(unclear[0].claim.text)
         unsure = f"whether '{text}' follows from what it cites needs a judge"
     label = UNSUPPORTED if case.label == ANSWERED_RIGHT and notes else case.label
-    parts = {"correct": float(case.label in RIGHT), **_shares(case, faults)}
+    parts = {"correct": float(case.label in RIGHT), **_count_citations(case, faults)}
     why = case.why if label != UNSUPPORTED else f"right ({case.why})"
     return Score(
         float(label in RIGHT),
@@ -227,28 +252,29 @@ def conclude(case: Case, checked: Faults) -> Score:
     )
 
 
-def _notes(case: Case, faults: Faults) -> list[str]:
-    """What is wrong with the answer's citations; an open check is no fault."""
-    notes = [
-        note
-        for place, need in enumerate(case.needs)
-        if (note := _note(need, faults[place, need.cited] if need.cited else ""))
-    ]
-    if case.label == ANSWERED_RIGHT and (apart := _gold_apart(case)):
-        notes.append(apart)
-    return notes
+def _describe_faults(case: Case, faults: Faults) -> list[str]:
+    """Describe what is wrong with the answer's citations; an open check is no fault."""
+    notes = []
+    for claim_index, need in enumerate(case.needs):
+        fault = faults[claim_index, need.cited] if need.cited else ""
+        notes.append(_describe_fault(need, fault))
+    if case.label == ANSWERED_RIGHT:
+        notes.append(_describe_uncited_gold(case))
+    return [note for note in notes if note]
 
 
-def _shares(case: Case, faults: Faults) -> dict[str, float]:
-    """Counts, and precision, recall and F1 where they are defined."""
+def _count_citations(case: Case, faults: Faults) -> dict[str, float]:
+    """Count claims and citations, with precision, recall and F1 where they are defined."""
     cited = len(case.loose)
     claims = len(case.needs)
     supporting = supported = 0
-    for place, need in enumerate(case.needs):
+    for claim_index, need in enumerate(case.needs):
         cited += len(need.cited) + len(need.unknown)
-        supporting += sum(_precise(case, faults, place, name) for name in need.cited)
-        supported += bool(need.cited) and not faults[place, need.cited]
-    parts = {
+        supporting += sum(
+            _is_precise(case, faults, claim_index, name) for name in need.cited
+        )
+        supported += bool(need.cited) and not faults[claim_index, need.cited]
+    counts = {
         "cited": float(cited),
         "supporting": float(supporting),
         "claims": float(claims),
@@ -257,58 +283,62 @@ def _shares(case: Case, faults: Faults) -> dict[str, float]:
     precision = supporting / cited if cited else 0.0
     recall = supported / claims if claims else 0.0
     if cited:
-        parts["precision"] = precision
+        counts["precision"] = precision
     if claims:
-        parts["recall"] = recall
+        counts["recall"] = recall
     if cited or claims:
-        both = precision + recall
-        parts["f1"] = 2 * precision * recall / both if both else 0.0
-    return parts
+        total = precision + recall
+        counts["f1"] = 2 * precision * recall / total if total else 0.0
+    return counts
 
 
-def _precise(case: Case, faults: Faults, place: int, name: str) -> bool:
-    need = case.needs[place]
-    found = faults[place, need.cited]
-    if _by_gold(case, need):
+def _is_precise(case: Case, faults: Faults, claim_index: int, name: str) -> bool:
+    need = case.needs[claim_index]
+    fault = faults[claim_index, need.cited]
+    if _is_decided_by_gold(case, need):
         # A needed passage is rightly cited even where another one is missing beside it.
-        return name in case.gold and (not found or found.startswith("it needs "))
-    if found:
+        return name in case.gold and (not fault or fault.startswith("it needs "))
+    if fault:
         return False
-    if len(need.cited) == 1 or not faults[place, (name,)]:
+    if len(need.cited) == 1 or not faults[claim_index, (name,)]:
         return True
-    return bool(faults[place, tuple(other for other in need.cited if other != name)])
+    return bool(
+        faults[claim_index, tuple(cited for cited in need.cited if cited != name)]
+    )
 
 
-def _note(need: Need, found: str | None) -> str:
-    """What is wrong with a claim's citations, in words."""
-    shown = f"'{shortened(need.claim.text)}'"
+def _describe_fault(need: Need, fault: str | None) -> str:
+    """Describe what is wrong with a claim's citations, "" if nothing is."""
+    claim_text = f"'{shortened(need.claim.text)}'"
     if need.unknown:
-        return f"{shown} cites {_named(need.unknown)}, which does not exist"
+        return (
+            f"{claim_text} cites {_name_passages(need.unknown)}, which does not exist"
+        )
     if not need.cited:
-        return f"{shown} cites nothing"
-    return f"{shown} cites {_named(need.cited)}: {found}" if found else ""
+        return f"{claim_text} cites nothing"
+    return f"{claim_text} cites {_name_passages(need.cited)}: {fault}" if fault else ""
 
 
 def _mark_bearing(sample: Sample, needs: Sequence[Need]) -> None:
-    """Find the claims that give the answer; one without a citation of its own repeats what another
-    one cites.
+    """Mark the claims that give the answer.
+
+    One without a citation repeats what another claim cites.
     """
     for need in needs:
         need.bearing = len(needs) == 1 or is_right(sample, need.claim.text)
-    cited = tuple(
-        dict.fromkeys(name for need in needs if need.bearing for name in need.cited)
-    )
-    for need in needs:
-        if need.bearing and not need.cited and not need.unknown:
+    bearing = [need for need in needs if need.bearing]
+    cited = tuple(dict.fromkeys(name for need in bearing for name in need.cited))
+    for need in bearing:
+        if not need.cited and not need.unknown:
             need.cited = cited
 
 
-def _by_gold(case: Case, need: Need) -> bool:
+def _is_decided_by_gold(case: Case, need: Need) -> bool:
     return need.bearing and bool(case.gold)
 
 
-def _gold_apart(case: Case) -> str:
-    """Where no single claim gives the answer: which of the needed passages nothing cites."""
+def _describe_uncited_gold(case: Case) -> str:
+    """Describe which needed passages nothing cites, if no single claim gives the answer."""
     if not case.needs:
         return (
             "nothing is cited" if not case.loose else "the citations belong to no claim"
@@ -316,22 +346,22 @@ def _gold_apart(case: Case) -> str:
     if any(need.bearing for need in case.needs):
         return ""
     lacking = case.gold - case.everything
-    return f"nothing cites {_named(lacking)}" if lacking else ""
+    return f"nothing cites {_name_passages(lacking)}" if lacking else ""
 
 
-def _gold(sample: Sample) -> frozenset[str]:
-    found = sample.metadata.get("citations")
-    if not found or not is_answerable(sample):
+def _needed_passages(sample: Sample) -> frozenset[str]:
+    citations = sample.metadata.get("citations")
+    if not citations or not is_answerable(sample):
         return frozenset()
-    if isinstance(found, str):
-        found = [part.strip() for part in found.split(",") if part.strip()]
+    if isinstance(citations, str):
+        citations = [name.strip() for name in citations.split(",") if name.strip()]
     return (
-        frozenset(str(one) for one in found)
-        if isinstance(found, Sequence)
+        frozenset(str(name) for name in citations)
+        if isinstance(citations, Sequence)
         else frozenset()
     )
 
 
-def _named(ids: frozenset[str] | Sequence[str]) -> str:
+def _name_passages(ids: frozenset[str] | Sequence[str]) -> str:
     names = sorted(ids)
     return f"passage{'s' if len(names) > 1 else ''} {' and '.join(names)}"

@@ -1,9 +1,8 @@
-"""The 21 kinds of instruction of SEA-IFEval: the kinds of IFEval that translate, with rules that
-hold in languages of South-East Asia.
+"""The 21 kinds of instruction of SEA-IFEval, with rules for languages of South-East Asia.
 
-Sentences and paragraphs are what `***` sets apart, as the prompts say; what a word is, a
-postscript's marker and the answers to choose from go by the language. An instruction counts only
-where the answer is in the language that it must be in (`score`).
+They are the kinds of IFEval that can be translated. Sentences and paragraphs are separated by
+`***`, as the prompts say; words, the markers of postscripts and the answers to choose from depend
+on the language. An instruction counts only if the answer is in the required language (`score`).
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from evalwright.scorers.instructions.checks import (
     Kinds,
     Rules,
     Settings,
-    compared,
-    times,
+    count_occurrences,
+    meets_relation,
 )
 from evalwright.scorers.text.language import model_language, speaks
 
@@ -38,69 +37,61 @@ _ALIKE = ("id", "ms")
 _WORDS = "length_constraints:number_words"
 
 
-def _sentences(text: str, s: Settings, rules: Rules) -> bool:
-    found = checks.parts_of(
+def _check_sentences(text: str, settings: Settings, rules: Rules) -> bool:
+    stretches = checks.split_sections(
         text.strip("*") if rules.published else text, rules.published
     )
-    return compared(sum(map(bool, found)), s["relation"], s["num_sentences"])
-
-
-def _paragraphs(text: str, s: Settings, rules: Rules) -> bool:
-    return sum(map(bool, checks.parts_of(text, rules.published))) == int(
-        s["num_paragraphs"]
+    return meets_relation(
+        sum(map(bool, stretches)), settings["relation"], settings["num_sentences"]
     )
 
 
-def _postscript(text: str, s: Settings, rules: Rules) -> bool:
-    marker = str(s["postscript_marker"]).strip()
+def _check_paragraphs(text: str, settings: Settings, rules: Rules) -> bool:
+    sections = checks.split_sections(text, rules.published)
+    return sum(map(bool, sections)) == int(settings["num_paragraphs"])
+
+
+def _check_postscript(text: str, settings: Settings, rules: Rules) -> bool:
+    marker = str(settings["postscript_marker"]).strip()
     if not rules.published:
         return checks.has_postscript(text, marker)
-    pattern = r"\.\s?".join(re.escape(part) for part in marker.lower().split("."))
+    pattern = r"\.\s?".join(re.escape(letter) for letter in marker.lower().split("."))
     return re.search(pattern.removesuffix(r"\s?"), text.lower()) is not None
 
 
-def _sections(text: str, s: Settings, rules: Rules) -> bool:
-    title = str(s["section_title"])
-    wanted = int(s["num_sections"])
+def _check_sections(text: str, settings: Settings, rules: Rules) -> bool:
+    title = str(settings["section_title"])
+    required = int(settings["num_sections"])
     if rules.published:
-        return (
-            times(title, text, r"\b{}\s+[\d|\w]+\b", published=True, flags=0) == wanted
-        )
-    return (
-        len(
-            set(
-                re.findall(
-                    rf"(?<!\w){re.escape(title.strip())}(?:\s+(\w+)|(\d+))", text
-                )
-            )
-        )
-        == wanted
-    )
+        form = r"\b{}\s+[\d|\w]+\b"
+        return count_occurrences(title, text, form, published=True, flags=0) == required
+    pattern = rf"(?<!\w){re.escape(title.strip())}(?:\s+(\w+)|(\d+))"
+    return len(set(re.findall(pattern, text))) == required
 
 
-def _first_word(text: str, s: Settings, rules: Rules) -> bool:
-    word = str(s["first_word"]).lower()
+def _check_first_word(text: str, settings: Settings, rules: Rules) -> bool:
+    word = str(settings["first_word"]).lower()
     start = text.strip().lower()
     if rules.published or rules.language in _UNCOUNTED:
         return start.startswith(word)
     return re.match(rf"[\W_]*?{re.escape(word.strip())}(?!\w)", start) is not None
 
 
-def _ends(text: str, s: Settings, rules: Rules) -> bool:
-    phrase = str(s["end_phrase"]).lower()
+def _check_end(text: str, settings: Settings, rules: Rules) -> bool:
+    phrase = str(settings["end_phrase"]).lower()
     if rules.published:
         return text.strip().lower().endswith(phrase)
     return text.strip().strip('"”*_').lower().endswith(phrase.strip())
 
 
-def _quotation(text: str, s: Settings, rules: Rules) -> bool:
+def _check_quotation(text: str, settings: Settings, rules: Rules) -> bool:
     marks = '"' if rules.published else '"“”„«»'
-    return checks.quoted(text, rules.published) and bool(
+    return checks.is_quoted(text, rules.published) and bool(
         text.strip().strip(marks).strip()
     )
 
 
-def _occurs(
+def _count_word(
     word: str,
     text: str,
     rules: Rules,
@@ -108,9 +99,9 @@ def _occurs(
     forbidden: bool = False,
     counted: bool = False,
 ) -> int:
-    """How often a word occurs.
+    """Count how often a word occurs.
 
-    Where particles are joined to words, one within a word counts, but not as forbidden.
+    Where particles are joined to words, a word within a longer one counts, but not as forbidden.
     """
     apart = rules.language in _APART
     if rules.published:
@@ -118,95 +109,101 @@ def _occurs(
             # no rule for the language: nothing is missed, nothing forbidden
             return int(not forbidden)
         flags = re.IGNORECASE if apart or counted else 0
-        return times(
+        return count_occurrences(
             word, text, r"\b{}\b" if apart else "{}", published=True, flags=flags
         )
     alone = apart or (forbidden and rules.language in _JOINED - _UNCOUNTED)
-    return times(word.strip() or word, text, r"(?<!\w){}(?!\w)" if alone else "{}")
+    return count_occurrences(
+        word.strip() or word, text, r"(?<!\w){}(?!\w)" if alone else "{}"
+    )
 
 
-def _existence(text: str, s: Settings, rules: Rules) -> bool:
-    return all(_occurs(word, text, rules) for word in s["keywords"])
+def _check_keywords(text: str, settings: Settings, rules: Rules) -> bool:
+    return all(_count_word(word, text, rules) for word in settings["keywords"])
 
 
-def _forbidden(text: str, s: Settings, rules: Rules) -> bool:
+def _check_forbidden_words(text: str, settings: Settings, rules: Rules) -> bool:
     return not any(
-        _occurs(word, text, rules, forbidden=True) for word in s["forbidden_words"]
+        _count_word(word, text, rules, forbidden=True)
+        for word in settings["forbidden_words"]
     )
 
 
-def _frequency(text: str, s: Settings, rules: Rules) -> bool:
-    return compared(
-        _occurs(str(s["keyword"]), text, rules, counted=True),
-        s["relation"],
-        s["frequency"],
+def _check_frequency(text: str, settings: Settings, rules: Rules) -> bool:
+    return meets_relation(
+        _count_word(str(settings["keyword"]), text, rules, counted=True),
+        settings["relation"],
+        settings["frequency"],
     )
 
 
-def _number(text: str, s: Settings, rules: Rules) -> bool:
-    number = str(s["number"])
+def _check_number_frequency(text: str, settings: Settings, rules: Rules) -> bool:
+    number = str(settings["number"])
     form = "{}"
     if not rules.published:  # by itself, in the digits of any script
-        number = _ascii(number.strip())
-        text = _ascii(text)
+        number = _to_ascii_digits(number.strip())
+        text = _to_ascii_digits(text)
         form = r"(?<!\d)(?<!\d[.,]){}(?!\d)(?![.,]\d)"
-    return compared(
-        times(number, text, form, published=rules.published, flags=0),
-        s["relation"],
-        s["frequency"],
+    return meets_relation(
+        count_occurrences(number, text, form, published=rules.published, flags=0),
+        settings["relation"],
+        settings["frequency"],
     )
 
 
-def _ascii(text: str) -> str:
-    return (
-        text
-        if text.isascii()
-        else re.sub(r"\d", lambda digit: str(unicodedata.digit(digit[0])), text)
-    )
+def _to_ascii_digits(text: str) -> str:
+    """Write the digits of any script as 0 to 9."""
+    if text.isascii():
+        return text
+    return re.sub(r"\d", lambda digit: str(unicodedata.digit(digit[0])), text)
 
 
-def _two(text: str, s: Settings, rules: Rules) -> bool:
-    kept = [
-        part.strip()
-        for part in text.split("******")
-        if part.strip().strip(string.punctuation)
+def _check_two_responses(text: str, settings: Settings, rules: Rules) -> bool:
+    responses = [
+        response.strip()
+        for response in text.split("******")
+        if response.strip().strip(string.punctuation)
     ]
-    return len(kept) == 2 and (rules.published or kept[0] != kept[1])
+    return len(responses) == 2 and (rules.published or responses[0] != responses[1])
 
 
-def _language(text: str, s: Settings, rules: Rules) -> bool:
-    wanted = str(s["response_language"])
+def _check_language(text: str, settings: Settings, rules: Rules) -> bool:
+    language = str(settings["response_language"])
     # Malay counts as Indonesian here, and not the other way round
-    if rules.published and wanted != "id":
-        return model_language(text) == wanted
-    return in_language(text, wanted, rules)
+    if rules.published and language != "id":
+        return model_language(text) == language
+    return in_language(text, language, rules)
 
 
 def in_language(text: str, code: str, rules: Rules) -> bool:
     """Whether a text is in a language; Indonesian and Malay count for each other."""
-    wanted = _ALIKE if code in _ALIKE else (code,)
+    accepted = _ALIKE if code in _ALIKE else (code,)
     return (
-        model_language(text) in wanted
+        model_language(text) in accepted
         if rules.published
-        else any(speaks(text, one) for one in wanted)
+        else any(speaks(text, language) for language in accepted)
     )
 
 
 BY_LANGUAGE: Kinds = {
     "combination:repeat_prompt": (
-        lambda text, s, r: bool(checks.repeated(text, str(s["prompt_to_repeat"]))),
+        lambda text, s, r: bool(
+            checks.text_after_prompt(text, str(s["prompt_to_repeat"]))
+        ),
         ("prompt_to_repeat",),
     ),
-    "combination:two_responses": (_two, ()),
+    "combination:two_responses": (_check_two_responses, ()),
     "detectable_content:number_placeholders": (
         lambda text, s, r: (
-            checks.placeholders(text, filled=True) >= int(s["num_placeholders"])
+            checks.count_placeholders(text, filled=True) >= int(s["num_placeholders"])
         ),
         ("num_placeholders",),
     ),
-    "detectable_content:postscript": (_postscript, ("postscript_marker",)),
+    "detectable_content:postscript": (_check_postscript, ("postscript_marker",)),
     "detectable_format:constrained_response": (
-        lambda text, s, r: checks.one_of(text, _OPTIONS[r.language], r.published),
+        lambda text, s, r: checks.names_an_option(
+            text, _OPTIONS[r.language], r.published
+        ),
         (),
     ),
     "detectable_format:json_format": (
@@ -214,12 +211,13 @@ BY_LANGUAGE: Kinds = {
         (),
     ),
     "detectable_format:multiple_sections": (
-        _sections,
+        _check_sections,
         ("section_title", "num_sections"),
     ),
     "detectable_format:number_bullet_lists": (
         lambda text, s, r: (
-            checks.bullets(text, r.published, spaced=True) == int(s["num_bullets"])
+            checks.count_bullets(text, r.published, spaced=True)
+            == int(s["num_bullets"])
         ),
         ("num_bullets",),
     ),
@@ -227,26 +225,33 @@ BY_LANGUAGE: Kinds = {
         "detectable_format:number_highlighted_sections"
     ],
     "detectable_format:title": checks.ENGLISH["detectable_format:title"],
-    "keywords:existence": (_existence, ("keywords",)),
-    "keywords:forbidden_words": (_forbidden, ("forbidden_words",)),
-    "keywords:frequency": (_frequency, ("keyword", "relation", "frequency")),
-    "keywords:number_frequency": (_number, ("number", "relation", "frequency")),
-    "language:response_language": (_language, ("response_language",)),
-    "length_constraints:number_paragraphs": (_paragraphs, ("num_paragraphs",)),
-    "length_constraints:number_sentences": (_sentences, ("relation", "num_sentences")),
+    "keywords:existence": (_check_keywords, ("keywords",)),
+    "keywords:forbidden_words": (_check_forbidden_words, ("forbidden_words",)),
+    "keywords:frequency": (_check_frequency, ("keyword", "relation", "frequency")),
+    "keywords:number_frequency": (
+        _check_number_frequency,
+        ("number", "relation", "frequency"),
+    ),
+    "language:response_language": (_check_language, ("response_language",)),
+    "length_constraints:number_paragraphs": (_check_paragraphs, ("num_paragraphs",)),
+    "length_constraints:number_sentences": (
+        _check_sentences,
+        ("relation", "num_sentences"),
+    ),
     _WORDS: checks.ENGLISH[_WORDS],
-    "startend:end_checker": (_ends, ("end_phrase",)),
-    "startend:first_word": (_first_word, ("first_word",)),
-    "startend:quotation": (_quotation, ()),
+    "startend:end_checker": (_check_end, ("end_phrase",)),
+    "startend:first_word": (_check_first_word, ("first_word",)),
+    "startend:quotation": (_check_quotation, ()),
 }
 """The 21 kinds, by the names in the data."""
 
 
-def require(kind: str, given: Any, rules: Rules) -> None:
-    """Raise UnknownName or ConfigurationError where an instruction, its settings or its language
-    cannot be checked.
+def check_instruction(kind: str, raw_settings: Any, rules: Rules) -> None:
+    """Raise UnknownName or ConfigurationError if an instruction cannot be checked.
+
+    It may be unknown, or its settings or its language may not be supported.
     """
-    settings = checks.usable(kind, given, BY_LANGUAGE)
+    settings = checks.check_settings(kind, raw_settings, BY_LANGUAGE)
     marker = str(settings.get("postscript_marker", "")).strip()
     if marker and marker not in _MARKERS:
         raise UnknownName(
@@ -268,26 +273,33 @@ def require(kind: str, given: Any, rules: Rules) -> None:
         checks.require_language(rules.language)
 
 
-def score(
-    kind: str, text: str, settings: Settings, rules: Rules, must_be: str = ""
+def score_instruction(
+    kind: str, text: str, settings: Settings, rules: Rules, answer_language: str = ""
 ) -> Score | NoScore:
-    """1 where an instruction is followed in the right language; no score for words in a language
-    without spaces between them.
+    """1 where an instruction is followed in the right language.
 
-    must_be: that language, where it is not the task's. Parts: "followed" and "language", each 0 or
-    1. Raises ScoringError.
+    There is no score for a number of words in a language without spaces between them. Parts:
+    "followed" and "language", each 0 or 1.
+
+    Args:
+        kind: name of the instruction.
+        text: the answer.
+        settings: of the instruction.
+        rules: how to check it.
+        answer_language: the required language, if it is not that of the task.
+
+    Raises:
+        ScoringError: the instruction cannot be checked.
     """
     if kind == _WORDS and rules.language in _UNCOUNTED:
         return NoScore(f"words are not counted in '{rules.language}'")
     followed = checks.follows(kind, text, settings, rules, BY_LANGUAGE)
-    speaking = in_language(text, must_be or rules.language, rules)
-    label = (
-        "followed"
-        if followed and speaking
-        else "other_language"
-        if followed
-        else "not_followed"
+    speaking = in_language(text, answer_language or rules.language, rules)
+    label = "not_followed"
+    if followed:
+        label = "followed" if speaking else "other_language"
+    explanation = (
+        kind if speaking else f"{kind}; not in {answer_language or rules.language}"
     )
-    told = kind if speaking else f"{kind}; not in {must_be or rules.language}"
     parts = {"followed": float(followed), "language": float(speaking)}
-    return Score(float(followed and speaking), label, told, parts)
+    return Score(float(followed and speaking), label, explanation, parts)

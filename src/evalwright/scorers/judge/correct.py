@@ -1,6 +1,6 @@
-"""The scorer `judge-correct`: does the answer say what the reference says?
+"""The scorer `judge-correct`: does the answer say the same as the reference?
 
-Correct, incorrect or not attempted.
+The classes are correct, incorrect and not attempted.
 """
 
 from __future__ import annotations
@@ -17,15 +17,20 @@ from evalwright.core.errors import (
     RequestFailed,
     ScoringError,
 )
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Message
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import MAX_TOKENS, question, verdict
-from evalwright.scorers.judge.forms import Form, choice, reason, shown
-from evalwright.scorers.judge.material import Exchange, exchanges, material, reference
-from evalwright.scorers.judge.opinions import Opinion, Scale, judged
-from evalwright.scorers.judge.options import check_common, roles_of
+from evalwright.scorers.judge.asking import MAX_TOKENS, build_question, request_verdict
+from evalwright.scorers.judge.forms import Form, choice, quote_field, reason
+from evalwright.scorers.judge.material import (
+    Exchange,
+    collect_material,
+    find_reference,
+    list_exchanges,
+)
+from evalwright.scorers.judge.opinions import Opinion, Scale, score_opinions
+from evalwright.scorers.judge.options import check_common, check_roles
 from evalwright.scorers.registry import checked
 
 CLASSES: Mapping[str, str] = {
@@ -43,15 +48,18 @@ CLASSES: Mapping[str, str] = {
         " and nothing that contradicts it"
     ),
 }
-"""What each class means, as a judge is told."""
+"""Each class and its meaning, as the judge reads it."""
 
 _TASK = """\
-You compare an answer with a reference that is known to be right. You do not answer the question yourself and do not correct the
-reference: where you know better, the reference counts. What the question does not ask for need not be in the answer. Lines of
-the reference that begin with "or:" are other forms of the same answer, any of which is enough. A number is right where it equals
+You compare an answer with a reference that is known to be right. You do not answer the question \
+yourself and do not correct the
+reference: where you know better, the reference counts. What the question does not ask for need \
+not be in the answer. Lines of
+the reference that begin with "or:" are other forms of the same answer, any of which is enough. A \
+number is right where it equals
 the reference's, or rounds to it at the reference's own precision."""
 LETTERS: Mapping[str, str] = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
-"""What a published grader's one letter means, in the order that SimpleQA's has."""
+"""The classes behind the letters of published graders, in SimpleQA's order."""
 _SLOTS = {
     "question": "question",
     "target": "reference",
@@ -68,10 +76,10 @@ _SLOT = re.compile(r"\{(" + "|".join(_SLOTS) + r")\}")
 _FORM = Form((reason(), choice("class", list(CLASSES))))
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     check_common(options)
     if options["template"]:
-        _template(options["template"])
+        _read_template(options["template"])
         if options["instructions"]:
             raise ConfigurationError(
                 "The option 'instructions' has no effect with a 'template': write them"
@@ -79,7 +87,7 @@ def _check(options: Mapping[str, Any]) -> None:
             )
 
 
-@checked(_check, able=("generate",))
+@checked(_check_options, able=("generate",))
 async def judge_correct(
     sample: Sample,
     answer: Answer,
@@ -92,94 +100,113 @@ async def judge_correct(
     schema: bool = True,
     template: str = "",
 ) -> Score:
-    """1 where the answer is correct by the sample's targets, else 0; labels "correct", "incorrect",
-    "not_attempted".
+    """1 where the answer is correct by the sample's targets, else 0.
 
-    Several judges decide by majority; without one the label is "split" and the value their mean. An
-    answer without text is not attempted, and no request is sent. template: a file with a published
-    grader's own prompt, sent as it is and answered by a letter (`LETTERS`). Its slots are
-    {question}, {target} or {reference}, {predicted_answer} or {answer}; what they hold is not
-    marked, so an answer may talk to the judge. Raises ScoringError where the sample has no target,
-    RequestFailed where a judge failed or its verdict cannot be read.
+    Labels: "correct", "incorrect", "not_attempted". Several judges decide by majority; without a
+    majority the label is "split" and the score is their mean. An answer without text counts as not
+    attempted, and no request is sent.
+
+    Args:
+        judges: roles of the judges.
+        show: what the judge sees of the sample beside the reference.
+        instructions: added to the judge's task.
+        max_tokens: limit on a verdict's length.
+        schema: send a JSON schema where the provider enforces it.
+        template: a file with a published grader's own prompt, which is sent as it is and answered
+            with one letter (`LETTERS`). Its slots are {question}, {target} or {reference},
+            {predicted_answer} or {answer}. Their contents are not marked, so an answer may talk to
+            the judge.
+
+    Raises:
+        ScoringError: the sample has no target.
+        RequestFailed: a judge failed, or its verdict cannot be read.
     """
-    (turn,) = exchanges(sample, answer, "last")
-    known = reference(sample, turn)
-    if not known:
+    (turn,) = list_exchanges(sample, answer, "last")
+    reference_text = find_reference(sample, turn)
+    if not reference_text:
         raise ScoringError(
             f"The sample '{sample.id}' has no target that its answer could be compared"
             " with."
         )
-    roles = roles_of(judges)
+    roles = check_roles(judges)
     if not answer.text.strip():
         return Score(0.0, "not_attempted", "the answer is empty")
-    seen = [
-        *material(sample, turn, [one for one in show if one != "reference"]),
-        ("reference", known),
+    tagged_texts = [
+        *collect_material(sample, turn, [name for name in show if name != "reference"]),
+        ("reference", reference_text),
     ]
     body = "Of which class is the answer?\n" + "\n".join(
-        f"- {name}: {said}" for name, said in CLASSES.items()
+        f"- {name}: {meaning}" for name, meaning in CLASSES.items()
     )
     body += f"\n\n{instructions}" if instructions else ""
 
-    async def opinion(role: str, one: Exchange) -> Opinion:
+    async def opinion(role: str, exchange: Exchange) -> Opinion:
         if template:
-            found = await _by_letter(
+            label = await _request_letter(
                 role,
-                {**dict(seen), "answer": one.answer, "reference": sample.target},
+                {
+                    **dict(tagged_texts),
+                    "answer": exchange.answer,
+                    "reference": sample.target,
+                },
                 template,
                 ask,
                 max_tokens,
             )
-            return Opinion(float(found == "correct"), found, "by its letter")
-        asked = question(_TASK, [*seen, ("answer", one.answer)], body, _FORM, dict)
-        given = await verdict(
-            role, asked, ask, max_tokens, schema=schema, images=one.images
+            return Opinion(float(label == "correct"), label, "by its letter")
+        comparison = build_question(
+            _TASK, [*tagged_texts, ("answer", exchange.answer)], body, _FORM, dict
+        )
+        fields = await request_verdict(
+            role, comparison, ask, max_tokens, schema=schema, images=exchange.images
         )
         return Opinion(
-            float(given["class"] == "correct"), given["class"], given["reason"]
+            float(fields["class"] == "correct"), fields["class"], fields["reason"]
         )
 
-    return await judged(roles, [turn], opinion, Scale(tuple(CLASSES)))
+    return await score_opinions(roles, [turn], opinion, Scale(tuple(CLASSES)))
 
 
 # -- a published grader ----------------------------------------------------------------
 
 
-def _template(name: str) -> str:
-    """The text of a grader's prompt. Raises ConfigurationError where it cannot be used."""
-    if not isinstance(name, str) or not (file := Path(name).resolve()).is_relative_to(
-        Path.cwd().resolve()
-    ):
+def _read_template(name: str) -> str:
+    """Read the file of a grader's prompt. Raises ConfigurationError if it cannot be used."""
+    here = Path.cwd().resolve()
+    if not isinstance(name, str) or not Path(name).resolve().is_relative_to(here):
         raise ConfigurationError(
             f"The option 'template' is a text file in the working folder, not {name!r}."
         )
     try:
-        text = ordinary(file).read_text(encoding="utf-8")
+        text = check_ordinary(Path(name).resolve()).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"The template '{name}' cannot be read: {error}."
         ) from None
     filled = {_SLOTS[slot] for slot in _SLOT.findall(text)}
-    for part, slot in _EXAMPLES.items():
-        if part not in filled:
+    for content, slot in _EXAMPLES.items():
+        if content not in filled:
             raise ConfigurationError(
-                f"The template '{name}' has no slot for the {part}, such as {{{slot}}}."
+                f"The template '{name}' has no slot for the {content}, such as {{{slot}}}."
             )
     return text
 
 
-async def _by_letter(
+async def _request_letter(
     role: str, values: Mapping[str, str], template: str, ask: Ask, max_tokens: int
 ) -> str:
-    text = _SLOT.sub(lambda slot: values.get(_SLOTS[slot[1]], ""), _template(template))
+    """Ask for a verdict by a published grader's prompt and return the class of its letter."""
+    text = _SLOT.sub(
+        lambda slot: values.get(_SLOTS[slot[1]], ""), _read_template(template)
+    )
     response = await ask(
         role, Generate((Message("user", text),), max_tokens=max_tokens)
     )
     letter = separate_reasoning(response).answer.strip(" \n\t.*\"'`()")
     if letter not in LETTERS:
-        said = (
-            f"The verdict of '{role}' cannot be used: the reply is {shown(letter)}, not"
+        message = (
+            f"The verdict of '{role}' cannot be used: the reply is {quote_field(letter)}, not"
             f" one of {', '.join(LETTERS)}."
         )
-        raise RequestFailed(Failure("bad verdict", "judge", said))
+        raise RequestFailed(Failure("bad verdict", "judge", message))
     return LETTERS[letter]

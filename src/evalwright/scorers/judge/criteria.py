@@ -1,6 +1,4 @@
-"""Criteria of a rubric: what each asks, how many points it is worth, and the classes that an answer
-can have in it.
-"""
+"""The criteria of a rubric: what each asks, the points it is worth, and its classes."""
 
 from __future__ import annotations
 
@@ -12,24 +10,29 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, check_known
 
 MET: Mapping[str, float] = {"not met": 0.0, "met": 1.0}
-"""The classes of a criterion that names none, and the share of its points that each gets."""
+"""The classes of a criterion that names none, with the share of the points that each earns."""
 SEVERITY: Mapping[str, float] = {
     "generic": 1.0,
     "low": 1.0,
     "medium": 5.0,
     "high": 10.0,
 }
-"""Points, in words."""
+"""Points of a criterion, by its severity."""
 _KEYS = ("name", "text", "criterion", "points", "severity", "classes")
-_MOST_NAME = 60
-_MOST_POINTS = 10**6
-"""So that a sum of points is always a number."""
+_MAX_NAME_CHARS = 60
+_MAX_POINTS = 10**6
+"""Keeps every sum of points finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """name: of its part of the score. points: below 0 where meeting it is bad. classes: credit from
-    0 to 1 by class.
+    """One criterion of a rubric.
+
+    Attributes:
+        name: the key of this criterion in a score's parts.
+        text: what it asks.
+        points: negative where meeting it is bad.
+        classes: credit from 0 to 1 for each class.
     """
 
     name: str
@@ -38,117 +41,131 @@ class Criterion:
     classes: Mapping[str, float]
 
 
-def read_criteria(given: Any, where: str, classes: Any = None) -> tuple[Criterion, ...]:
-    """Criteria as a task writes them. where: what errors call the list; classes: of those that name
-    none. Raises ConfigurationError, UnknownName.
+def read_criteria(
+    entries: Any, where: str, classes: Any = None
+) -> tuple[Criterion, ...]:
+    """Read criteria as a task writes them.
+
+    Args:
+        entries: texts, or mappings with `text` and further keys.
+        where: what error messages call the list.
+        classes: for criteria that name none.
+
+    Raises:
+        ConfigurationError: a criterion is malformed.
+        UnknownName: a criterion has an unknown key or severity.
     """
-    if not isinstance(given, list | tuple) or not given:
+    if not isinstance(entries, list | tuple) or not entries:
         raise ConfigurationError(
-            f"{where} is a list of texts, or of mappings with `text`, not {given!r}."
+            f"{where} is a list of texts, or of mappings with `text`, not {entries!r}."
         )
-    places = ((one, f"{where}, number {number}") for number, one in enumerate(given, 1))
-    found = _numbered([_criterion(*one, classes) for one in places])
-    for name, times in Counter(one.name for one in found).items():
+    numbered_specs = (
+        (spec, f"{where}, number {number}") for number, spec in enumerate(entries, 1)
+    )
+    criteria = _number_repeated_names(
+        [_read_criterion(*numbered_spec, classes) for numbered_spec in numbered_specs]
+    )
+    for name, times in Counter(criterion.name for criterion in criteria).items():
         if times > 1:
             raise ConfigurationError(
                 f"{where} has '{name}' twice: leave one out, or give it another `name`."
             )
-    if not any(one.points > 0 for one in found):
+    if not any(criterion.points > 0 for criterion in criteria):
         raise ConfigurationError(f"{where} needs a criterion with points above 0.")
-    return found
+    return criteria
 
 
-def _numbered(given: Sequence[Criterion]) -> tuple[Criterion, ...]:
-    """With a number after names that are the same beginning of several texts."""
+def _number_repeated_names(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
+    """Number the names of texts that have the same beginning."""
     texts: dict[str, list[str]] = {}
-    found: list[Criterion] = []
-    for one in given:
-        same = texts.setdefault(one.name, [])
+    numbered: list[Criterion] = []
+    for criterion in criteria:
+        same = texts.setdefault(criterion.name, [])
         if (
-            one.name != one.text
-            and one.name == short_name(one.text)
-            and one.text not in same
+            criterion.name != criterion.text
+            and criterion.name == short_name(criterion.text)
+            and criterion.text not in same
         ):
-            same.append(one.text)
-            one = (
-                one
-                if len(same) == 1
-                else replace(one, name=f"{one.name} ({len(same)})")
-            )
-        found.append(one)
-    return tuple(found)
+            same.append(criterion.text)
+            if len(same) > 1:
+                criterion = replace(criterion, name=f"{criterion.name} ({len(same)})")
+        numbered.append(criterion)
+    return tuple(numbered)
 
 
-def _criterion(given: Any, where: str, classes: Any) -> Criterion:
-    if isinstance(given, str):
-        given = {"text": given}
-    if not isinstance(given, Mapping):
+def _read_criterion(spec: Any, where: str, classes: Any) -> Criterion:
+    if isinstance(spec, str):
+        spec = {"text": spec}
+    if not isinstance(spec, Mapping):
         raise ConfigurationError(
-            f"{where}, is a text, or a mapping with `text`, not {given!r}."
+            f"{where}, is a text, or a mapping with `text`, not {spec!r}."
         )
-    check_known("key of a criterion", given, _KEYS)
-    text = " ".join(str(given.get("text") or given.get("criterion") or "").split())
+    check_known("key of a criterion", spec, _KEYS)
+    text = " ".join(str(spec.get("text") or spec.get("criterion") or "").split())
     if not text:
         raise ConfigurationError(f"{where}, has no `text`.")
-    name = str(given.get("name") or short_name(text))
+    name = str(spec.get("name") or short_name(text))
     return Criterion(
         name,
         text,
-        _points(given, where),
-        _classes(given.get("classes") or classes, where),
+        _read_points(spec, where),
+        _read_classes(spec.get("classes") or classes, where),
     )
 
 
 def short_name(text: str) -> str:
-    """What a criterion is called that has no name: its text, or the beginning of it."""
-    return text if len(text) <= _MOST_NAME else f"{text[: _MOST_NAME - 3]}..."
+    """Name a criterion by its text, shortened where it is long."""
+    return text if len(text) <= _MAX_NAME_CHARS else f"{text[: _MAX_NAME_CHARS - 3]}..."
 
 
-def _points(given: Mapping[str, Any], where: str) -> float:
-    if "severity" in given:
-        if "points" in given:
+def _read_points(spec: Mapping[str, Any], where: str) -> float:
+    if "severity" in spec:
+        if "points" in spec:
             raise ConfigurationError(
                 f"{where}, has both `points` and `severity`: give one."
             )
-        severity = str(given["severity"]).lower()
+        severity = str(spec["severity"]).lower()
         check_known("severity", [severity], SEVERITY)
         return SEVERITY[severity]
-    points = given.get("points", 1)
-    if not _is_number(points) or points == 0 or not abs(points) <= _MOST_POINTS:
+    points = spec.get("points", 1)
+    if not _is_number(points) or points == 0 or not abs(points) <= _MAX_POINTS:
         raise ConfigurationError(
-            f"{where}: `points` is a number other than 0, from {-_MOST_POINTS:,} to"
-            f" {_MOST_POINTS:,}, not {points!r}."
+            f"{where}: `points` is a number other than 0, from {-_MAX_POINTS:,} to"
+            f" {_MAX_POINTS:,}, not {points!r}."
         )
     return float(points)
 
 
-def _classes(given: Any, where: str) -> Mapping[str, float]:
-    if given is None:
+def _read_classes(credits: Any, where: str) -> Mapping[str, float]:
+    if credits is None:
         return MET
-    good = isinstance(given, Mapping) and len(given) > 1
+    good = isinstance(credits, Mapping) and len(credits) > 1
     if not good or not all(
-        _is_number(credit) and 0 <= credit <= 1 for credit in given.values()
+        _is_number(credit) and 0 <= credit <= 1 for credit in credits.values()
     ):
         raise ConfigurationError(
             f"{where}: `classes` are two or more names, each with the share of the"
             " points that it gets, such as {rude: 0, neutral: 0.5, polite: 1}, not"
-            f" {given!r}."
+            f" {credits!r}."
         )
-    classes = {str(name).strip(): float(credit) for name, credit in given.items()}
-    if len({name.casefold() for name in classes}) < len(given):
+    classes = {str(name).strip(): float(credit) for name, credit in credits.items()}
+    if len({name.casefold() for name in classes}) < len(credits):
         raise ConfigurationError(
             f"{where}: two `classes` differ in capitals or spaces alone."
         )
     return classes
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_number(number: Any) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool)
 
 
-def points_of(criteria: Sequence[Criterion], credits: Mapping[str, float]) -> float:
-    """The points reached, as a share of all that can be: sum of points times credit over the sum of
-    points above 0, within 0 and 1.
-    """
-    reached = sum(one.points * credits[one.name] for one in criteria)
-    return min(1.0, max(0.0, reached / sum(max(one.points, 0.0) for one in criteria)))
+def share_of_points(
+    criteria: Sequence[Criterion], credits: Mapping[str, float]
+) -> float:
+    """The points reached, divided by the sum of the positive points and clipped to 0..1."""
+    reached = sum(criterion.points * credits[criterion.name] for criterion in criteria)
+    return min(
+        1.0,
+        max(0.0, reached / sum(max(criterion.points, 0.0) for criterion in criteria)),
+    )

@@ -1,6 +1,4 @@
-"""What a judge is shown of a sample and its answer: texts by the name of their tag, for the last
-turn or for each.
-"""
+"""What a judge sees of a sample and its answer, for the last turn or for every turn."""
 
 from __future__ import annotations
 
@@ -17,9 +15,15 @@ from evalwright.core.samples import Answer, Sample
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn: what was said before it, what was asked, what was answered. number: of the turn,
-    from 1; last: whether none follows. images: that the model was shown, where their bytes are
-    here.
+    """One turn of a conversation.
+
+    Attributes:
+        before: tag and text of the earlier turns.
+        question: the user's message.
+        answer: the model's reply.
+        number: of the turn, from 1.
+        last: whether no turn follows.
+        images: images in the prompt whose bytes are available.
     """
 
     before: tuple[tuple[str, str], ...]
@@ -30,69 +34,77 @@ class Exchange:
     images: tuple[Image, ...] = ()
 
 
-def exchanges(sample: Sample, answer: Answer, turns: str) -> list[Exchange]:
-    """The turns that are judged: of a conversation each, or the last; of anything else the only
-    one.
-    """
-    said = _conversation(answer)
-    if not said:
+def list_exchanges(sample: Sample, answer: Answer, turns: str) -> list[Exchange]:
+    """List the turns to judge: the last one, or every turn of a conversation."""
+    conversation = _read_conversation(answer)
+    if not conversation:
         return [
-            Exchange((), _asked(sample, answer), answer.text, images=_images(answer))
+            Exchange(
+                (),
+                _find_question(sample, answer),
+                answer.text,
+                images=_collect_images(answer),
+            )
         ]
-    found: list[Exchange] = []
+    exchanges: list[Exchange] = []
     before: list[tuple[str, str]] = []
-    for number, (question, reply) in enumerate(said, 1):
-        found.append(
+    for number, (question, reply) in enumerate(conversation, 1):
+        exchanges.append(
             Exchange(
                 tuple(before),
                 question,
                 reply,
                 number,
-                number == len(said),
-                _images(answer),
+                number == len(conversation),
+                _collect_images(answer),
             )
         )
         before += [
             (f"user-turn-{number}", question),
             (f"assistant-turn-{number}", reply),
         ]
-    return found if turns == "each" else found[-1:]
+    return exchanges if turns == "each" else exchanges[-1:]
 
 
-def material(
+def collect_material(
     sample: Sample, exchange: Exchange, show: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """What stands before the answer: the conversation, the question with its options, the passages,
-    the reference.
+    """Collect what stands before the answer, as far as `show` names it.
+
+    This can be the conversation, the question with its options, the passages, and the reference.
     """
-    found: list[tuple[str, str]] = []
+    texts: list[tuple[str, str]] = []
     if "question" in show:
         options = [
             f"{letter}. {text}"
             for letter, text in zip(ascii_uppercase, sample.choices, strict=False)
         ]
-        found += [
+        texts += [
             *exchange.before,
             ("question", "\n".join([exchange.question, *options])),
         ]
     if "passages" in show:
-        found += [
-            (f"passage-{number}", one.text)
-            for number, one in enumerate(sample.passages, 1)
+        texts += [
+            (f"passage-{number}", passage.text)
+            for number, passage in enumerate(sample.passages, 1)
         ]
-    if "reference" in show and (known := reference(sample, exchange)):
-        found.append(("reference", known))
-    return found
+    if "reference" in show:
+        right_answer = find_reference(sample, exchange)
+        if right_answer:
+            texts.append(("reference", right_answer))
+    return texts
 
 
-def reference(sample: Sample, exchange: Exchange) -> str:
-    """What is right: the targets, each a form of the same answer; of a turn its entry of the
-    metadata `references`. "" for none.
+def find_reference(sample: Sample, exchange: Exchange) -> str:
+    """Find the right answer of a turn, "" where there is none.
+
+    It is the turn's text in the metadata `references`, else the targets, each a form of the same
+    answer.
     """
     by_turn = sample.metadata.get("references")
     if by_turn is not None:
         if not isinstance(by_turn, list | tuple) or not all(
-            isinstance(one, str) for one in by_turn
+            isinstance(target, str) for target in by_turn
         ):
             raise ScoringError(
                 "The metadata 'references' is a list of texts, one for each turn."
@@ -100,11 +112,11 @@ def reference(sample: Sample, exchange: Exchange) -> str:
         return by_turn[exchange.number - 1] if exchange.number <= len(by_turn) else ""
     if not exchange.last:
         return ""
-    return "\nor: ".join(one for one in sample.targets if one.strip())
+    return "\nor: ".join(target for target in sample.targets if target.strip())
 
 
-def _asked(sample: Sample, answer: Answer) -> str:
-    """The question: the sample's input, or else what was sent."""
+def _find_question(sample: Sample, answer: Answer) -> str:
+    """The sample's input, or else the last user message that was sent."""
     if sample.input.strip():
         return sample.input
     if isinstance(answer.prompt, str):
@@ -114,22 +126,16 @@ def _asked(sample: Sample, answer: Answer) -> str:
     )
 
 
-def _images(answer: Answer) -> tuple[Image, ...]:
+def _collect_images(answer: Answer) -> tuple[Image, ...]:
     turns = () if isinstance(answer.prompt, str) else answer.prompt
-    return tuple(
-        image
-        for turn in turns
-        if turn.role == "user"
-        for image in turn.images
-        if image.data
-    )
+    user_turns = [turn for turn in turns if turn.role == "user"]
+    return tuple(image for turn in user_turns for image in turn.images if image.data)
 
 
-def _conversation(answer: Answer) -> list[tuple[str, str]]:
-    """(question, reply) of each turn, where the responses are the replies of one conversation; else
-    nothing.
+def _read_conversation(answer: Answer) -> list[tuple[str, str]]:
+    """Pair questions and replies if the responses belong to one conversation; else return [].
 
-    They are where every reply but the last stands in the prompt, before the next question.
+    They do if every reply but the last stands in the prompt, before the next question.
     """
     earlier = [
         separate_reasoning(response).answer for response in answer.responses[:-1]
@@ -140,11 +146,11 @@ def _conversation(answer: Answer) -> list[tuple[str, str]]:
     turns = prompt[len(prompt) - 2 * len(earlier) - 1 :]
     if not earlier or len(prompt) < 2 * len(earlier) + 1:
         return []
-    asked = turns[::2]
-    replied = turns[1::2]
-    same = [turn.text for turn in replied] == earlier
-    if not same or any(turn.role != "user" for turn in asked):
+    questions = turns[::2]
+    replies = turns[1::2]
+    same = [turn.text for turn in replies] == earlier
+    if not same or any(turn.role != "user" for turn in questions):
         return []
     return list(
-        zip((turn.text for turn in asked), (*earlier, answer.text), strict=True)
+        zip((turn.text for turn in questions), (*earlier, answer.text), strict=True)
     )

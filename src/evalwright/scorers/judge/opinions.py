@@ -1,6 +1,4 @@
-"""What turns and judges come to: each judge's opinion of each turn, put together into one score
-that keeps all of them.
-"""
+"""Combines the opinions of several judges, or on several turns, into one score."""
 
 from __future__ import annotations
 
@@ -14,19 +12,18 @@ from statistics import fmean
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Score
 from evalwright.scorers.judge.material import Exchange
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 SPLIT = "split"
-"""The label where no class has more than half of the judges; the value is then the mean of theirs.
-"""
+"""The label if no class has more than half of the judges; the score is then their mean."""
 AGREEMENT = "agreement"
-"""The part of a score that says which share of the pairs of judges gave the same label."""
+"""The part of a score that holds the share of pairs of judges with the same label."""
 _TURN = re.compile(r"turn \d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one judge says: a value from 0 to 1, a label, why, and further numbers by name."""
+    """One judge's opinion: a score from 0 to 1, a label, the reason, and numbers by name."""
 
     value: float
     label: str
@@ -36,8 +33,11 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How opinions become one. labels: all that there are, in the order of their numbers. label_of:
-    the label of a mean value; None where labels are not of a value, so that the majority decides.
+    """How opinions are combined.
+
+    Attributes:
+        labels: all labels, in the order of their numbers.
+        label_of: gives the label of a mean score; None where the majority decides the label.
     """
 
     labels: tuple[str, ...]
@@ -45,15 +45,13 @@ class Scale:
 
 
 def check_parts(names: Sequence[str], roles: Sequence[str], turns: str) -> None:
-    """Raise ConfigurationError where a part of one judge's opinion of one turn has a name that a
-    part of the score has.
-    """
-    taken: set[str] = set()
+    """Raise ConfigurationError if a criterion has the name of another part of the score."""
+    reserved: set[str] = set()
     if len(roles) > 1:
-        own = [f"{role} {name}" for role in roles for name in ("class", *names)]
-        taken = {AGREEMENT, *roles, *own}
+        judge_parts = [f"{role} {name}" for role in roles for name in ("class", *names)]
+        reserved = {AGREEMENT, *roles, *judge_parts}
     for name in names:
-        if name in taken or (turns == "each" and _TURN.fullmatch(name)):
+        if name in reserved or (turns == "each" and _TURN.fullmatch(name)):
             raise ConfigurationError(
                 f"A criterion cannot be called '{name}': another part of the score has"
                 " that name. Give it another `name`."
@@ -61,97 +59,118 @@ def check_parts(names: Sequence[str], roles: Sequence[str], turns: str) -> None:
 
 
 def pass_or_fail(threshold: float) -> Scale:
-    """ "pass" from a value on, else "fail"."""
-    return Scale(
-        ("fail", "pass"), lambda value: "pass" if value >= threshold else "fail"
-    )
+    """The scale of two labels: "pass" from `threshold` on, else "fail"."""
+    return Scale(("fail", "pass"), lambda mean: "pass" if mean >= threshold else "fail")
 
 
-async def judged(
+async def score_opinions(
     roles: Sequence[str],
     turns: Sequence[Exchange],
     opinion: Callable[[str, Exchange], Awaitable[Opinion]],
     scale: Scale,
 ) -> Score:
-    """The score of all judges' opinions of all turns.
+    """Score an answer by all judges' opinions of all turns.
 
-    Raises what the first failed one raised, once all have ended.
+    Waits until every request has ended, then raises the first error.
     """
-    found = await together([opinion(role, turn) for role in roles for turn in turns])
-    several = [
-        found[start : start + len(turns)] for start in range(0, len(found), len(turns))
+    opinions = await gather_all(
+        [opinion(role, turn) for role in roles for turn in turns]
+    )
+    by_judge = [
+        opinions[start : start + len(turns)]
+        for start in range(0, len(opinions), len(turns))
     ]
-    return _of_judges(
-        dict(zip(roles, (_of_turns(own, scale) for own in several), strict=True)), scale
+    return _combine_judges(
+        dict(
+            zip(
+                roles,
+                (_combine_turns(turn_opinions, scale) for turn_opinions in by_judge),
+                strict=True,
+            )
+        ),
+        scale,
     )
 
 
-def _of_turns(own: Sequence[Opinion], scale: Scale) -> Opinion:
-    """One judge's opinions of the turns: their means; the value of each turn is a part."""
-    if len(own) == 1:
-        return own[0]
-    value = fmean(one.value for one in own)
-    label = (
-        scale.label_of(value)
-        if scale.label_of
-        else _majority([one.label for one in own]) or SPLIT
-    )
-    told = "; ".join(
-        f"turn {number}: {one.label} ({one.reason})"
-        for number, one in enumerate(own, 1)
-    )
-    by_turn = {f"turn {number}": one.value for number, one in enumerate(own, 1)}
-    return Opinion(
-        value, label, told, {**_means([one.parts for one in own]), **by_turn}
-    )
-
-
-def _of_judges(said: Mapping[str, Opinion], scale: Scale) -> Score:
-    opinions = list(said.values())
+def _combine_turns(opinions: Sequence[Opinion], scale: Scale) -> Opinion:
+    """Average one judge's opinions over the turns; the score of each turn becomes a part."""
     if len(opinions) == 1:
-        one = opinions[0]
-        return Score(one.value, one.label, one.reason, one.parts)
-    told = "; ".join(
-        f"{role}: {one.label} ({one.reason})" for role, one in said.items()
+        return opinions[0]
+    mean = fmean(opinion.value for opinion in opinions)
+    label = (
+        scale.label_of(mean)
+        if scale.label_of
+        else _majority([opinion.label for opinion in opinions]) or SPLIT
     )
-    labels = [one.label for one in opinions]
-    value = fmean(one.value for one in opinions)
+    explanation = "; ".join(
+        f"turn {number}: {opinion.label} ({opinion.reason})"
+        for number, opinion in enumerate(opinions, 1)
+    )
+    by_turn = {
+        f"turn {number}": opinion.value for number, opinion in enumerate(opinions, 1)
+    }
+    return Opinion(
+        mean,
+        label,
+        explanation,
+        {**_mean_parts([opinion.parts for opinion in opinions]), **by_turn},
+    )
+
+
+def _combine_judges(by_role: Mapping[str, Opinion], scale: Scale) -> Score:
+    """Combine the judges' opinions, by role, into the score of the answer."""
+    opinions = list(by_role.values())
+    if len(opinions) == 1:
+        opinion = opinions[0]
+        return Score(opinion.value, opinion.label, opinion.reason, opinion.parts)
+    explanation = "; ".join(
+        f"{role}: {opinion.label} ({opinion.reason})"
+        for role, opinion in by_role.items()
+    )
+    labels = [opinion.label for opinion in opinions]
+    mean = fmean(opinion.value for opinion in opinions)
     if scale.label_of is not None:
-        label = scale.label_of(value)
-    elif label := _majority(labels):
-        value = next(one.value for one in opinions if one.label == label)
+        label = scale.label_of(mean)
+    else:
+        label = _majority(labels)
+        if label:
+            mean = next(opinion.value for opinion in opinions if opinion.label == label)
+
     pairs = list(combinations(labels, 2))
     parts = {
-        **_means([one.parts for one in opinions]),
+        **_mean_parts([opinion.parts for opinion in opinions]),
         AGREEMENT: sum(a == b for a, b in pairs) / len(pairs),
         # What `evalwright judge agreement` and the metric `rater-agreement` read.
-        **{role: one.value for role, one in said.items()},
+        **{role: opinion.value for role, opinion in by_role.items()},
         **{
-            f"{role} class": float(scale.labels.index(one.label))
-            for role, one in said.items()
+            f"{role} class": float(scale.labels.index(opinion.label))
+            for role, opinion in by_role.items()
         },
         **{
-            f"{role} {name}": value
-            for role, one in said.items()
-            for name, value in one.parts.items()
+            f"{role} {name}": number
+            for role, opinion in by_role.items()
+            for name, number in opinion.parts.items()
         },
     }
     return Score(
-        value,
+        mean,
         label or SPLIT,
-        told,
+        explanation,
         parts,
-        {role: one.label for role, one in said.items()},
+        {role: opinion.label for role, opinion in by_role.items()},
     )
 
 
-def _means(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Of each name the mean over those that have it."""
-    names = dict.fromkeys(name for one in parts for name in one)
-    return {name: fmean(one[name] for one in parts if name in one) for name in names}
+def _mean_parts(parts_by_opinion: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Average each part over the opinions that have it."""
+    names = dict.fromkeys(name for parts in parts_by_opinion for name in parts)
+    return {
+        name: fmean(parts[name] for parts in parts_by_opinion if name in parts)
+        for name in names
+    }
 
 
 def _majority(labels: Sequence[str]) -> str:
-    """The label of more than half, "" where none is."""
+    """The label of more than half of the judges, or ""."""
     label, count = Counter(labels).most_common(1)[0]
     return label if 2 * count > len(labels) else ""

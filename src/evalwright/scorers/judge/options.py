@@ -1,6 +1,4 @@
-"""The options that all kinds of judges share, checked when a scorer is bound: before anything is
-asked.
-"""
+"""Checks the options that all kinds of judges share, when a scorer is bound."""
 
 from __future__ import annotations
 
@@ -10,35 +8,35 @@ from typing import Any
 from evalwright.core.errors import ConfigurationError, check_known
 
 SHOWN = ("question", "passages", "reference")
-"""What of a sample a judge can be shown beside the answer."""
+"""What a judge may see of the sample."""
 TURNS = ("last", "each")
 
 
-def whole_number(value: Any, name: str, least: int = 0) -> int:
-    """An option that counts something. Raises ConfigurationError."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+def check_whole_number(number: Any, name: str, least: int = 0) -> int:
+    """Check an option that is a count. Raises ConfigurationError."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
         raise ConfigurationError(
             f"The option '{name}' must be a whole number of at least {least}, not"
-            f" {value!r}."
+            f" {number!r}."
         )
-    return value
+    return number
 
 
-def share(value: Any, name: str) -> float:
-    """An option from 0 to 1. Raises ConfigurationError."""
+def check_share(number: Any, name: str) -> float:
+    """Check an option that is a number from 0 to 1. Raises ConfigurationError."""
     if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not 0 <= value <= 1
+        isinstance(number, bool)
+        or not isinstance(number, int | float)
+        or not 0 <= number <= 1
     ):
         raise ConfigurationError(
-            f"The option '{name}' must be a number from 0 to 1, not {value!r}."
+            f"The option '{name}' must be a number from 0 to 1, not {number!r}."
         )
-    return float(value)
+    return float(number)
 
 
-def flags(options: Mapping[str, Any], *names: str) -> None:
-    """Options that are true or false. Raises ConfigurationError."""
+def check_flags(options: Mapping[str, Any], *names: str) -> None:
+    """Check options that are true or false. Raises ConfigurationError."""
     for name in names:
         if not isinstance(options[name], bool):
             raise ConfigurationError(
@@ -46,46 +44,50 @@ def flags(options: Mapping[str, Any], *names: str) -> None:
             )
 
 
-def one_of(value: Any, name: str, known: Sequence[str]) -> str:
-    """An option that is one of some words. Raises UnknownName."""
-    check_known(f"value of the option '{name}'", [value], known)
-    return str(value)
+def check_choice(choice: Any, name: str, choices: Sequence[str]) -> str:
+    """Check an option that is one of several words. Raises UnknownName."""
+    check_known(f"value of the option '{name}'", [choice], choices)
+    return str(choice)
 
 
-def roles_of(given: Any, taken: Collection[str] = ()) -> tuple[str, ...]:
-    """The option `judges`: roles, each once. taken: names of parts of the score, which no role can
-    have. Raises ConfigurationError.
+def check_roles(judges: Any, reserved: Collection[str] = ()) -> tuple[str, ...]:
+    """Check the option `judges`, a list of distinct roles.
+
+    Args:
+        judges: the option, a role or a list of roles.
+        reserved: names of parts of the score, which no role may have.
+
+    Raises:
+        ConfigurationError: it is no such list.
     """
-    several = [given] if isinstance(given, str) else given
+    roles = [judges] if isinstance(judges, str) else judges
     good = (
-        isinstance(several, list | tuple)
-        and several
-        and all(isinstance(one, str) and one for one in several)
+        isinstance(roles, list | tuple)
+        and roles
+        and all(isinstance(role, str) and role for role in roles)
     )
     if not good:
         raise ConfigurationError(
             "The option 'judges' is a list of roles, such as [judge] or [gpt, claude]."
         )
-    for role in several:
-        if several.count(role) > 1:
+    for role in roles:
+        if roles.count(role) > 1:
             raise ConfigurationError(
                 f"The option 'judges' names the role '{role}' twice."
             )
-        if role in taken and len(several) > 1:
+        if role in reserved and len(roles) > 1:
             raise ConfigurationError(
                 f"A judge cannot have the role '{role}': parts of the score have that"
                 " name. Choose another."
             )
-    return tuple(several)
+    return tuple(roles)
 
 
-def check_common(options: Mapping[str, Any], taken: Collection[str] = ()) -> None:
-    """Raise ConfigurationError or UnknownName where an option that all kinds have is not what it
-    must be.
-    """
-    roles_of(options["judges"], taken)
-    whole_number(options["max_tokens"], "max_tokens", 1)
-    flags(options, "schema")
+def check_common(options: Mapping[str, Any], reserved: Collection[str] = ()) -> None:
+    """Check the options that all kinds of judges have. Raises ConfigurationError or UnknownName."""
+    check_roles(options["judges"], reserved)
+    check_whole_number(options["max_tokens"], "max_tokens", 1)
+    check_flags(options, "schema")
     if not isinstance(options["instructions"], str):
         raise ConfigurationError(
             f"The option 'instructions' must be text, not {options['instructions']!r}."
@@ -96,8 +98,8 @@ def check_common(options: Mapping[str, Any], taken: Collection[str] = ()) -> Non
             f"The option 'show' is a list of some of {', '.join(SHOWN)}, not {show!r}."
         )
     for name in show:
-        one_of(name, "show", SHOWN)
+        check_choice(name, "show", SHOWN)
     if "turns" in options:
-        one_of(options["turns"], "turns", TURNS)
+        check_choice(options["turns"], "turns", TURNS)
     if "threshold" in options:
-        share(options["threshold"], "threshold")
+        check_share(options["threshold"], "threshold")

@@ -1,6 +1,6 @@
 """The scorer `judge-pair`: which of two answers is better, asked in both orders?
 
-The other is the reference, or another run's answer.
+The opposing answer is the reference, or the answer of another run.
 """
 
 from __future__ import annotations
@@ -16,17 +16,22 @@ from evalwright.bounded import from_json
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.outcomes import ANSWERED, EMPTY, FAILED, Outcome
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.core.requests import prompt_from
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import MAX_TOKENS, question, verdict
+from evalwright.scorers.judge.asking import MAX_TOKENS, build_question, request_verdict
 from evalwright.scorers.judge.forms import Form, choice, reason
-from evalwright.scorers.judge.material import Exchange, exchanges, material, reference
-from evalwright.scorers.judge.opinions import Opinion, Scale, judged
-from evalwright.scorers.judge.options import check_common, flags, roles_of
+from evalwright.scorers.judge.material import (
+    Exchange,
+    collect_material,
+    find_reference,
+    list_exchanges,
+)
+from evalwright.scorers.judge.opinions import Opinion, Scale, score_opinions
+from evalwright.scorers.judge.options import check_common, check_flags, check_roles
 from evalwright.scorers.registry import checked
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 REFERENCE = "reference"
 FIRST, SECOND, SAME, LONGER = PARTS = (
@@ -40,15 +45,17 @@ whether they are the same, and the natural logarithm of its length in characters
 """
 LABELS = ("loss", "tie", "win")
 _TASK = """\
-You compare two answers, A and B, and say which is better. The order in which they stand means nothing, and neither does length: a
-longer answer is better only where what it adds is right and wanted. An answer that is right is better than one that is not. Where
+You compare two answers, A and B, and say which is better. The order in which they stand means \
+nothing, and neither does length: a
+longer answer is better only where what it adds is right and wanted. An answer that is right is \
+better than one that is not. Where
 neither is better, it is a tie."""
 _BETTER = "Which of the two answers is better for the person who asked?"
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     check_common(options, PARTS)
-    flags(options, "ties")
+    check_flags(options, "ties")
     against = options["against"]
     if not isinstance(against, str) or not against:
         raise ConfigurationError(
@@ -56,10 +63,10 @@ def _check(options: Mapping[str, Any]) -> None:
             f" {against!r}."
         )
     if against != REFERENCE:
-        _other_run(against)
+        _load_opposing_run(against)
 
 
-@checked(_check, able=("generate",))
+@checked(_check_options, able=("generate",))
 async def judge_pair(
     sample: Sample,
     answer: Answer,
@@ -75,141 +82,169 @@ async def judge_pair(
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
 ) -> Score:
-    """1 where the answer is better than the other one in both orders, 0 where the other one is, 0.5
-    for a tie or where the orders differ.
+    """1 where the answer beats the opposing one in both orders, 0 where it loses, else 0.5.
 
-    against: "reference" (the sample's targets), or another run by its folder or name, of whose
-    draws the first counts. question: what is better. ties: whether a judge may say that neither is.
-    turns: compare the last replies of conversations, or each. Labels: "win", "tie", "loss". Parts:
-    `PARTS`. A reply of the other run that is no answer by its model's own fault has lost. Raises
-    ScoringError where there is nothing to compare with, RequestFailed where a judge failed or its
-    verdict cannot be read.
+    Labels: "win", "tie", "loss". Parts: `PARTS`. Where the other run has no answer by its model's
+    own fault, that answer has lost.
+
+    Args:
+        against: "reference" (the sample's targets), or another run by its folder or name; the first
+            draw of that run counts.
+        question: what makes an answer better.
+        ties: whether a judge may say that neither is better.
+        turns: compare the last replies of conversations, or the replies of each turn.
+        judges: roles of the judges.
+        show: what the judge sees of the sample.
+        instructions: added to the judge's task.
+        max_tokens: limit on a verdict's length.
+        schema: send a JSON schema where the provider enforces it.
+
+    Raises:
+        ScoringError: there is nothing to compare with.
+        RequestFailed: a judge failed, or its verdict cannot be read.
     """
-    if against != REFERENCE and not _answer_of_other(sample, against).text.strip():
+    if against != REFERENCE and not _find_opposing_answer(sample, against).text.strip():
         return Score(
             1.0, "win", f"the run '{against}' has a reply here that is no answer"
         )
-    own = exchanges(sample, answer, turns)
-    others = _others(sample, own, against, turns)
-    by_turn = dict(zip((one.number for one in own), others, strict=True))
+    turns_to_judge = list_exchanges(sample, answer, turns)
+    opposing = _opposing_answers(sample, turns_to_judge, against, turns)
+    by_turn = dict(
+        zip((exchange.number for exchange in turns_to_judge), opposing, strict=True)
+    )
 
     async def opinion(role: str, turn: Exchange) -> Opinion:
-        shown = material(sample, turn, show)
+        tagged_texts = collect_material(sample, turn, show)
         pairs = [
             (turn.answer, by_turn[turn.number]),
             (by_turn[turn.number], turn.answer),
         ]
-        asked = [_question(shown, pair, question, ties, instructions) for pair in pairs]
-        forth, back = await together(
+        questions = [
+            _comparison_question(tagged_texts, pair, question, ties, instructions)
+            for pair in pairs
+        ]
+        forth, back = await gather_all(
             [
-                verdict(role, one, ask, max_tokens, schema=schema, images=turn.images)
-                for one in asked
+                request_verdict(
+                    role, order, ask, max_tokens, schema=schema, images=turn.images
+                )
+                for order in questions
             ]
         )
-        return _opinion(forth, back, _longer(*pairs[0]))
+        return _combine_orders(forth, back, _log_length_ratio(*pairs[0]))
 
-    return await judged(roles_of(judges), own, opinion, Scale(LABELS, _label))
+    return await score_opinions(
+        check_roles(judges), turns_to_judge, opinion, Scale(LABELS, _label_outcome)
+    )
 
 
-def _opinion(
-    forth: tuple[str, str], back: tuple[str, str], longer: Mapping[str, float]
+def _combine_orders(
+    forth: tuple[str, str], back: tuple[str, str], length_ratio: Mapping[str, float]
 ) -> Opinion:
-    """What both orders come to. The answer is A in the first and B in the second."""
+    """Combine the verdicts of both orders; the answer is A in the first and B in the second."""
     first = {"A": 1.0, "B": 0.0}.get(forth[0], 0.5)
     second = {"A": 0.0, "B": 1.0}.get(back[0], 0.5)
     same = first == second
-    value = first if same else 0.5
-    told = (
-        f"shown first: {_label(first)}, {forth[1]}; shown second: {_label(second)},"
+    mean = first if same else 0.5
+    explanation = (
+        f"shown first: {_label_outcome(first)}, {forth[1]}; shown second: {_label_outcome(second)},"
         f" {back[1]}"
     )
     return Opinion(
-        value,
-        _label(value),
-        told,
-        {FIRST: first, SECOND: second, SAME: float(same), **longer},
+        mean,
+        _label_outcome(mean),
+        explanation,
+        {FIRST: first, SECOND: second, SAME: float(same), **length_ratio},
     )
 
 
-def _longer(own: str, other: str) -> dict[str, float]:
-    return {LONGER: math.log(len(own) / len(other))} if own and other else {}
+def _log_length_ratio(answer: str, opposing: str) -> dict[str, float]:
+    if not answer or not opposing:
+        return {}
+    return {LONGER: math.log(len(answer) / len(opposing))}
 
 
-def _label(value: float) -> str:
-    return "win" if value > 0.5 else "loss" if value < 0.5 else "tie"
+def _label_outcome(credit: float) -> str:
+    if credit == 0.5:
+        return "tie"
+    return "win" if credit > 0.5 else "loss"
 
 
-def _question(
-    shown: Sequence[tuple[str, str]],
+def _comparison_question(
+    tagged_texts: Sequence[tuple[str, str]],
     pair: tuple[str, str],
-    wanted: str,
+    criterion: str,
     ties: bool,
     instructions: str,
 ) -> Any:
     answers = [("answer-A", pair[0]), ("answer-B", pair[1])]
     form = Form((reason(), choice("better", ["A", "B", "tie"] if ties else ["A", "B"])))
-    body = f"{wanted}\n\n{instructions}" if instructions else wanted
-    return question(
+    body = f"{criterion}\n\n{instructions}" if instructions else criterion
+    return build_question(
         _TASK,
-        [*shown, *answers],
+        [*tagged_texts, *answers],
         body,
         form,
-        lambda given: (given["better"], given["reason"]),
+        lambda fields: (fields["better"], fields["reason"]),
     )
 
 
 # -- what it is compared with ----------------------------------------------------------
 
 
-def _others(
-    sample: Sample, own: Sequence[Exchange], against: str, turns: str
+def _opposing_answers(
+    sample: Sample, turns_to_judge: Sequence[Exchange], against: str, turns: str
 ) -> list[str]:
-    """The other answer of each turn."""
+    """The opposing answer of each turn."""
     if against == REFERENCE:
-        found = [reference(sample, one).partition("\nor: ")[0] for one in own]
-        if not all(found):
+        references = [
+            find_reference(sample, exchange).partition("\nor: ")[0]
+            for exchange in turns_to_judge
+        ]
+        if not all(references):
             raise ScoringError(
                 f"The sample '{sample.id}' has no target that its answer could be"
                 " compared with."
             )
-        return found
-    theirs = exchanges(sample, _answer_of_other(sample, against), turns)
-    if len(theirs) != len(own):
+        return references
+    opposing = list_exchanges(sample, _find_opposing_answer(sample, against), turns)
+    if len(opposing) != len(turns_to_judge):
         raise ScoringError(
             f"The run '{against}' has another number of turns in the sample"
             f" '{sample.id}'."
         )
-    return [one.answer for one in theirs]
+    return [exchange.answer for exchange in opposing]
 
 
-def _answer_of_other(sample: Sample, against: str) -> Answer:
-    """The other run's answer, without text where it was none by the model's own fault.
+def _find_opposing_answer(sample: Sample, against: str) -> Answer:
+    """Find the other run's answer to a sample. Raises ScoringError where it is missing.
 
-    Raises ScoringError where it is missing.
+    The answer has no text where the model failed to give one by its own fault.
     """
-    other = _other_run(against).get((sample.id, sample.input))
-    if other is None:
+    opposing = _load_opposing_run(against).get((sample.id, sample.input))
+    if opposing is None:
         raise ScoringError(
             f"The run '{against}' has no answer to the sample '{sample.id}'."
         )
-    return other
+    return opposing
 
 
-def _other_run(name: str) -> Mapping[tuple[str, str], Answer]:
-    """The answers of a run by id and input.
-
-    Raises ConfigurationError for one that is not there or cannot be read.
-    """
+def _load_opposing_run(name: str) -> Mapping[tuple[str, str], Answer]:
+    """Load a run's answers by sample id and input. Raises ConfigurationError if that fails."""
     here = Path.cwd().resolve()
-    found = [Path(name), Path("runs") / name]
+    folders = [Path(name), Path("runs") / name]
     file = next(
-        (one / "samples.jsonl" for one in found if (one / "samples.jsonl").is_file()),
+        (
+            folder / "samples.jsonl"
+            for folder in folders
+            if (folder / "samples.jsonl").is_file()
+        ),
         None,
     )
     if file is None:
         raise ConfigurationError(
             f"The option 'against' names the run '{name}', and there is no"
-            f" samples.jsonl in {' or '.join(map(str, found))}."
+            f" samples.jsonl in {' or '.join(map(str, folders))}."
         )
     if not file.resolve().is_relative_to(here):
         raise ConfigurationError(
@@ -225,20 +260,19 @@ def _read_answers(
     file: Path, changed: int, size: int
 ) -> Mapping[tuple[str, str], Answer]:
     answers: dict[tuple[str, str], Answer] = {}
-    with ordinary(file).open("rb") as lines:
+    with check_ordinary(file).open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
                 row = from_json(line)
-                if "answer" in row and (record_outcome := _outcome_of(row)) != FAILED:
-                    answer = _answer(row)
-                    answers.setdefault(
-                        (row["id"], row["input"]),
-                        (
-                            answer
-                            if record_outcome == ANSWERED
-                            else replace(answer, text="")
-                        ),
-                    )
+                if "answer" not in row:
+                    continue
+                outcome = _recorded_outcome(row)
+                if outcome == FAILED:
+                    continue
+                answer = _read_answer(row)
+                if outcome != ANSWERED:
+                    answer = replace(answer, text="")
+                answers.setdefault((row["id"], row["input"]), answer)
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise ConfigurationError(
                     f"{file}, line {number}, is not a record of a run."
@@ -246,19 +280,19 @@ def _read_answers(
     return answers
 
 
-def _outcome_of(row: Mapping[str, Any]) -> Outcome:
-    """The outcome of a recorded answer; what failed through no fault of the model is "failed", its
-    text unknown.
-    """
-    answer = _answer(row)
+def _recorded_outcome(row: Mapping[str, Any]) -> Outcome:
+    """The outcome of a recorded answer; "failed" where the model was not at fault."""
+    answer = _read_answer(row)
     if "failure" in row and (not answer.responses or answer.outcome == ANSWERED):
         return FAILED
     return answer.outcome if answer.responses or answer.text.strip() else EMPTY
 
 
-def _answer(row: Mapping[str, Any]) -> Answer:
+def _read_answer(row: Mapping[str, Any]) -> Answer:
     return Answer(
         row["answer"],
         prompt=prompt_from(row["prompt"]),
-        responses=tuple(Response.from_dict(one) for one in row.get("responses", ())),
+        responses=tuple(
+            Response.from_dict(response) for response in row.get("responses", ())
+        ),
     )

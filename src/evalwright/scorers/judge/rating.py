@@ -8,38 +8,40 @@ from typing import Any, Literal
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import MAX_TOKENS, question, verdict
+from evalwright.scorers.judge.asking import MAX_TOKENS, build_question, request_verdict
 from evalwright.scorers.judge.forms import Form, reason, whole_number
-from evalwright.scorers.judge.material import Exchange, exchanges, material
-from evalwright.scorers.judge.opinions import Opinion, judged, pass_or_fail
-from evalwright.scorers.judge.options import SHOWN, check_common, roles_of
+from evalwright.scorers.judge.material import Exchange, collect_material, list_exchanges
+from evalwright.scorers.judge.opinions import Opinion, pass_or_fail, score_opinions
+from evalwright.scorers.judge.options import SHOWN, check_common, check_roles
 from evalwright.scorers.registry import checked
 
 RATING = "rating"
-"""The part of a score with the grade on the scale itself."""
-MOST_GRADES = 101
+"""The part of a score that holds the grade itself."""
+MAX_GRADES = 101
 _TASK = """\
-You grade an answer on a scale, by what you are asked about and nothing else. Neither length nor confidence is worth anything by
+You grade an answer on a scale, by what you are asked about and nothing else. Neither length nor \
+confidence is worth anything by
 itself. Use the whole scale."""
 
 
-def scale_of(given: Any) -> dict[int, str]:
-    """Each grade and what it means ("" where nothing is said), ascending.
+def read_scale(scale: Any) -> dict[int, str]:
+    """Read the option `scale`: each grade in ascending order, with its meaning or "".
 
-    Raises ConfigurationError.
+    Raises:
+        ConfigurationError: it is no scale.
     """
-    if isinstance(given, Mapping):
-        ends = list(given)
-        said = {key: str(text) for key, text in given.items()}
+    if isinstance(scale, Mapping):
+        ends = list(scale)
+        meanings = {key: str(text) for key, text in scale.items()}
     else:
         ends = (
-            list(given) if isinstance(given, list | tuple) and len(given) == 2 else []
+            list(scale) if isinstance(scale, list | tuple) and len(scale) == 2 else []
         )
-        said = {}
+        meanings = {}
     try:
         # A mapping that came through JSON has its numbers as text.
         grades = {
-            int(end): said.get(end, "")
+            int(end): meanings.get(end, "")
             for end in ends
             if not isinstance(end, bool | float)
         }
@@ -47,19 +49,24 @@ def scale_of(given: Any) -> dict[int, str]:
         grades = {}
     low = min(grades, default=0)
     high = max(grades, default=0)
-    turned = not isinstance(given, Mapping) and list(grades) != sorted(grades)
-    if len(grades) != len(ends) or turned or low == high or high - low >= MOST_GRADES:
+    descending = not isinstance(scale, Mapping) and list(grades) != sorted(grades)
+    if (
+        len(grades) != len(ends)
+        or descending
+        or low == high
+        or high - low >= MAX_GRADES
+    ):
         raise ConfigurationError(
             "The option 'scale' is two whole numbers, the worse first, such as [1, 5],"
             " or whole numbers with their meanings, such as {1: useless, 3: partly"
-            f" useful, 5: all that was wanted}}, not {given!r}."
+            f" useful, 5: all that was wanted}}, not {scale!r}."
         )
     return {grade: grades.get(grade, "") for grade in range(low, high + 1)}
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     check_common(options, (RATING,))
-    scale_of(options["scale"])
+    read_scale(options["scale"])
     if not isinstance(options["question"], str) or not options["question"].strip():
         raise ConfigurationError(
             "The option 'question' says what is graded, such as 'How helpful is the"
@@ -67,7 +74,7 @@ def _check(options: Mapping[str, Any]) -> None:
         )
 
 
-@checked(_check, able=("generate",))
+@checked(_check_options, able=("generate",))
 async def judge_rating(
     sample: Sample,
     answer: Answer,
@@ -83,60 +90,72 @@ async def judge_rating(
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
 ) -> Score:
-    """The grade, from 0 at the lower end of the scale to 1 at the upper; "pass" from `threshold`
-    on, else "fail".
+    """The grade, from 0 at the lower end of the scale to 1 at the upper.
 
-    question: what is graded. scale: its two ends, or whole numbers with what they mean; the others
-    are between. turns: judge the last reply of a conversation, or each (the mean counts). Parts:
-    "rating", the grade itself.
+    Labels: "pass" from `threshold` on, else "fail". Part: "rating", the grade itself.
+
+    Args:
+        question: what to grade.
+        scale: its two ends, or whole numbers with their meanings; grades in between are allowed.
+        threshold: the score from which the answer passes.
+        turns: judge the last reply of a conversation, or average over all of them.
+        judges: roles of the judges.
+        show: what the judge sees of the sample.
+        instructions: added to the judge's task.
+        max_tokens: limit on a verdict's length.
+        schema: send a JSON schema where the provider enforces it.
     """
-    grades = scale_of(scale)
+    grades = read_scale(scale)
     low = min(grades)
     high = max(grades)
 
     async def opinion(role: str, turn: Exchange) -> Opinion:
-        asked = _question(
+        question_to_judge = _rating_question(
             grades,
-            [*material(sample, turn, show), ("answer", turn.answer)],
+            [*collect_material(sample, turn, show), ("answer", turn.answer)],
             question,
             instructions,
         )
-        grade, why = await verdict(
-            role, asked, ask, max_tokens, schema=schema, images=turn.images
+        grade, why = await request_verdict(
+            role, question_to_judge, ask, max_tokens, schema=schema, images=turn.images
         )
-        value = (grade - low) / (high - low)
+        share = (grade - low) / (high - low)
         return Opinion(
-            value,
-            "pass" if value >= threshold else "fail",
+            share,
+            "pass" if share >= threshold else "fail",
             f"{grade}: {why}",
             {RATING: grade},
         )
 
-    return await judged(
-        roles_of(judges),
-        exchanges(sample, answer, turns),
+    return await score_opinions(
+        check_roles(judges),
+        list_exchanges(sample, answer, turns),
         opinion,
         pass_or_fail(threshold),
     )
 
 
-def _question(
+def _rating_question(
     grades: Mapping[int, str],
-    shown: Sequence[tuple[str, str]],
-    wanted: str,
+    tagged_texts: Sequence[tuple[str, str]],
+    criterion: str,
     instructions: str,
 ) -> Any:
     meanings = "\n".join(
         f"{grade}: {meaning}" for grade, meaning in grades.items() if meaning
     )
-    body = f"{wanted}\nGrade it from {min(grades)} (worst) to {max(grades)} (best)."
+    body = f"{criterion}\nGrade it from {min(grades)} (worst) to {max(grades)} (best)."
     body += "".join(f"\n\n{text}" for text in (meanings, instructions) if text)
     form = Form((reason(), whole_number("grade", list(grades))))
-    return question(
-        _TASK, shown, body, form, lambda given: (given["grade"], given["reason"])
+    return build_question(
+        _TASK,
+        tagged_texts,
+        body,
+        form,
+        lambda fields: (fields["grade"], fields["reason"]),
     )
 
 
 vars(judge_rating)["fault_parts"] = lambda sample, options: {
-    RATING: float(min(scale_of(options["scale"])))
+    RATING: float(min(read_scale(options["scale"])))
 }

@@ -1,6 +1,4 @@
-"""The scorer `judge-rubric`: which of some criteria does an answer meet, and how many of their
-points does it reach?
-"""
+"""The scorer `judge-rubric`: which criteria does an answer meet, and what are they worth?"""
 
 from __future__ import annotations
 
@@ -10,30 +8,43 @@ from typing import Any, Literal
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import MAX_TOKENS, question, verdict
-from evalwright.scorers.judge.criteria import Criterion, points_of, read_criteria
+from evalwright.scorers.judge.asking import MAX_TOKENS, build_question, request_verdict
+from evalwright.scorers.judge.criteria import Criterion, read_criteria, share_of_points
 from evalwright.scorers.judge.forms import Form, choice, group, reason
-from evalwright.scorers.judge.material import Exchange, exchanges, material
-from evalwright.scorers.judge.opinions import Opinion, check_parts, judged, pass_or_fail
-from evalwright.scorers.judge.options import SHOWN, check_common, one_of, roles_of
+from evalwright.scorers.judge.material import Exchange, collect_material, list_exchanges
+from evalwright.scorers.judge.opinions import (
+    Opinion,
+    check_parts,
+    pass_or_fail,
+    score_opinions,
+)
+from evalwright.scorers.judge.options import (
+    SHOWN,
+    check_choice,
+    check_common,
+    check_roles,
+)
 from evalwright.scorers.registry import checked
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 _TASK = """\
-You judge an answer by criteria, each on its own: by what the answer says, not by how sure, fluent, long or polite it is, unless the
+You judge an answer by criteria, each on its own: by what the answer says, not by how sure, \
+fluent, long or polite it is, unless the
 criterion asks for that. A criterion of several demands is met only where all of them are."""
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, Any]) -> None:
     check_common(options)
-    one_of(options["calls"], "calls", ("one", "each"))
+    check_choice(options["calls"], "calls", ("one", "each"))
     read_criteria(["any"], "The option 'classes'", options["classes"])
     if options["criteria"]:
-        known = read_criteria(
+        rubric = read_criteria(
             options["criteria"], "The option 'criteria'", options["classes"]
         )
         check_parts(
-            [one.name for one in known], roles_of(options["judges"]), options["turns"]
+            [criterion.name for criterion in rubric],
+            check_roles(options["judges"]),
+            options["turns"],
         )
     elif not isinstance(options["criteria"], list | tuple):
         raise ConfigurationError(
@@ -41,7 +52,7 @@ def _check(options: Mapping[str, Any]) -> None:
         )
 
 
-@checked(_check, able=("generate",))
+@checked(_check_options, able=("generate",))
 async def judge_rubric(
     sample: Sample,
     answer: Answer,
@@ -58,100 +69,132 @@ async def judge_rubric(
     max_tokens: int = MAX_TOKENS,
     schema: bool = True,
 ) -> Score:
-    """The share of the rubric's points that the answer reaches; "pass" from `threshold` on, else
-    "fail".
+    """The share of the rubric's points that the answer earns.
 
-    criteria: texts, or mappings with text, name, points (below 0 for what is bad) or severity (low
-    1, medium 5, high 10 points), and classes with the share of the points that each gets; the
-    sample's own, in its metadata `criteria`, are added. classes: of criteria that name none, else
-    "not met" and "met". calls: one request for all criteria, or one for each. turns: judge the last
-    reply of a conversation, or each (the mean counts). show: of the sample.
+    Labels: "pass" from `threshold` on, else "fail". Parts: the credit for each criterion, by its
+    name.
 
-    Parts: each criterion's credit from 0 to 1, by its name. Raises RequestFailed where a judge
-    failed or its verdict cannot be read.
+    Args:
+        criteria: texts, or mappings with text, name, points (negative for what is bad) or severity
+            (low 1, medium 5, high 10 points), and classes with the share of the points that each
+            earns. Criteria in the sample's metadata `criteria` are added.
+        classes: for criteria that name none; by default "not met" and "met".
+        calls: one request for all criteria, or one for each.
+        threshold: the score from which the answer passes.
+        turns: judge the last reply of a conversation, or average over all of them.
+        judges: roles of the judges.
+        show: what the judge sees of the sample.
+        instructions: added to the judge's task.
+        max_tokens: limit on a verdict's length.
+        schema: send a JSON schema where the provider enforces it.
+
+    Raises:
+        RequestFailed: a judge failed, or its verdict cannot be read.
     """
-    known = criteria_of(sample, criteria, classes)
-    roles = roles_of(judges)
+    rubric = collect_criteria(sample, criteria, classes)
+    roles = check_roles(judges)
     try:
-        check_parts([one.name for one in known], roles, turns)
+        check_parts([criterion.name for criterion in rubric], roles, turns)
     except ConfigurationError as error:
         raise ScoringError(str(error)) from None
 
     async def opinion(role: str, turn: Exchange) -> Opinion:
-        shown = [*material(sample, turn, show), ("answer", turn.answer)]
-        parts = [[one] for one in known] if calls == "each" else [list(known)]
-        asked = [_question(part, shown, instructions) for part in parts]
-        found = await together(
+        tagged_texts = [*collect_material(sample, turn, show), ("answer", turn.answer)]
+        batches = (
+            [[criterion] for criterion in rubric] if calls == "each" else [list(rubric)]
+        )
+        questions = [
+            _rubric_question(batch, tagged_texts, instructions) for batch in batches
+        ]
+        verdicts = await gather_all(
             [
-                verdict(role, one, ask, max_tokens, schema=schema, images=turn.images)
-                for one in asked
+                request_verdict(
+                    role, question, ask, max_tokens, schema=schema, images=turn.images
+                )
+                for question in questions
             ]
         )
-        return _opinion(
-            known,
-            {name: each for one in found for name, each in one.items()},
+        return _combine_criteria(
+            rubric,
+            {
+                name: class_and_reason
+                for verdict in verdicts
+                for name, class_and_reason in verdict.items()
+            },
             threshold,
         )
 
-    return await judged(
-        roles, exchanges(sample, answer, turns), opinion, pass_or_fail(threshold)
+    return await score_opinions(
+        roles, list_exchanges(sample, answer, turns), opinion, pass_or_fail(threshold)
     )
 
 
-def criteria_of(
-    sample: Sample, given: Sequence[Any], classes: Any = None
+def collect_criteria(
+    sample: Sample, task_criteria: Sequence[Any], classes: Any = None
 ) -> tuple[Criterion, ...]:
-    """The rubric of a sample: the task's criteria, then its own.
+    """Collect a sample's rubric: the task's criteria, then those of the sample.
 
-    Raises ScoringError where there are none, or they cannot be used.
+    Raises:
+        ScoringError: there are none, or they cannot be used.
     """
-    own = sample.metadata.get("criteria") or ()
-    if isinstance(own, str):
-        own = (own,)
-    if not own and not given:
+    sample_criteria = sample.metadata.get("criteria") or ()
+    if isinstance(sample_criteria, str):
+        sample_criteria = (sample_criteria,)
+    if not sample_criteria and not task_criteria:
         raise ScoringError(
             f"The sample '{sample.id}' has no criteria, in the option or metadata"
             " 'criteria'."
         )
     try:
-        return read_criteria([*given, *own], "The list of criteria", classes)
+        return read_criteria(
+            [*task_criteria, *sample_criteria], "The list of criteria", classes
+        )
     except (ConfigurationError, TypeError) as error:
         raise ScoringError(str(error)) from None
 
 
-Found = dict[str, tuple[str, str]]
-"""Class and reason by the name of the criterion."""
+CriterionVerdicts = dict[str, tuple[str, str]]
+"""Class and reason, by the name of the criterion."""
 
 
-def _question(
-    part: Sequence[Criterion], shown: Sequence[tuple[str, str]], instructions: str
+def _rubric_question(
+    batch: Sequence[Criterion],
+    tagged_texts: Sequence[tuple[str, str]],
+    instructions: str,
 ) -> Any:
-    keys = {f"c{number}": one for number, one in enumerate(part, 1)}
-    listed = "\n".join(f"{key}: {one.text}" for key, one in keys.items())
+    keys = {f"c{number}": criterion for number, criterion in enumerate(batch, 1)}
+    listed = "\n".join(f"{key}: {criterion.text}" for key, criterion in keys.items())
     fields = [
-        group(key, [reason(), choice("class", list(one.classes))])
-        for key, one in keys.items()
+        group(key, [reason(), choice("class", list(criterion.classes))])
+        for key, criterion in keys.items()
     ]
 
-    def made(given: dict[str, Any]) -> Found:
+    def parse(fields_by_key: dict[str, Any]) -> CriterionVerdicts:
         return {
-            one.name: (given[key]["class"], given[key]["reason"])
-            for key, one in keys.items()
+            criterion.name: (fields_by_key[key]["class"], fields_by_key[key]["reason"])
+            for key, criterion in keys.items()
         }
 
     body = (
         "Judge the answer by"
-        f" {'this criterion' if len(part) == 1 else 'these criteria'}:\n{listed}"
+        f" {'this criterion' if len(batch) == 1 else 'these criteria'}:\n{listed}"
     )
     body += f"\n\n{instructions}" if instructions else ""
-    return question(_TASK, shown, body, Form(tuple(fields)), made)
+    return build_question(_TASK, tagged_texts, body, Form(tuple(fields)), parse)
 
 
-def _opinion(criteria: Sequence[Criterion], found: Found, threshold: float) -> Opinion:
-    credits = {one.name: one.classes[found[one.name][0]] for one in criteria}
-    value = points_of(criteria, credits)
-    told = "; ".join(
-        f"{one.name.rstrip('.')}: {' - '.join(filter(None, found[one.name]))}"
-        for one in criteria
+def _combine_criteria(
+    criteria: Sequence[Criterion], verdicts: CriterionVerdicts, threshold: float
+) -> Opinion:
+    credits = {
+        criterion.name: criterion.classes[verdicts[criterion.name][0]]
+        for criterion in criteria
+    }
+    share = share_of_points(criteria, credits)
+    explanation = "; ".join(
+        f"{criterion.name.rstrip('.')}: {' - '.join(filter(None, verdicts[criterion.name]))}"
+        for criterion in criteria
     )
-    return Opinion(value, "pass" if value >= threshold else "fail", told, credits)
+    return Opinion(
+        share, "pass" if share >= threshold else "fail", explanation, credits
+    )

@@ -1,3 +1,1 @@
-"""Questions that rest on something false, that does not exist or that nobody can know: does the
-reply say so?
-"""
+"""Does a reply notice that its question rests on something false or unknowable?"""

@@ -1,17 +1,19 @@
-"""How often something happened: a question that asks for a second time, and a reply that says it
-was only once, in many languages.
-"""
+"""Recognises a question about a second time, and a reply that it was only once."""
 
 from __future__ import annotations
 
 import re
 
 _REPEATED = re.compile(
-    r"(?<![^\W_])(?:second|third|fourth|fifth|tenth|again|another|zweit\w*|dritt\w*|viert\w*|zehnt\w*|erneut|deuxième|seconde?|troisième|quatrième|encore|segund[oa]|tercer[oa]?|cuart[oa]|terceir[oa]|quart[oa]|décim[oa]|second[oa]|terz[oa]|втор\w+|трет\w+|четверт\w+|снова|kedua\w*|ketiga|keempat|lần"
+    r"(?<![^\W_])(?:second|third|fourth|fifth|tenth|again|another|zweit\w*|dritt\w*|viert\w*"
+    r"|zehnt\w*|erneut|deuxième|seconde?|troisième|quatrième|encore|segund[oa]|tercer[oa]?"
+    r"|cuart[oa]|terceir[oa]|quart[oa]|décim[oa]|second[oa]|terz[oa]|втор\w+|трет\w+"
+    r"|четверт\w+|снова|kedua\w*|ketiga|keempat|lần"
     r" (?:hai|thứ)|thứ"
     r" (?:hai|ba)|drugi\w*|trzeci\w*|ikinci|üçüncü|tweede|derde|pangalawa|ikalawa|ikatlo|mara"
     r" ya pili|ya"
-    r" pili|दूसर\w*|तीसर\w*|الثاني\w*|الثالث\w*)(?![^\W_])|第[二三四五六七八九十]|二度目|三度目|2度目|2回目|3回目|[23]度目|(?:두|세|네|다섯)"
+    r" pili|दूसर\w*|तीसर\w*|الثاني\w*|الثالث\w*)(?![^\W_])|第[二三四五六七八九十]|二度目"
+    r"|三度目|2度目|2回目|3回目|[23]度目|(?:두|세|네|다섯)"
     r" ?번째|ครั้งที่(?:สอง|สาม| ?[2-9])|คนที่สอง|இரண்டாவது"
 )
 _ONLY = re.compile(
@@ -42,9 +44,13 @@ _ONLY = re.compile(
 )
 _GOVERNMENT = re.compile(
     r"(?<![^\W_])(?:(?:constitutional |parliamentary |federal"
-    r" )?(?:monarchy|republic|federation|confederation|democracy)|(?:monarchie|republik|bundesstaat|demokratie)|(?:monarchie|république|confédération|démocratie)|(?:monarquía|república|democracia|monarquia)|(?:repubblica|monarchia|democrazia)|(?:республик\w+|монархи\w+|федераци\w+)|(?:negara"
+    r" )?(?:monarchy|republic|federation|confederation|democracy)|(?:monarchie|republik"
+    r"|bundesstaat|demokratie)|(?:monarchie|république|confédération|démocratie)"
+    r"|(?:monarquía|república|democracia|monarquia)|(?:repubblica|monarchia|democrazia)"
+    r"|(?:республик\w+|монархи\w+|федераци\w+)|(?:negara"
     r" )?(?:republik|monarki)|(?:nước )?cộng hòa|quân chủ lập"
-    r" hiến|cumhuriyet\w*|jamhuri|republiek)(?![^\W_])|共和国|共和國|君主立宪|立憲君主|공화국|공화제|입헌 ?군주"
+    r" hiến|cumhuriyet\w*|jamhuri|republiek)(?![^\W_])|共和国|共和國|君主立宪|立憲君主"
+    r"|공화국|공화제|입헌 ?군주"
 )
 
 
@@ -54,16 +60,15 @@ def asks_again(question: str) -> bool:
 
 
 def says_only(text: str) -> str:
-    """The words by which a lowered text says that there was only one, or only so many; "" where it
-    does not, or names a second.
+    """Find the words in a lowered text that say that there was only one, or only so many.
+
+    Returns "" where there are none, or the text names a second.
     """
     only = _ONLY.search(text)
     return only.group() if only is not None and not asks_again(text) else ""
 
 
 def names_government(text: str) -> str:
-    """What a lowered text says that a country is ("a constitutional monarchy"); "" where it does
-    not.
-    """
-    kind = _GOVERNMENT.search(text)
-    return kind.group() if kind is not None else ""
+    """Find the form of government in a lowered text ("a constitutional monarchy"), else ""."""
+    government = _GOVERNMENT.search(text)
+    return government.group() if government is not None else ""

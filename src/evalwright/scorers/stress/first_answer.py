@@ -1,6 +1,4 @@
-"""Where the answer to the question ends in a reply that runs on: base models go on to questions of
-their own.
-"""
+"""Finds where the answer ends in a reply that runs on to further questions, as base models do."""
 
 from __future__ import annotations
 
@@ -11,10 +9,12 @@ from evalwright.scorers.text.normalise import answer_region
 QUESTION_START_CHARS = 200
 _MARKED_QUESTION = re.compile(r"[?？؟]")
 _LABEL = re.compile(
-    r"\W{0,6}(?:user|human|assistant|system|question|query|q|example|exercise|sentence|instruction|input|problem|based"
+    r"\W{0,6}(?:user|human|assistant|system|question|query|q|example|exercise|sentence"
+    r"|instruction|input|problem|based"
     r" on the text|answer according"
     r"|frage|pregunta|pergunta|domanda|vraag|pytanie|soru|câu"
-    r" hỏi|pertanyaan|soalan|tanong|swali|вопрос|سؤال|السؤال|प्रश्न|सवाल|问题|問題|問|题目|질문|문제|คำถาม"
+    r" hỏi|pertanyaan|soalan|tanong|swali|вопрос|سؤال|السؤال|प्रश्न|सवाल|问题|問題|問|题目"
+    r"|질문|문제|คำถาม"
     r"|ຄຳຖາມ|សំណួរ|မေးခွန်း|கேள்வி)(?:\s?[\d٠-٩]{1,3})?\s?(?:[.:：)]|$)",
     re.IGNORECASE,
 )
@@ -27,14 +27,14 @@ like it.
 
 
 def first_answer(question: str, reply: str) -> str:
-    """The part of a reply that answers the question: without the question repeated before it, up to
-    the next question.
+    """Cut a reply to the part that answers the question.
 
-    A line is the next question where it is marked as one, begins as the question does, or has an
-    answer of its own behind its question mark ("When did he die? 1821"). A chat model's "Did you
+    A repetition of the question before it is dropped, and so is everything from the next question
+    on. A line is the next question where it is marked as one, begins as the question does, or has
+    an answer of its own behind its question mark ("When did he die? 1821"). A chat model's "Did you
     mean ...?" is part of its answer.
     """
-    asked = question[:QUESTION_START_CHARS].casefold().strip()
+    question_start = question[:QUESTION_START_CHARS].casefold().strip()
     text = reply.strip()
     if question and text.startswith(question):
         text = text[len(question) :].strip()
@@ -45,7 +45,7 @@ def first_answer(question: str, reply: str) -> str:
         if (
             number
             and any(map(str.isalnum, "".join(lines[:number])))
-            and _is_next_question(asked, line)
+            and _is_next_question(question_start, line)
         ):
             return "\n".join(lines[:number]).strip()
     return text.strip()
@@ -65,16 +65,18 @@ def _is_next_question(question: str, line: str) -> bool:
 
 
 def _begins_alike(question: str, line: str) -> bool:
-    asked = question.split()
+    question_words = question.split()
     line_words = line.casefold().split()
-    if not asked or not line_words:
+    if not question_words or not line_words:
         return False
-    if len(asked) > 2:
+    if len(question_words) > 2:
         # A truncated "Why did" begins as the question does, too.
         first = line_words[:2]
-        if first == asked[: len(first)]:
+        if first == question_words[: len(first)]:
             return len(first) == 2 or _MARKED_QUESTION.search(line) is not None
-        return first[0] == asked[0] and _MARKED_QUESTION.search(line) is not None
+        return (
+            first[0] == question_words[0] and _MARKED_QUESTION.search(line) is not None
+        )
     start = question[:_LEAST_SHARED_CHARS]
     return (
         line.strip().casefold().startswith(start)

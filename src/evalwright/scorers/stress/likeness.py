@@ -1,4 +1,4 @@
-"""How much of a question a text repeats, and what is new in it, in any script."""
+"""Measures how much of a question a text repeats, and what is new in it, in any script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPACELESS = re.compile(
 )
 _HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _GRAMMAR = re.compile("[\u3040-\u309f的了是在吗呢么嗎麼什哪谁誰几幾何於于与與和]")
-"""Signs of Chinese and Japanese that ask or join, in no word that a question is about."""
+"""Chinese and Japanese characters of question words and particles."""
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _INDIC = re.compile("[\u0900-\u0dff]")
 _ARABIC = re.compile("[\u0600-\u06ff]")
@@ -32,25 +32,26 @@ _LETTERS_OF_AN_INDIC_STEM = 4
 _LETTERS_OF_AN_ARABIC_STEM = 4
 _RUN = 4
 _RUN_OF_HAN = 2
-"""Characters of a run that stands for a word in a script without spaces."""
+"""Length of the runs of characters that stand for words in a script without spaces."""
 _RUNS_OF_A_WORD = 4
 _RUNS_OF_A_HAN_WORD = 2
-"""How many runs a word of such a script has."""
+"""Number of runs that a word of such a script has."""
 _PREMISE_SAID = 0.75
-"""The share of the premise's words with which a sentence says the same."""
+"""A sentence agrees with the premise if it has this share of the premise's words."""
 _LEAST_DIGITS = 3
-"""A shorter number of the premise stands in too many answers by chance."""
+"""Shorter numbers of the premise occur in too many answers by chance."""
 
 
 def stems(text: str) -> Iterator[str]:
-    """What stands for the words of a lowered text: their beginnings, or short runs of characters
-    where no space parts words.
+    """Reduce the words of a lowered text to stems.
+
+    A stem is the beginning of a word or, in scripts without spaces, a short run of characters.
     """
     for token in _TOKEN.findall(text):
         if _SPACELESS.search(token):
             yield from _NUMBER.findall(token)
             for run in _SPACELESS.findall(token):
-                yield from _runs(run)
+                yield from _character_runs(run)
         elif _HANGUL.match(token):
             if len(token) >= _HANGUL_OF_A_STEM:
                 yield token[:_HANGUL_OF_A_STEM]
@@ -58,16 +59,17 @@ def stems(text: str) -> Iterator[str]:
             if len(token) >= _LETTERS_OF_AN_INDIC_STEM - 1:
                 yield token[:_LETTERS_OF_AN_INDIC_STEM]
         elif _ARABIC.match(token):
-            bare = _ARABIC_PREFIX.sub("", token)
-            if len(bare) >= _LETTERS_OF_AN_ARABIC_STEM - 1:
-                yield bare[:_LETTERS_OF_AN_ARABIC_STEM]
+            stem = _ARABIC_PREFIX.sub("", token)
+            if len(stem) >= _LETTERS_OF_AN_ARABIC_STEM - 1:
+                yield stem[:_LETTERS_OF_AN_ARABIC_STEM]
         elif token[0].isdigit() or len(token) >= _LEAST_LETTERS:
             yield token if token[0].isdigit() else token[:_LETTERS_OF_A_STEM]
 
 
-def _pieces(low: str) -> Iterator[str]:
-    """All words of a lowered text, short ones too, by their beginnings; pairs of characters where
-    no space parts words.
+def _word_pieces(low: str) -> Iterator[str]:
+    """Reduce all words of a lowered text to their beginnings, short words included.
+
+    In scripts without spaces these are pairs of characters.
     """
     for token in _TOKEN.findall(low):
         if _SPACELESS.search(token):
@@ -80,7 +82,7 @@ def _pieces(low: str) -> Iterator[str]:
             )
 
 
-def _runs(text: str) -> Iterator[str]:
+def _character_runs(text: str) -> Iterator[str]:
     if not _HAN_OR_KANA.match(text):
         yield from (text[start : start + _RUN] for start in range(len(text) - _RUN + 1))
         return
@@ -91,7 +93,7 @@ def _runs(text: str) -> Iterator[str]:
 
 
 class QuestionWords:
-    """The words of a question, and those of what is true about it."""
+    """The words of a question, and those of the truth about it."""
 
     def __init__(
         self, question: str, premise: str, corrections: tuple[str, ...]
@@ -107,46 +109,46 @@ class QuestionWords:
         self.asked = low
         self._years = set(_YEAR.findall(question))
         self._han = _HAN_OR_KANA.search(low) is not None
-        self._runs_of_a_word = (
-            (_RUNS_OF_A_HAN_WORD if self._han else _RUNS_OF_A_WORD)
-            if self.spaceless
-            else 1
-        )
-        known = plain(" ".join((question, premise, *corrections)))
-        self._known_numbers = set(_NUMBER.findall(known))
-        self._known_stems = set(stems(lowered(known)))
+        self._runs_of_a_word = 1
+        if self.spaceless:
+            self._runs_of_a_word = _RUNS_OF_A_HAN_WORD if self._han else _RUNS_OF_A_WORD
+        known_text = plain(" ".join((question, premise, *corrections)))
+        self._known_numbers = set(_NUMBER.findall(known_text))
+        self._known_stems = set(stems(lowered(known_text)))
         asked_numbers = set(_NUMBER.findall(plain(question)))
         true = plain(premise)
         self._true_numbers = {
             number for number in _NUMBER.findall(true) if len(number) >= _LEAST_DIGITS
         } - asked_numbers
         names = [
-            match
+            lowered(match.group())
             for match in _CAPITALISED.finditer(true)
             if match.start() and match.group()[0].isupper()
         ]
         all_asked = set(stems(low))
         self.premise = lowered(true)
-        self._premise_pieces = set(_pieces(self.premise))
-        self._new_pieces = self._premise_pieces.difference(_pieces(low))
+        self._premise_pieces = set(_word_pieces(self.premise))
+        self._new_pieces = self._premise_pieces.difference(_word_pieces(low))
         self._true_names = {
             name
-            for match in names
-            if len(name := lowered(match.group())) >= _LEAST_LETTERS
+            for name in names
+            if len(name) >= _LEAST_LETTERS
             and name[:_LETTERS_OF_A_STEM] not in all_asked
         }
 
     def agrees_with_premise(self, low: str) -> bool:
-        """Whether a lowered text says what the premise says: nearly all its words, and what it has
-        beyond the question.
+        """Whether a lowered text says what the premise says.
+
+        It does if it has nearly all words of the premise, also of those that the question has not.
         """
         if not self._new_pieces:
             return False
-        there = set(_pieces(low))
-        said = len(self._premise_pieces & there) / len(self._premise_pieces)
+        pieces_there = set(_word_pieces(low))
+        overlap = len(self._premise_pieces & pieces_there) / len(self._premise_pieces)
         return (
-            said >= _PREMISE_SAID
-            and len(self._new_pieces & there) / len(self._new_pieces) >= _PREMISE_SAID
+            overlap >= _PREMISE_SAID
+            and len(self._new_pieces & pieces_there) / len(self._new_pieces)
+            >= _PREMISE_SAID
         )
 
     def share_in(self, low: str) -> float:
@@ -156,22 +158,26 @@ class QuestionWords:
         return len(self._asked.intersection(stems(low))) / len(self._asked)
 
     def count_in(self, low: str) -> int:
-        """How many words of the question a lowered text has; without spaces, a word is a few runs
-        of characters.
+        """Count the words of the question in a lowered text.
+
+        In a script without spaces, a word is a few runs of characters.
         """
         shared = len(self._asked.intersection(stems(low)))
         enough = self._han or not self.spaceless or shared > 1
         return -(-shared // self._runs_of_a_word) if enough else 0
 
     def has_others(self, low: str) -> bool:
-        """Whether a lowered text in a script without capitals has words that the question has not."""
+        """Whether a lowered text in a script without capitals has words that the question has
+        not.
+        """
         return _UNCASED.search(low) is not None and not self._known_stems.issuperset(
             stems(low)
         )
 
     def news(self, text: str) -> str:
-        """The first number or capitalised word, not the text's first, that neither question nor
-        truth has; "" where there is none.
+        """Find the first number or capitalised word that is new to question and truth, else "".
+
+        The first word of the text does not count.
         """
         number = next(
             (
@@ -194,8 +200,9 @@ class QuestionWords:
         return ""
 
     def other_year(self, text: str) -> str:
-        """A year in a text that has none of those that the question has; "" where there is none, or
-        the question has no year.
+        """Find a year in a text that shares no year with the question.
+
+        Returns "" if there is none, or the question has no year.
         """
         years = _YEAR.findall(text)
         return (
@@ -203,9 +210,7 @@ class QuestionWords:
         )
 
     def premise_in(self, text: str) -> str:
-        """A number or name of what is true that a text has and the question has not; "" where there
-        is none.
-        """
+        """Find a number or name of the truth that a text has and the question has not, else ""."""
         number = next(
             (
                 number

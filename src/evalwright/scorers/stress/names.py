@@ -1,4 +1,4 @@
-"""Listed names in a text: wrong answers that tempt, and what a correction would mention."""
+"""Finds listed names in a text: tempting wrong answers, and what a correction would mention."""
 
 from __future__ import annotations
 
@@ -19,55 +19,50 @@ _FULL_NAME = re.compile(r"(?:[A-Z][^\W\d_]*\.? )+[A-Z][^\W\d_]{3,}")
 
 
 @lru_cache(maxsize=4096)
-def _patterns(
+def _compile_patterns(
     names: tuple[str, ...], besides: str, surnames: bool
 ) -> tuple[re.Pattern[str], ...]:
-    """Of some names, less those that stand in `besides`. surnames: of several capitalised words the
-    last is enough.
+    """Compile patterns for names, except those that stand in `besides`.
+
+    surnames: the last word of a capitalised full name is enough.
     """
     if surnames:
         names = (
             *names,
             *(name.split()[-1] for name in names if _FULL_NAME.fullmatch(name)),
         )
-    taken = f" {name_form(besides)} "
-    lows = [low for name in names if (low := name_form(name).strip(" .,;:!?"))]
-    return tuple(
-        pattern
-        for low in lows
-        if not (pattern := re.compile(_bounded(low, surnames))).search(taken)
-    )
+    excluded = f" {name_form(besides)} "
+    lows = [name_form(name).strip(" .,;:!?") for name in names]
+    patterns = [re.compile(_bounded_pattern(low, surnames)) for low in lows if low]
+    return tuple(pattern for pattern in patterns if not pattern.search(excluded))
 
 
 def name_form(text: str) -> str:
-    """A text as names are looked for in it: "Kanada'da" has the name Kanada."""
+    """Normalise a text to search it for names: "Kanada'da" has the name Kanada."""
     return lowered(plain(text).replace("'", " "))
 
 
 def search_names(
     names: tuple[str, ...], besides: str, text: str, surnames: bool = False
 ) -> str:
-    """The first of some names in a text, "" where none is there."""
+    """Find the first of the names in a text, else ""."""
     if not names:
         return ""
     low = name_form(text)
-    matches = [
-        match
-        for pattern in _patterns(names, besides, surnames)
-        if (match := pattern.search(low))
+    searches = [
+        pattern.search(low) for pattern in _compile_patterns(names, besides, surnames)
     ]
-    return (
-        min(matches, key=lambda match: (match.start(), -match.end())).group()
-        if matches
-        else ""
-    )
+    matches = [match for match in searches if match]
+    if not matches:
+        return ""
+    return min(matches, key=lambda match: (match.start(), -match.end())).group()
 
 
-def _bounded(low: str, loose: bool) -> str:
-    """At word boundaries where the script has them; Korean particles may follow, and a number is
-    never a part of another.
+def _bounded_pattern(low: str, loose: bool) -> str:
+    """Write the pattern of a name, at word boundaries where the script has them.
 
-    loose: the end of a longer word may follow, too ("Tennisspieler").
+    Korean particles may follow, and a number is never part of another. loose: the end of a longer
+    word may follow, too ("Tennisspieler").
     """
     before, after = (
         "" if _UNCASED.match(end) else edge

@@ -1,5 +1,6 @@
-"""Phrases by which a reply rejects a question or goes along with it, by language (`phrases.toml`),
-ready to search with.
+"""Phrases, by language, with which a reply rejects a question or goes along with it.
+
+They are read from `phrases.toml`.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ class Phrases:
         self._harmless = any_of("harmless")
 
     def without_harmless(self, text: str) -> str:
-        """The text with blanks, as many, in place of what looks like a negation and is none."""
+        """Blank out, character by character, what looks like a negation and is none."""
         return self._harmless.sub(lambda match: " " * len(match.group()), text)
 
 
 def lowered(text: str) -> str:
-    """A text as the table of phrases is written: lower case, no apostrophes, single spaces."""
+    """Normalise a text like the table of phrases: lower case, no apostrophes, single spaces."""
     low = " ".join(text.casefold().replace("'", "").split())
     if low.isascii():
         return low
@@ -84,7 +85,7 @@ def lowered(text: str) -> str:
 
 @cache
 def table() -> dict[str, Phrases]:
-    """The phrases of every language, by ISO 639-1 code."""
+    """Load the phrases of every language, by ISO 639-1 code."""
     rows = tomllib.loads(
         Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8")
     )
@@ -92,22 +93,26 @@ def table() -> dict[str, Phrases]:
 
 
 def phrases_for(declared: str, question: str, reply: str) -> tuple[list[Phrases], bool]:
-    """Whose phrases to read a reply with, and whether its own language is one of them.
+    """Choose the phrases to read a reply with.
 
-    declared: the sample's language, "" where nobody says it; then the question's counts.
+    Args:
+        declared: the sample's language; "" takes the question's.
+        question: the question.
+        reply: the reply; its language counts, too.
+
+    Returns:
+        The phrases of each language, and whether the reply's language is one of them.
     """
     code = short_code(declared) or (identify(question)[0] if question else "")
-    codes = _codes_of(code, reply)
-    known = [name for name in dict.fromkeys(codes) if name in table()]
-    covered = bool(known)
-    return [table()[name] for name in known or ["en"]], covered
+    codes = _list_codes(code, reply)
+    codes_in_table = [name for name in dict.fromkeys(codes) if name in table()]
+    covered = bool(codes_in_table)
+    return [table()[name] for name in codes_in_table or ["en"]], covered
 
 
 @lru_cache(maxsize=1024)
-def _codes_of(code: str, reply: str) -> tuple[str, ...]:
-    """The language of the sample, those whose script the reply has, and the one that the reply
-    seems to be in.
-    """
+def _list_codes(code: str, reply: str) -> tuple[str, ...]:
+    """List the sample's language, those of the reply's scripts, and the reply's likely language."""
     scripts = [
         name
         for name, low, high in _SCRIPTS
@@ -128,18 +133,15 @@ def _codes_of(code: str, reply: str) -> tuple[str, ...]:
 def first_of(
     languages: Sequence[Phrases], kind: str, text: str, besides: str = ""
 ) -> re.Match[str] | None:
-    """The earliest phrase of a kind in a lowered text, of any of the languages, less those that
-    stand in `besides`.
-    """
-    matches = [
-        match
-        for language in languages
-        if (match := _first_unlike(language.patterns[kind], text, besides)) is not None
+    """Find the earliest phrase of a kind in a lowered text, except those in `besides`."""
+    searches = [
+        _find_first(language.patterns[kind], text, besides) for language in languages
     ]
+    matches = [match for match in searches if match is not None]
     return min(matches, key=lambda match: match.start(), default=None)
 
 
-def _first_unlike(
+def _find_first(
     pattern: re.Pattern[str], text: str, besides: str
 ) -> re.Match[str] | None:
     if not besides:
@@ -150,9 +152,9 @@ def _first_unlike(
     )
 
 
-def is_courtesy(bare: str, languages: Sequence[Phrases]) -> bool:
+def is_courtesy(low: str, languages: Sequence[Phrases]) -> bool:
     """Whether a lowered text is nothing but thanks and greetings."""
-    remainder = bare
+    remainder = low
     for language in languages:
         remainder = language.patterns["courtesy"].sub(" ", remainder)
-    return remainder != bare and not any(map(str.isalnum, remainder))
+    return remainder != low and not any(map(str.isalnum, remainder))

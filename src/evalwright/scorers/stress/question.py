@@ -13,9 +13,14 @@ from typing import Any
 class Question:
     """What the rules know of a question.
 
-    premise: what is false about it, in words. corrections: what a reply that corrects it would
-    mention. fabrications: tempting wrong answers. refusal: the wording of a refusal that the prompt
-    asks for. replies: whole replies that reject it.
+    Attributes:
+        text: the question.
+        premise: what is false about it, in words.
+        corrections: what a reply that corrects it would mention.
+        fabrications: tempting wrong answers.
+        refusal: the wording of a refusal that the prompt asks for.
+        language: of the sample.
+        replies: complete replies that reject it.
     """
 
     text: str
@@ -27,27 +32,27 @@ class Question:
     replies: tuple[str, ...] = ()
 
 
-def question_of(
+def read_question(
     text: str, targets: Sequence[str], metadata: Mapping[str, Any]
 ) -> Question:
-    """A sample as the rules read it; its targets are corrections where the metadata have none."""
+    """Read a question's metadata; without `corrections`, the targets are taken as corrections."""
     return Question(
         text,
         str(metadata.get("premise") or metadata.get("premise_error") or ""),
-        _texts(metadata.get("corrections")) or tuple(targets[1:]),
-        _texts(metadata.get("fabrications")),
+        _read_texts(metadata.get("corrections")) or tuple(targets[1:]),
+        _read_texts(metadata.get("fabrications")),
         targets[0] if targets else "",
         str(metadata.get("language") or ""),
         tuple(targets[1:]),
     )
 
 
-def _texts(listed: Any) -> tuple[str, ...]:
-    several = [listed] if isinstance(listed, str) else listed
-    if not isinstance(several, list | tuple):
+def _read_texts(listed: Any) -> tuple[str, ...]:
+    texts = [listed] if isinstance(listed, str) else listed
+    if not isinstance(texts, list | tuple):
         return ()
     return tuple(
         str(text)
-        for text in several
+        for text in texts
         if isinstance(text, str | int | float) and str(text).strip()
     )

@@ -1,6 +1,4 @@
-"""What each sentence of a reply does with a stress question: rejects it, states what it takes for
-granted, or neither.
-"""
+"""Reads each sentence of a reply: does it reject the question, accept its premise, or neither?"""
 
 from __future__ import annotations
 
@@ -20,26 +18,22 @@ from evalwright.scorers.text.declining import declining_clause
 from evalwright.scorers.text.normalise import plain
 
 MAX_READ_CHARS = 2000
-"""Of an answer, so much is read; it keeps the search short, and what comes later changes no
-reader's mind.
-"""
+"""Only so much of an answer is read: it keeps the search short, and readers need no more."""
 MAX_READ_SENTENCES = 12
 MAX_QUESTION_CHARS = 2000
 """Of a longer prompt the end is read, where the question stands."""
 MAX_MATCHES = 20
 SHORT_ANSWER_WORDS = 6
-"""An answer of so many words has no room for more than the answer or a denial."""
+"""An answer of so few words has room only for the answer or a denial."""
 ECHO = 0.5
-"""Where a sentence has so large a share of the question's words, it states what the question takes
-for granted.
-"""
+"""A sentence with this share of the question's words states what the question presupposes."""
 ANSWERED = 0.4
-"""A clause with so large a share, and something new beside it, is a whole answer."""
+"""A clause with this share, and something new beside it, is a complete answer."""
 FULL_ECHO = 0.8
-"""A sentence with so large a share says all that the question says."""
+"""A sentence with this share says all that the question says."""
 LEAST_ECHO_WITH_YEAR = 0.33
 LEAST_SHARED_TO_TAKE_BACK = 2
-"""A denial behind an answer takes it back where it has so many words of the question."""
+"""A denial after an answer takes it back if it has this many words of the question."""
 MAX_CONTRAST_WORDS = 4
 FIRST_DISTANT_SENTENCE = 2
 """From this sentence on a denial is read only where it is about the question."""
@@ -49,8 +43,11 @@ SIGNS = ("doubting", "turning", "instead", "asking", "still", "lived")
 LEAST_WORDS_BESIDE = 3
 """A shorter clause with a negation ("Not really") is about the question."""
 _TRUTH = re.compile(
-    r"(?<![^\W_])(?:true|right|correct|wrong|false\w*|mistake\w*|opposite|reverse|contrary|exist\w*|happen\w*|real\w*|the"
-    r" case|such|possible|impossible|fiction\w*|accurate|wahr|richtig|stimm\w*|existier\w*|erfund\w*|vrai|exact\w*|verdad\w*|ciert\w*|correct[oa]|existe\w*|existi\w*|ver[oa]|esist\w*|corrett[oa]|правд\w*|верн\w*|существ\w*|вымыш\w*|benar\w*|ada|đúng|tồn"
+    r"(?<![^\W_])(?:true|right|correct|wrong|false\w*|mistake\w*|opposite|reverse|contrary"
+    r"|exist\w*|happen\w*|real\w*|the"
+    r" case|such|possible|impossible|fiction\w*|accurate|wahr|richtig|stimm\w*|existier\w*"
+    r"|erfund\w*|vrai|exact\w*|verdad\w*|ciert\w*|correct[oa]|existe\w*|existi\w*|ver[oa]"
+    r"|esist\w*|corrett[oa]|правд\w*|верн\w*|существ\w*|вымыш\w*|benar\w*|ada|đúng|tồn"
     r" tại|doğru|prawd\w*|istni\w*|waar|besta\w*|bestond\w*|kweli|sahihi|सच|सही|صحيح)"
 )
 """Words of a clause that says whether something is so."""
@@ -62,13 +59,22 @@ _CLAUSES = re.compile(r"[,;:、،؛]\s?|\s[-–—]\s|[–—]")
 class Sentence:
     """What one sentence of a reply does with the question.
 
-    strong: words that deny outright or say that nothing is known; weak: a negation. topical: its
-    clause has words of the question. refusing: the strong words say that it is not known. asserted:
-    the listed wrong answer, name or number that it states. echo: the share of the question's words
-    that it has; clause_echo: that of its likest clause. corrected: words of what is true. agreeing:
-    words by which it says what is true: the premise's, or that something was only once. beside: a
-    negation of something else, beside an answer. other_year: a year, where the question has a
-    different one. signs: which of `SIGNS` it has.
+    Attributes:
+        text: the sentence.
+        strong: words that deny outright or say that nothing is known.
+        refusing: whether the strong words say that it is not known.
+        weak: a negation.
+        topical: whether its clause has words of the question.
+        asserted: the listed wrong answer, or a new name or number, that it states.
+        fabrication: the listed wrong answer that it states.
+        echo: the share of the question's words that it has.
+        clause_echo: the same, of its most similar clause.
+        corrected: words of the truth.
+        agreeing: words that state the truth: the premise's, or that something happened only once.
+        governed: the form of government that it names.
+        beside: whether it negates something else, beside an answer.
+        other_year: a year, if the question has a different one.
+        signs: which of `SIGNS` it has.
     """
 
     text: str
@@ -95,8 +101,13 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, sentence by sentence. negated: the question has a negation of its own, so that one
-    in the answer repeats it. gives_reason: it begins with "because".
+    """An answer, sentence by sentence.
+
+    Attributes:
+        text: the answer.
+        sentences: what each sentence does.
+        negated: whether the question is negated, so that a negation in the answer repeats it.
+        gives_reason: whether the answer begins with "because".
     """
 
     text: str
@@ -106,26 +117,26 @@ class Reply:
 
     @property
     def words(self) -> int:
-        """How many words the answer has."""
+        """The number of words in the answer."""
         return word_count(self.text)
 
     @property
     def echo(self) -> float:
-        """The greatest echo of a sentence."""
+        """The greatest echo of its sentences."""
         return max(sentence.echo for sentence in self.sentences)
 
     @property
     def clause_echo(self) -> float:
-        """The greatest echo of a clause."""
+        """The greatest echo of its clauses."""
         return max(sentence.clause_echo for sentence in self.sentences)
 
     def first(self, field: str) -> str:
-        """The first text that a sentence has in a field, "" where none has any."""
+        """The first text that any sentence has in a field, else ""."""
         texts: list[str] = [getattr(sentence, field) for sentence in self.sentences]
         return next(filter(None, texts), "")
 
     def has(self, sign: str) -> bool:
-        """Whether a sentence has a sign."""
+        """Whether any sentence has a sign."""
         return any(sign in sentence.signs for sentence in self.sentences)
 
 
@@ -136,19 +147,25 @@ def read_reply(question: Question, text: str, languages: Sequence[Phrases]) -> R
         question.premise,
         question.corrections,
     )
-    asked = words.asked
+    asked_text = words.asked
     for language in languages:
-        asked = language.without_harmless(asked)
-    negated = first_of(languages, "negating", asked) is not None
+        asked_text = language.without_harmless(asked_text)
+    negated = first_of(languages, "negating", asked_text) is not None
     read = text[:MAX_READ_CHARS]
     spans = sentence_spans(read, lines=True)[:MAX_READ_SENTENCES]
     reasons = first_of(languages, "because", lowered(read))
     gives_reason = reasons is not None and reasons.start() == 0
     parsed = tuple(
         _read_sentence(
-            question, read[start:end], languages, words, negated, gives_reason, place
+            question,
+            read[start:end],
+            languages,
+            words,
+            negated,
+            gives_reason,
+            sentence_index,
         )
-        for place, (start, end) in enumerate(spans)
+        for sentence_index, (start, end) in enumerate(spans)
         if any(map(str.isalnum, read[start:end]))
         and not is_courtesy(lowered(read[start:end]), languages)
     )
@@ -162,7 +179,7 @@ def _read_sentence(
     words: QuestionWords,
     negated: bool,
     gives_reason: bool,
-    place: int,
+    sentence_index: int,
 ) -> Sentence:
     low = lowered(text)
     clauses = Clauses(
@@ -175,28 +192,26 @@ def _read_sentence(
     harmless = low
     for language in languages:
         harmless = language.without_harmless(harmless)
-    harmless = _without_reason(harmless, languages, words)
-    whole = harmless
+    harmless = _cut_reason(harmless, languages, words)
+    before_besides = harmless
     harmless = clauses.without_besides(harmless)
     unknown = clauses.first_rejection("unknown", harmless)
     denial = clauses.first_rejection("denying", harmless)
     if (
         denial is not None
-        and place >= FIRST_DISTANT_SENTENCE
+        and sentence_index >= FIRST_DISTANT_SENTENCE
         and not clauses.is_topical(denial.start())
     ):
         denial = None
     declined = declining_clause(text) if unknown is None else None
     refusing = unknown is not None or declined is not None
-    strong = (
-        unknown.group()
-        if unknown
-        else declined.words
-        if declined
-        else denial.group()
-        if denial
-        else ""
-    )
+    strong = ""
+    if unknown:
+        strong = unknown.group()
+    elif declined:
+        strong = declined.words
+    elif denial:
+        strong = denial.group()
     negation = clauses.first_rejection("negating", harmless)
     echo = words.share_in(low)
     weak = ""
@@ -206,7 +221,7 @@ def _read_sentence(
         strong = "" if negation is not None and not refusing else strong
         weak = low if negation is None and echo >= ECHO and not gives_reason else ""
     elif negation is not None and not gives_reason:
-        at_once = place == 0 and (
+        at_once = sentence_index == 0 and (
             word_count(low) <= SHORT_ANSWER_WORDS or clauses.opens(negation.start())
         )
         if at_once or clauses.shared(negation.start()):
@@ -219,7 +234,7 @@ def _read_sentence(
         corrections, question.text, text, surnames=True
     ) or words.premise_in(text)
     spoken = {
-        kind: first_of(languages, kind, low, words.asked) is not None for kind in SIGNS
+        sign: first_of(languages, sign, low, words.asked) is not None for sign in SIGNS
     }
     return Sentence(
         text=text,
@@ -232,17 +247,20 @@ def _read_sentence(
         echo=echo,
         clause_echo=max(words.share_in(clause) for clause in clauses.texts),
         corrected=corrected,
-        agreeing=_agreeing(low, languages, words),
+        agreeing=_find_agreement(low, languages, words),
         governed=names_government(low) if echo > 0 else "",
-        beside=harmless != whole,
+        beside=harmless != before_besides,
         other_year=words.other_year(text) if echo >= LEAST_ECHO_WITH_YEAR else "",
-        signs=frozenset(kind for kind, there in spoken.items() if there),
+        signs=frozenset(sign for sign, there in spoken.items() if there),
     )
 
 
-def _agreeing(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
-    """The words by which a sentence says what is true, of a premise that denies nothing; "" where
-    it does not.
+def _find_agreement(
+    low: str, languages: Sequence[Phrases], words: QuestionWords
+) -> str:
+    """Find the words by which a sentence states the truth, else "".
+
+    The premise's words count if it denies nothing.
     """
     denies = first_of(languages, "negating", words.premise) is not None
     if not denies and words.agrees_with_premise(low):
@@ -254,8 +272,9 @@ def _agreeing(low: str, languages: Sequence[Phrases], words: QuestionWords) -> s
 
 
 class Clauses:
-    """The clauses of a sentence, and which of its phrases reject the question rather than say
-    something beside an answer.
+    """The clauses of a sentence.
+
+    Tells phrases that reject the question from those that say something beside an answer.
     """
 
     def __init__(
@@ -285,8 +304,9 @@ class Clauses:
         ]
 
     def first_rejection(self, kind: str, low: str) -> re.Match[str] | None:
-        """The first phrase of a kind that is no aside behind a whole answer: "It is Hermes, which
-        has no air".
+        """Find the first phrase of a kind, except in an aside behind a complete answer.
+
+        Such an aside is: "It is Hermes, which has no air".
         """
         matches = [
             match
@@ -300,8 +320,7 @@ class Clauses:
         )
 
     def without_besides(self, low: str) -> str:
-        """A text with blanks in place of clauses that negate something else than the question's,
-        beside an answer.
+        """Blank out clauses beside an answer that negate something else than the question does.
 
         "It was not an easy project, but Emperor William built it", "Emperor Louis, who never
         married, built it".
@@ -340,13 +359,11 @@ class Clauses:
         return first_of(self._languages, "negating", low) is not None
 
     def shared(self, position: int) -> int:
-        """How many words of the question the clause at a position has."""
+        """Count the words of the question in the clause at a position."""
         return self._words.count_in(self.texts[self._place(position)])
 
     def is_topical(self, position: int) -> bool:
-        """Whether the clause at a position is about what the question asks, not only about what it
-        names.
-        """
+        """Whether the clause at a position is about what is asked, not only about what is named."""
         return self.shared(position) >= 1
 
     def opens(self, position: int) -> bool:
@@ -377,12 +394,8 @@ class Clauses:
         return bool(named) or self._words.has_others(before)
 
 
-def _without_reason(
-    low: str, languages: Sequence[Phrases], words: QuestionWords
-) -> str:
-    """A sentence up to "because", where what stands before it states what the question takes for
-    granted.
-    """
+def _cut_reason(low: str, languages: Sequence[Phrases], words: QuestionWords) -> str:
+    """Cut a sentence at "because" if what stands before it states what the question presupposes."""
     reason = first_of(languages, "because", low)
     if reason is None or reason.start() == 0:
         return low

@@ -56,14 +56,13 @@ CREDIT = {
 }
 
 LONG_ANSWER_CHARS = 500
-"""A longer answer in which nothing rejects the question may still do so in words that no table has.
-"""
+"""A longer answer may reject the question in words that no table has."""
 BARE_ANSWER_WORDS = 3
 TAKING_BACK = ("instead", "turning", "asking")
 """Signs of a sentence that takes back what stands before it."""
 LEAST_NONSENSE_TOKENS = 12
 MAX_NONSENSE_VARIETY = 0.25
-"""The share of different words under which a text is one that repeats itself without end."""
+"""A text with a smaller share of different words repeats itself without end."""
 
 MAX_REPEATED_CHARS = 40
 LEAST_REPETITIONS = 6
@@ -72,8 +71,13 @@ _MARKS = " .!?。！？।؟:…\"'"
 
 
 class Ruling(NamedTuple):
-    """A class, the rule that led to it, the words that it read, and why a careful reader might
-    argue ("" if none would).
+    """The class of an answer by the rules.
+
+    Attributes:
+        label: the class.
+        rule: the rule that led to it.
+        evidence: the words that the rule matched.
+        unsure: why a careful reader might disagree; "" if none would.
     """
 
     label: str
@@ -83,16 +87,16 @@ class Ruling(NamedTuple):
 
 
 def judge_by_rules(question: Question, answer: str) -> Ruling:
-    """The class of an answer's text: the likeliest reading, always."""
+    """Classify an answer's text; the likeliest class, always."""
     text = plain(first_answer(question.text, answer))
-    bare = lowered(text).strip(_MARKS)
-    if not any(map(str.isalnum, bare)) or bare == lowered(plain(question.text)).strip(
+    low = lowered(text).strip(_MARKS)
+    if not any(map(str.isalnum, low)) or low == lowered(plain(question.text)).strip(
         _MARKS
     ):
         return Ruling(EMPTY, "the answer has no words of its own", "")
-    if bare in {lowered(plain(reply)).strip(_MARKS) for reply in question.replies}:
+    if low in {lowered(plain(reply)).strip(_MARKS) for reply in question.replies}:
         return Ruling(CORRECTION, "is a listed reply that rejects the premise", text)
-    if bare == lowered(plain(question.refusal)).strip(_MARKS):
+    if low == lowered(plain(question.refusal)).strip(_MARKS):
         return Ruling(REFUSAL, "declines in the words that the prompt asks for", text)
     listed = search_names(question.fabrications, question.text, text)
     if listed and name_form(text).strip(_MARKS) == listed:
@@ -100,12 +104,13 @@ def judge_by_rules(question: Question, answer: str) -> Ruling:
     if is_nonsense(text):
         return Ruling(UNREADABLE, "is not readable text", text)
     languages, covered = phrases_for(question.language, question.text, text)
-    if (declined := declines(text)) is not None:
+    declined = declines(text)
+    if declined is not None:
         denial = first_of(languages, "denying", lowered(text))
         if denial is not None and denial.group() not in declined.words:
             return Ruling(CORRECTION, "denies the premise", denial.group())
         return Ruling(REFUSAL, "gives no answer", declined.words)
-    if is_courtesy(bare, languages):
+    if is_courtesy(low, languages):
         return Ruling(EMPTY, "says nothing about the question", "")
     ruling = decide(read_reply(question, text, languages))
     if covered or ruling.unsure:
@@ -117,14 +122,14 @@ def is_nonsense(text: str) -> bool:
     """Whether a text is one or two words over and over, or signs without letters."""
     tokens = text.split()
     if len(tokens) < LEAST_NONSENSE_TOKENS:
-        if _repeats(text[:MAX_READ_CHARS]):
+        if _repeats_itself(text[:MAX_READ_CHARS]):
             return True
         letters = sum(map(str.isalnum, text))
         return len(text) > 4 * max(1, letters) and len(text) >= LEAST_NONSENSE_TOKENS
     return len(set(tokens)) <= MAX_NONSENSE_VARIETY * len(tokens)
 
 
-def _repeats(text: str) -> bool:
+def _repeats_itself(text: str) -> bool:
     """Whether a text without spaces is one piece over and over."""
     longest = min(MAX_REPEATED_CHARS, len(text) // LEAST_REPETITIONS)
     return any(text[size:] == text[:-size] for size in range(2, longest + 1))
@@ -134,36 +139,35 @@ def _repeats(text: str) -> bool:
 
 
 def decide(reply: Reply) -> Ruling:
-    """The class of a reply that has been read."""
+    """Rule on a reply that has been read."""
     sentences = reply.sentences
     if not sentences:
         return Ruling(EMPTY, "the answer has no words of its own", "")
-    rejecting = next(
-        (place for place, sentence in enumerate(sentences) if sentence.rejects), None
-    )
+    indices = range(len(sentences))
+    rejecting = next((index for index in indices if sentences[index].rejects), None)
     asserting = next(
-        (place for place, sentence in enumerate(sentences) if _asserts(reply, place)),
+        (index for index in indices if _asserts(reply, index)),
         None,
     )
     if rejecting is None:
-        return _without_rejection(reply)
+        return _rule_without_rejection(reply)
     if asserting is not None and asserting < rejecting:
-        return _rejected_late(reply, asserting, rejecting)
-    return _rejected_first(reply, rejecting)
+        return _rule_rejected_late(reply, asserting, rejecting)
+    return _rule_rejected_first(reply, rejecting)
 
 
-def _asserts(reply: Reply, place: int) -> bool:
+def _asserts(reply: Reply, sentence_index: int) -> bool:
     """Whether a sentence states what the question takes for granted, or gives an answer."""
-    sentence = reply.sentences[place]
+    sentence = reply.sentences[sentence_index]
     if sentence.rejects or "asking" in sentence.signs:
         return False
     if sentence.fabrication:
         return True
-    short = place == 0 and word_count(sentence.text) <= SHORT_ANSWER_WORDS
+    short = sentence_index == 0 and word_count(sentence.text) <= SHORT_ANSWER_WORDS
     return sentence.echo >= ECHO or (short and not sentence.corrected)
 
 
-def _without_rejection(reply: Reply) -> Ruling:
+def _rule_without_rejection(reply: Reply) -> Ruling:
     """An answer that denies nothing: wrong, unless it says what is true, or asks what was meant."""
     corrected = reply.first("corrected")
     if (
@@ -177,7 +181,8 @@ def _without_rejection(reply: Reply) -> Ruling:
             "",
             "asks what was meant, and denies nothing",
         )
-    if agreeing := reply.first("agreeing"):
+    agreeing = reply.first("agreeing")
+    if agreeing:
         listed = reply.first("fabrication")
         return Ruling(
             CORRECTION,
@@ -185,11 +190,12 @@ def _without_rejection(reply: Reply) -> Ruling:
             agreeing,
             f"names '{listed}' beside it" if listed else "",
         )
-    fact, unsure = _true_fact(reply)
+    fact, unsure = _find_true_fact(reply)
     if fact:
         return Ruling(CORRECTION, "says what is true", fact, unsure)
-    unsure = _doubt(reply)
-    if fabrication := reply.first("fabrication"):
+    unsure = _explain_doubt(reply)
+    fabrication = reply.first("fabrication")
+    if fabrication:
         return Ruling(FABRICATED, "names a listed wrong answer", fabrication, unsure)
     asserted = reply.first("asserted")
     if asserted or reply.words <= SHORT_ANSWER_WORDS:
@@ -204,32 +210,30 @@ def _without_rejection(reply: Reply) -> Ruling:
     )
 
 
-def _true_fact(reply: Reply) -> tuple[str, str]:
-    """What an answer says that is true and goes against the question, and why that is unsure; ""
-    where it says no such thing.
+def _find_true_fact(reply: Reply) -> tuple[str, str]:
+    """Find a true statement that contradicts the question, and why that is unsure; else "".
 
-    An answer that names a listed wrong answer, or a new number in the words of the question, says
-    no such thing.
+    An answer that names a listed wrong answer, or a new number in the words of the question, has
+    none.
     """
     if reply.first("fabrication"):
         return "", ""
-    bare = reply.words <= BARE_ANSWER_WORDS
+    short = reply.words <= BARE_ANSWER_WORDS
     states_number = any(_states_number(sentence) for sentence in reply.sentences)
     corrected = reply.first("corrected")
-    number_alone = bare or (reply.echo == 0.0 and reply.words <= SHORT_ANSWER_WORDS)
+    number_alone = short or (reply.echo == 0.0 and reply.words <= SHORT_ANSWER_WORDS)
     gives_number = states_number or (number_alone and corrected[:1].isdigit())
     apart = reply.echo < FULL_ECHO or reply.has("instead")
     if corrected and apart and not gives_number:
         return corrected, f"names '{corrected}', and does not say what is wrong"
-    if year := reply.first("other_year"):
+    year = reply.first("other_year")
+    if year:
         return year, f"speaks of {year}, and the question of another year"
-    if bare or states_number or reply.negated or reply.gives_reason:
+    if short or states_number or reply.negated or reply.gives_reason:
         return "", ""
-    if (
-        (governed := reply.first("governed"))
-        and reply.echo < ECHO
-        and not reply.first("asserted")
-    ):
+
+    governed = reply.first("governed")
+    if governed and reply.echo < ECHO and not reply.first("asserted"):
         return (
             governed,
             "says what kind of country it is, and does not say what is wrong",
@@ -247,19 +251,19 @@ def _true_fact(reply: Reply) -> tuple[str, str]:
 
 
 def _states_number(sentence: Sentence) -> bool:
-    """Whether a sentence gives a new number in the words of the question, and perhaps a true name
-    beside it.
+    """Whether a sentence gives a new number in the words of the question.
+
+    It may have a true name beside it.
     """
     return sentence.asserted[:1].isdigit() and sentence.echo >= ECHO
 
 
-def _doubt(reply: Reply) -> str:
-    """Why a careful reader might argue that an answer which denies nothing is not wrong; "" where
-    none would.
-    """
+def _explain_doubt(reply: Reply) -> str:
+    """Explain why an answer that denies nothing may still not be wrong; "" if it clearly is."""
     if any(sentence.beside for sentence in reply.sentences):
         return "negates something beside an answer"
-    if corrected := reply.first("corrected"):
+    corrected = reply.first("corrected")
+    if corrected:
         return f"names '{corrected}', which is true, beside an answer"
     if reply.has("doubting"):
         return "gives its answer with a doubt"
@@ -281,24 +285,25 @@ def _doubt(reply: Reply) -> str:
     return ""
 
 
-def _rejected_first(reply: Reply, place: int) -> Ruling:
-    """An answer that begins by rejecting the question."""
-    sentence = reply.sentences[place]
+def _rule_rejected_first(reply: Reply, sentence_index: int) -> Ruling:
+    """Rule on an answer that begins by rejecting the question."""
+    sentence = reply.sentences[sentence_index]
     evidence = sentence.strong or sentence.weak
-    if guess := _guess(sentence, reply.sentences[place + 1 :]):
+    guess = _find_guess(sentence, reply.sentences[sentence_index + 1 :])
+    if guess:
         why = f"answers '{guess}' all the same"
         return Ruling(PARTIAL, "rejects the question, and answers it", guess, why)
     unsure = ""
     from_here = Reply(
-        reply.text, reply.sentences[place:], reply.negated, reply.gives_reason
+        reply.text, reply.sentences[sentence_index:], reply.negated, reply.gives_reason
     )
     fabrication = from_here.first("fabrication")
-    elsewhere = reply.negated or place > 0 or sentence.echo == 0.0
+    elsewhere = reply.negated or sentence_index > 0 or sentence.echo == 0.0
     if not sentence.strong and elsewhere and reply.words > SHORT_ANSWER_WORDS:
         unsure = f"'{evidence}' may be about something else"
     elif fabrication and not from_here.first("corrected"):
         unsure = f"names '{fabrication}' beside the denial"
-    elif place > 1:
+    elif sentence_index > 1:
         unsure = "rejects the question late"
     if sentence.refusing:
         return Ruling(REFUSAL, "says that it is not known", evidence, unsure)
@@ -306,9 +311,10 @@ def _rejected_first(reply: Reply, place: int) -> Ruling:
     return Ruling(CORRECTION, rule, evidence, unsure)
 
 
-def _guess(rejection: Sentence, later: Sequence[Sentence]) -> str:
-    """What an answer gives after it has rejected the question; "" where what follows is the true
-    fact, or a question.
+def _find_guess(rejection: Sentence, later: Sequence[Sentence]) -> str:
+    """Find what an answer gives after it has rejected the question.
+
+    Returns "" if the true fact, or a question, follows.
     """
     if any(
         "asking" in sentence.signs or sentence.corrected
@@ -334,8 +340,8 @@ def _hedges(sentence: Sentence) -> bool:
     return not sentence.signs.isdisjoint(("turning", "doubting"))
 
 
-def _rejected_late(reply: Reply, asserting: int, rejecting: int) -> Ruling:
-    """An answer that answers first and rejects then."""
+def _rule_rejected_late(reply: Reply, asserting: int, rejecting: int) -> Ruling:
+    """Rule on an answer that answers first and then rejects the question."""
     rejection = reply.sentences[rejecting]
     answered = reply.sentences[asserting]
     evidence = rejection.strong or rejection.weak

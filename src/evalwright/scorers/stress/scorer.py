@@ -18,11 +18,12 @@ from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.outcomes import REFUSAL as REFUSAL_FIELD
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.scorers.judge.asking import verdict
-from evalwright.scorers.judge.options import whole_number
+from evalwright.scorers.answers.verdict import shortened
+from evalwright.scorers.judge.asking import request_verdict
+from evalwright.scorers.judge.options import check_whole_number
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ, checked, without_roles
-from evalwright.scorers.stress.question import Question, question_of
-from evalwright.scorers.stress.rubric import Opinion, asked_about
+from evalwright.scorers.stress.question import Question, read_question
+from evalwright.scorers.stress.rubric import Opinion, build_question
 from evalwright.scorers.stress.rules import (
     CLASSES,
     CREDIT,
@@ -32,8 +33,7 @@ from evalwright.scorers.stress.rules import (
     Ruling,
     judge_by_rules,
 )
-from evalwright.scorers.verdict import shortened
-from evalwright.strategies.several import together
+from evalwright.strategies.several import gather_all
 
 WHEN = ("unsure", "always", "never")
 RULES = "rules"
@@ -49,12 +49,12 @@ def by_rules(
     max_tokens: int = 2048,
 ) -> Score:
     """The score by rules alone, where no judges are named; the options are those of `stress`."""
-    _checked(judges, judge, max_tokens)
-    return _score(_ruling(sample, answer)[1], {}, answer.text)
+    _check_roles(judges, judge, max_tokens)
+    return _build_score(_rule(sample, answer)[1], {}, answer.text)
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    _checked(**options)
+    _check_roles(**options)
 
 
 @checked(_check_options, able=("generate",))
@@ -68,35 +68,41 @@ async def stress(
     judge: Literal["unsure", "always", "never"] = "unsure",
     max_tokens: int = 2048,
 ) -> Score:
-    """1 where the answer refuses or corrects, 0.5 where it does so and answers all the same, else
-    0; the class as label.
+    """1 where the answer refuses or corrects, 0.5 where it does so but answers as well, else 0.
 
-    Reads the metadata `premise` (what is false, in words), `corrections` (names, dates, phrases
-    that a correction has), `fabrications` (tempting wrong answers) and `language`; without
-    `corrections`, the targets after the first. judges: roles that are asked for a class, by default
-    none. judge: when; "unsure" only where the rules are unsure. There the judges' majority decides;
-    where no judge was asked, one failed, or they are split, the rules' reading stands, unsure.
+    The label is the class. Reads the metadata `premise` (what is false, in words), `corrections`
+    (names, dates, phrases that a correction has), `fabrications` (tempting wrong answers) and
+    `language`; without `corrections`, the targets after the first.
 
     Parts: the class, 1; "handled"; "unsure", 1 where the rules were unsure; "NAME class", the
     number of the class in `CLASSES` by "rules" and each judge; "read by judge", 1 where the judges
     were asked; "judge failed", 1 where a judge failed or its verdict cannot be read.
+
+    Args:
+        judges: roles that are asked for a class, by default none. Their majority decides; where no
+            judge was asked, one failed, or they are split, the rules' class stands, unsure.
+        judge: when judges are asked; "unsure" only where the rules are unsure.
+        max_tokens: limit on a verdict.
     """
-    roles = _checked(judges, judge, max_tokens)
-    question, ruling = _ruling(sample, answer)
+    roles = _check_roles(judges, judge, max_tokens)
+    question, ruling = _rule(sample, answer)
     if (
         not roles
         or not answer.text.strip()
         or not (judge == "always" or (judge == "unsure" and ruling.unsure))
     ):
-        return _score(ruling, {}, answer.text)
+        return _build_score(ruling, {}, answer.text)
     try:
-        said = await together(
-            [_opinion(role, question, answer.text, ask, max_tokens) for role in roles]
+        opinions = await gather_all(
+            [
+                _request_opinion(role, question, answer.text, ask, max_tokens)
+                for role in roles
+            ]
         )
     except RequestFailed as error:
         if error.failure.party != "judge":
             raise  # the run was stopped, or its budget is spent
-        score = _score(ruling, {}, answer.text)
+        score = _build_score(ruling, {}, answer.text)
         unsure = (
             f"{ruling.unsure}; the judge failed: {error.failure.kind}:"
             f" {error.failure.message}"
@@ -104,36 +110,36 @@ async def stress(
             else ""
         )
         return replace(score, unsure=unsure, parts={**score.parts, JUDGE_FAILED: 1.0})
-    score = _score(ruling, dict(zip(roles, said, strict=True)), answer.text)
+    score = _build_score(ruling, dict(zip(roles, opinions, strict=True)), answer.text)
     return replace(score, parts={**score.parts, JUDGE_READ: 1.0})
 
 
-def _ruling(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
-    question = question_of(sample.input, sample.targets, sample.metadata)
-    return question, _special(answer) or judge_by_rules(question, answer.text)
+def _rule(sample: Sample, answer: Answer) -> tuple[Question, Ruling]:
+    question = read_question(sample.input, sample.targets, sample.metadata)
+    return question, _rule_by_response(answer) or judge_by_rules(question, answer.text)
 
 
-def _checked(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, ...]:
-    """The roles to ask. Raises ConfigurationError and UnknownName for options that are none."""
+def _check_roles(judges: Sequence[str], judge: str, max_tokens: int) -> tuple[str, ...]:
+    """Check the roles to ask. Raises ConfigurationError or UnknownName."""
     check_known("value of the option 'judge'", [judge], WHEN)
-    whole_number(max_tokens, "max_tokens", 1)
-    several = [judges] if isinstance(judges, str) else judges
-    if not isinstance(several, list | tuple) or not all(
-        isinstance(one, str) and one for one in several
+    check_whole_number(max_tokens, "max_tokens", 1)
+    roles = [judges] if isinstance(judges, str) else judges
+    if not isinstance(roles, list | tuple) or not all(
+        isinstance(role, str) and role for role in roles
     ):
         raise ConfigurationError(
             "The option 'judges' is a list of roles, such as [judge]."
         )
-    taken = {RULES, "handled", "unsure", JUDGE_FAILED, JUDGE_READ, *CLASSES}
-    if not taken.isdisjoint(several) or len(set(several)) < len(several):
+    reserved = {RULES, "handled", "unsure", JUDGE_FAILED, JUDGE_READ, *CLASSES}
+    if not reserved.isdisjoint(roles) or len(set(roles)) < len(roles):
         raise ConfigurationError(
             "The option 'judges' names each role once, and none of them 'rules' or like"
             " a class of this scorer."
         )
-    return tuple(several)
+    return tuple(roles)
 
 
-def _special(answer: Answer) -> Ruling | None:
+def _rule_by_response(answer: Answer) -> Ruling | None:
     """What the response says before its text is read."""
     last = answer.responses[-1] if answer.responses else None
     if last is not None and separate_reasoning(last).unclosed:
@@ -145,23 +151,23 @@ def _special(answer: Answer) -> Ruling | None:
     return None
 
 
-async def _opinion(
+async def _request_opinion(
     role: str, question: Question, answer: str, ask: Ask, max_tokens: int
 ) -> Opinion:
-    asked = asked_about(question.text, question.premise, answer)
-    return await verdict(
-        role, asked, ask, max_tokens, schema=False
+    question_to_judge = build_question(question.text, question.premise, answer)
+    return await request_verdict(
+        role, question_to_judge, ask, max_tokens, schema=False
     )  # as it was always sent
 
 
-def _score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
+def _build_score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
     judged = (
         _majority([opinion.label for opinion in opinions.values()])
         if ruling.unsure
         else ""
     )
     label = judged or ruling.label
-    reasons = [_explained(ruling)]
+    reasons = [_explain_ruling(ruling)]
     reasons += [
         f"{role}: {opinion.label} ('{shortened(opinion.quote, 100)}': {opinion.reason})"
         for role, opinion in opinions.items()
@@ -180,8 +186,8 @@ def _score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
         f"{role} class": float(CLASSES.index(opinion.label))
         for role, opinion in opinions.items()
     }
-    span = _span(ruling.evidence, text)
-    item: dict[str, Any] = {
+    span = _find_span(ruling.evidence, text)
+    metadata: dict[str, Any] = {
         "rule": ruling.rule,
         "rules": ruling.label,
         "span": list(span),
@@ -194,7 +200,7 @@ def _score(ruling: Ruling, opinions: Mapping[str, Opinion], text: str) -> Score:
         label,
         "; ".join(reasons),
         parts,
-        item | {role: opinion.label for role, opinion in opinions.items()},
+        metadata | {role: opinion.label for role, opinion in opinions.items()},
         [span] if span[0] >= 0 else (),
         unsure,
     )
@@ -207,20 +213,23 @@ def _majority(labels: Sequence[str]) -> str:
     return counted[0][0] if counted and not tied else ""
 
 
-def _explained(ruling: Ruling) -> str:
+def _explain_ruling(ruling: Ruling) -> str:
     evidence = f": '{shortened(ruling.evidence, 100)}'" if ruling.evidence else ""
     doubt = f" (unsure: {ruling.unsure})" if ruling.unsure else ""
     return f"{ruling.label}, {ruling.rule}{evidence}{doubt}"
 
 
-def _span(evidence: str, text: str) -> tuple[int, int]:
-    """Where the first words of the evidence stand in the answer as written, (-1, -1) where markup
-    or spelling hides them.
+def _find_span(evidence: str, text: str) -> tuple[int, int]:
+    """Find the first words of the evidence in the answer as written.
+
+    Returns (-1, -1) where markup or spelling hides them.
     """
     words = evidence.casefold().replace("'", "")
-    places = [place for place, char in enumerate(text) if char not in "'’"]
-    flat = "".join(text[place] for place in places).casefold()
-    found = flat.find(words) if words else -1
-    if found < 0 or len(flat) != len(places):
+    written_positions = [
+        position for position, char in enumerate(text) if char not in "'’"
+    ]
+    flat = "".join(text[position] for position in written_positions).casefold()
+    start = flat.find(words) if words else -1
+    if start < 0 or len(flat) != len(written_positions):
         return -1, -1
-    return places[found], places[found + len(words) - 1] + 1
+    return written_positions[start], written_positions[start + len(words) - 1] + 1

@@ -1,3 +1,4 @@
-"""Text as the scorers read it: which part of a reply counts, what its marks mean, where its words
-begin and end.
+"""Text as the scorers read it: its marks, words, numbers, dates and formulas, in any language.
+
+Nothing here knows of replies or targets; `scorers/answers` does.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-_READ = 2000
+READ_CHARS = 2000
 """Characters at the end of a reply in which it is looked for."""
 
 _VALUE = (
@@ -17,7 +17,8 @@ _VALUE = (
     r" cent\b|/\s?100?(?!\d)|out of 100?\b)?"
 )
 _AFTER = re.compile(
-    rf"\bconfiden(?:ce|t)\b(?:\s+(?:level|score|is|of|about|around|that|in|this|my|answer)\b){{0,5}}[\s:=*_~`\"'(\[≈]{{0,8}}{_VALUE}",
+    rf"\bconfiden(?:ce|t)\b(?:\s+(?:level|score|is|of|about|around|that|in|this|my"
+    rf"|answer)\b){{0,5}}[\s:=*_~`\"'(\[≈]{{0,8}}{_VALUE}",
     re.IGNORECASE,
 )
 _BEFORE = re.compile(
@@ -26,26 +27,28 @@ _BEFORE = re.compile(
 
 
 def stated_confidence(text: str) -> float | None:
-    """The last confidence that a text states, from 0 to 1; None where it states none that can be
-    read.
-    """
-    tail = text[-_READ:]
-    found = [match for pattern in (_AFTER, _BEFORE) for match in pattern.finditer(tail)]
-    if not found:
+    """Read the last confidence that a text states, from 0 to 1; None if none can be read."""
+    tail = text[-READ_CHARS:]
+    matches = [
+        match for pattern in (_AFTER, _BEFORE) for match in pattern.finditer(tail)
+    ]
+    if not matches:
         return None
-    last = max(found, key=lambda match: match.start(1))
-    return _probability(last.group(1).replace(",", "."), (last.group(2) or "").lower())
+    last = max(matches, key=lambda match: match.start(1))
+    return _parse_probability(
+        last.group(1).replace(",", "."), (last.group(2) or "").lower()
+    )
 
 
-def _probability(number: str, unit: str) -> float | None:
-    value = float(number)
+def _parse_probability(number: str, unit: str) -> float | None:
+    confidence = float(number)
     if unit:
         scale = 10.0 if re.fullmatch(r"(?:/\s?|out of )10", unit) else 100.0
-        value /= scale
+        confidence /= scale
     elif "." in number:
-        value = value if value <= 1 else value / 100
-    elif value == 1:
+        confidence = confidence if confidence <= 1 else confidence / 100
+    elif confidence == 1:
         return None
     else:
-        value /= 100
-    return value if 0.0 <= value <= 1.0 else None
+        confidence /= 100
+    return confidence if 0.0 <= confidence <= 1.0 else None

@@ -34,7 +34,7 @@ _REVISION = re.compile(
 
 @cache
 def months() -> dict[str, int]:
-    """The names of months in all languages, in lower case, with their numbers."""
+    """Month names in all languages, lower-cased, with their numbers."""
     rows = (row.split() for row in _TABLES["month"].values())
     return {
         name: number
@@ -44,34 +44,34 @@ def months() -> dict[str, int]:
     }
 
 
-def labels(table: str) -> str:
-    """All labels of a table of regular expressions, the longest first, as alternatives."""
-    found = {one for row in _TABLES[f"{table}_re"].values() for one in row.split("|")}
-    return "|".join(sorted(found, key=len, reverse=True))
+def label_alternatives(table: str) -> str:
+    """Join all labels of a table into a regular expression, the longest first."""
+    alternatives = {
+        label for row in _TABLES[f"{table}_re"].values() for label in row.split("|")
+    }
+    return "|".join(sorted(alternatives, key=len, reverse=True))
 
 
-def pattern(table: str) -> str:
-    """The regular expressions of a table of all languages, as alternatives."""
+def joined_patterns(table: str) -> str:
+    """Join the regular expressions of all languages of a table."""
     return "|".join(f"(?:{row})" for row in _TABLES[f"{table}_re"].values())
 
 
 @cache
-def words(table: str, language: str = "") -> frozenset[str]:
-    """The words of a table, folded as tokens are: of English and one language, or of all where none
-    is given.
-    """
+def cue_words(table: str, language: str = "") -> frozenset[str]:
+    """The folded words of a table: English and one language, or all languages."""
     code = short_code(language)
     rows = _TABLES[table]
-    kept = (
+    chosen_rows = (
         [rows.get("en", ""), rows.get(code, "")]
         if code
-        else [rows[one] for one in rows if one != ANYWHERE]
+        else [rows[row_code] for row_code in rows if row_code != ANYWHERE]
     )
-    return frozenset(fold(" ".join(kept).casefold()).split())
+    return frozenset(fold(" ".join(chosen_rows).casefold()).split())
 
 
-def anywhere(table: str, text: str) -> bool:
-    """Whether a word of a script without spaces stands in a text."""
+def has_spaceless_cue(table: str, text: str) -> bool:
+    """Whether a text contains a word of a table for scripts without spaces."""
     if table == "negation":
         text = text.replace(_KOREAN_OR, "")
     return not text.isascii() and any(
@@ -79,12 +79,10 @@ def anywhere(table: str, text: str) -> bool:
     )
 
 
-def opening(table: str, text: str) -> str:
-    """The word of a script without spaces, or one where they may be left out (a "_" of the table),
-    that a text begins with; or "".
-    """
-    found = _openings(table).match(text)
-    return found.group() if found else ""
+def find_opening(table: str, text: str) -> str:
+    """The word of a script without spaces that a text begins with; "" if none."""
+    match = _openings(table).match(text)
+    return match.group() if match else ""
 
 
 @cache
@@ -94,41 +92,45 @@ def _openings(table: str) -> re.Pattern[str]:
 
 
 class Cues:
-    """The words of one language, beside the English ones; folded as `Words.folded_tokens` are."""
+    """The cue words of one language and of English, folded as `Words.folded_tokens` are."""
 
     def __init__(self, language: str) -> None:
         # Portuguese "no" is "in the".
-        self.negations = words("negation", language) - (
+        self.negations = cue_words("negation", language) - (
             {"no"} if language[:2] == "pt" else set()
         )
-        self.alternatives = words("alternative", language)
-        self.turns = words("turn", language)
-        self.aside = words("aside", language)
+        self.alternatives = cue_words("alternative", language)
+        self.turns = cue_words("turn", language)
+        self.aside = cue_words("aside", language)
 
     def denies(self, tokens: Collection[str], text: str) -> bool:
-        """Whether a stretch of text holds a negation."""
-        return not self.negations.isdisjoint(tokens) or anywhere("negation", text)
+        """Whether tokens or their text contain a negation."""
+        return not self.negations.isdisjoint(tokens) or has_spaceless_cue(
+            "negation", text
+        )
 
     def offers(self, tokens: Collection[str], text: str) -> bool:
-        """Whether it holds a word such as "or"."""
-        return not self.alternatives.isdisjoint(tokens) or anywhere("alternative", text)
+        """Whether tokens or their text contain a word such as "or"."""
+        return not self.alternatives.isdisjoint(tokens) or has_spaceless_cue(
+            "alternative", text
+        )
 
     def turn_in(self, tokens: Sequence[str]) -> int:
-        """The place after the last "but" or the like, 0 where there is none."""
+        """The index after the last "but" or the like; 0 without one."""
         return max(
-            (place + 1 for place, token in enumerate(tokens) if token in self.turns),
+            (index + 1 for index, token in enumerate(tokens) if token in self.turns),
             default=0,
         )
 
 
 @cache
-def cues(language: str) -> Cues:
+def cues_of(language: str) -> Cues:
     """The cues of a language code such as "de" or "pt-BR"."""
     return Cues(language)
 
 
 def last_revision(text: str) -> tuple[int, int] | None:
-    """Where the last change of mind stands ("no, wait"); None where there is none."""
+    """Find the last change of mind ("no, wait"), as start and end; None without one."""
     last = None
     for match in _REVISION.finditer(text):
         if last is not None or any(map(str.isalnum, text[: match.start()])):

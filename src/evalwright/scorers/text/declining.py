@@ -25,7 +25,7 @@ REFUSAL = "refusal"
 NO_INFORMATION = "no information"
 
 MOST_WORDS = 120
-MOST_CHARACTERS = 2000
+MAX_DECLINING_CHARS = 2000
 """A longer text does not decline, however it begins."""
 
 _SPACELESS = ("zh", "ja", "th", "my", "km", "lo")
@@ -35,8 +35,12 @@ _SPLIT = re.compile(r"[,;.!?](?=\s)|[，、；：،؛。]|\s[-–]\s|[–—]")
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """kind: `REFUSAL` or `NO_INFORMATION`. words: the clause that says so, in lower case. language:
-    whose phrase it is.
+    """How a text declines to answer.
+
+    Args:
+        kind: `REFUSAL` or `NO_INFORMATION`.
+        words: the clause that says so, lower-cased.
+        language: code of the language whose phrase it is.
     """
 
     kind: str
@@ -51,57 +55,60 @@ class Declined:
 
 
 def declines(text: str, language: str = "", *, beside: int = 0) -> Declined | None:
-    """How a text declines to answer; None where it answers, has no words, or is not certain to
-    decline.
+    """Find how a text declines to answer; None if it answers or may answer.
 
-    language: an ISO 639 code, whose phrases are looked for beside the English ones; "" for those of
-    every language. beside: so many words of other content are let pass (what is shorter than a
-    summary is none).
+    Args:
+        text: the text.
+        language: ISO 639 code of a language to search beside English; "" searches all.
+        beside: number of words of other content to tolerate.
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_DECLINING_CHARS:
         return None
-    return _declines(text, language.casefold().replace("_", "-").split("-")[0], beside)
+    return _find_declining(
+        text, language.casefold().replace("_", "-").split("-")[0], beside
+    )
 
 
 def speaks_of_text(declined: Declined) -> bool:
-    """Whether a clause says that a text gives no answer ("the passages do not say"), and not that
-    the speaker knows none.
-    """
-    return _table()[declined.language].text.search(declined.words) is not None
+    """Whether a clause says that a text gives no answer, not that the speaker knows none."""
+    return (
+        _phrases_by_language()[declined.language].text.search(declined.words)
+        is not None
+    )
 
 
 def declining_clause(text: str, language: str = "") -> Declined | None:
-    """The first clause of a text that declines, whatever stands beside it."""
+    """The first clause that declines, whatever else the text says."""
     code = language.casefold().replace("_", "-").split("-")[0]
-    for _, clause in _clauses(text[:MOST_CHARACTERS]):
-        if (found := _of(clause, code)) is not None:
-            return found
+    for _, clause in _split_clauses(text[:MAX_DECLINING_CHARS]):
+        if (declined := _find_phrase(clause, code)) is not None:
+            return declined
     return None
 
 
 @lru_cache(maxsize=2048)
-def _declines(text: str, code: str, beside: int) -> Declined | None:
+def _find_declining(text: str, code: str, beside: int) -> Declined | None:
     if word_count(text) > MOST_WORDS:
         return None
     first: Declined | None = None
     others = []
-    for _, clause in _clauses(text):
-        found = _of(clause, code)
-        if found is None:
+    for _, clause in _split_clauses(text):
+        declined = _find_phrase(clause, code)
+        if declined is None:
             others.append(clause)
-        elif first is None or found.kind == REFUSAL:
-            first = found
+        elif first is None or declined.kind == REFUSAL:
+            first = declined
     if first is None:
         return None
-    spoken = _table()[first.language]
+    spoken = _phrases_by_language()[first.language]
     content = sum(
         word_count(clause) for clause in others if not spoken.empty(clause, first.kind)
     )
     return first if content <= beside else None
 
 
-def plain(text: str) -> str:
-    """A text in lower case and one line, with straight apostrophes and without marks around it."""
+def plain_clause(text: str) -> str:
+    """Lower-case a text, in one line, with straight apostrophes and without marks around it."""
     folded = unicodedata.normalize("NFC", text).translate(
         {0x2019: "'", 0x2018: "'", 0x60: "'"}
     )
@@ -111,37 +118,40 @@ def plain(text: str) -> str:
     )  # the Turkish capital İ becomes i with a dot of its own
 
 
-def _clauses(text: str) -> Iterator[tuple[int, str]]:
-    """The clauses of a text, each with the number of its sentence."""
-    turning = _turning()
+def _split_clauses(text: str) -> Iterator[tuple[int, str]]:
+    """Split a text into clauses, each with the index of its sentence."""
+    turning = _turning_words()
     for number, sentence in enumerate(sentences(text)):
         for clause in _SPLIT.split(unicodedata.normalize("NFC", sentence)):
-            for part in turning.split(plain(clause)):
-                if part := plain(part):
-                    yield number, part
+            for piece in turning.split(plain_clause(clause)):
+                if piece := plain_clause(piece):
+                    yield number, piece
 
 
 @lru_cache(maxsize=1024)
-def _of(clause: str, code: str) -> Declined | None:
+def _find_phrase(clause: str, code: str) -> Declined | None:
     latin = clause.isascii()
-    for name, language in _table().items():
+    for name, language in _phrases_by_language().items():
         if (latin and language.script) or (code and name not in (code, "en")):
             continue
-        bare = language.without_openers(clause)
+        content = language.without_openers(clause)
         for kind, pattern in (
             (REFUSAL, language.refusal),
             (NO_INFORMATION, language.unknown),
         ):
-            found = pattern.match(bare) if kind == REFUSAL else pattern.search(bare)
+            match = (
+                pattern.match(content) if kind == REFUSAL else pattern.search(content)
+            )
             # "I don't know: Paris" may be an answer.
-            if found is not None and ": " not in bare[found.start() :]:
+            if match is not None and ": " not in content[match.start() :]:
                 return Declined(kind, clause, name)
     return None
 
 
-class _Language:
-    """The phrases of one language, ready to search with. script: it is never written in plain
-    ASCII.
+class _Phrases:
+    """The phrases of one language, compiled.
+
+    `script` is set for languages never written in plain ASCII.
     """
 
     def __init__(self, code: str, row: dict[str, Any]) -> None:
@@ -150,18 +160,20 @@ class _Language:
         }
 
         def pattern(
-            value: str | list[str], edge: str = "", end: str = ""
+            phrases: str | list[str], edge: str = "", end: str = ""
         ) -> re.Pattern[str]:
-            whole = (
+            alternatives = (
                 "|".join(
-                    f"(?:{one})"
-                    for one in ([value] if isinstance(value, str) else value)
+                    f"(?:{phrase})"
+                    for phrase in ([phrases] if isinstance(phrases, str) else phrases)
                 )
                 or r"(?!)"
             )
             for name, inner in names.items():
-                whole = whole.replace(f"{{{name}}}", inner)
-            return re.compile(unicodedata.normalize("NFC", f"{edge}(?:{whole}){end}"))
+                alternatives = alternatives.replace(f"{{{name}}}", inner)
+            return re.compile(
+                unicodedata.normalize("NFC", f"{edge}(?:{alternatives}){end}")
+            )
 
         spaced = code not in _SPACELESS
         start, stop = (r"(?<![^\W_])", r"(?![^\W_])") if spaced else ("", "")
@@ -179,7 +191,7 @@ class _Language:
         self.lack = pattern([row.get("lack", r"(?!)"), row.get("sum", r"(?!)")])
 
     def without_openers(self, clause: str) -> str:
-        """A clause without apologies and "but" at its beginning."""
+        """Remove apologies and "but" from the beginning of a clause."""
         for _ in range(4):
             match = self.opener.match(clause)
             if match is None or not match.group():
@@ -189,32 +201,34 @@ class _Language:
 
     def empty(self, clause: str, kind: str) -> bool:
         """Whether a clause beside one that declines says nothing of its own."""
-        bare = self.without_openers(clause)
-        if not bare or self.aside.search(clause) is not None:
+        content = self.without_openers(clause)
+        if not content or self.aside.search(clause) is not None:
             return True
-        about = self.text.search(bare) is not None or bare.startswith(("it ", "this "))
-        return kind == REFUSAL and about and self.lack.search(bare) is not None
+        about = self.text.search(content) is not None or content.startswith(
+            ("it ", "this ")
+        )
+        return kind == REFUSAL and about and self.lack.search(content) is not None
 
 
 @cache
-def _turning() -> re.Pattern[str]:
-    """A word like "but" inside a clause; in scripts without spaces it may stand anywhere."""
+def _turning_words() -> re.Pattern[str]:
+    """The pattern of a word like "but" inside a clause."""
     spaced = "|".join(
         row["but"]
-        for code, row in _rows().items()
+        for code, row in _load_rows().items()
         if code not in _SPACELESS and "but" in row
     )
-    others = "|".join(_rows()[code]["but"] for code in _SPACELESS)
+    others = "|".join(_load_rows()[code]["but"] for code in _SPACELESS)
     return re.compile(rf"\s(?=(?:{spaced})\s)|(?=(?:{others}))")
 
 
 @cache
-def _rows() -> dict[str, dict[str, Any]]:
+def _load_rows() -> dict[str, dict[str, Any]]:
     return tomllib.loads(
         Path(__file__).with_name("declining.toml").read_text(encoding="utf-8")
     )
 
 
 @cache
-def _table() -> dict[str, _Language]:
-    return {code: _Language(code, row) for code, row in _rows().items()}
+def _phrases_by_language() -> dict[str, _Phrases]:
+    return {code: _Phrases(code, row) for code, row in _load_rows().items()}

@@ -1,4 +1,4 @@
-"""Which words of an answer a score rests on, for those who look at it: nothing is scored by them."""
+"""Which words of an answer a score rests on: shown to readers, never scored."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ _LONGEST = 20_000
 def with_evidence(
     score: Score, text: str, claim: str = "", named: Sequence[str] = ()
 ) -> Score:
-    """The score with the span of the answer that says it.
+    """Add the span of the answer that the score rests on, if it is plain and not the whole
+    answer.
 
-    None is told where it is not plain, or where it would be all of the answer.
-
-    claim: what was read as the answer, as it is written. named: what may stand there word for word,
-    the longest first; of several places the last counts.
+    Args:
+        score: the score.
+        text: the answer.
+        claim: the text that was read as the answer, as it is written.
+        named: texts that may stand in the claim; the longest first, and the last place counts.
     """
-    span = _span(text, claim.strip(), named)
+    span = _find_span(text, claim.strip(), named)
     return replace(score, evidence=(span,)) if span is not None else score
 
 
-def _span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] | None:
+def _find_span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] | None:
     first = max(0, len(text) - _LONGEST)
     start = text.rfind(claim, first) if claim else first
     if start < 0:
@@ -34,14 +36,14 @@ def _span(text: str, claim: str, named: Sequence[str]) -> tuple[int, int] | None
     end = start + len(claim) if claim else len(text)
     folded = text[start:end].lower()
     if len(folded) == end - start:  # a sign that becomes two moves all behind it
-        for one in sorted(filter(None, named), key=len, reverse=True):
-            if (place := _whole_word(folded, one.strip().lower())) >= 0:
-                return start + place, start + place + len(one.strip())
+        for name in sorted(filter(None, named), key=len, reverse=True):
+            if (place := _whole_word(folded, name.strip().lower())) >= 0:
+                return start + place, start + place + len(name.strip())
     return (start, end) if claim and len(claim) < len(text.strip()) else None
 
 
 def _whole_word(text: str, word: str) -> int:
-    """The last place where a word stands by itself; -1 where there is none."""
+    """The last place of a word in a text; -1 if it is only part of longer words."""
     end = len(text)
     while word and (place := text.rfind(word, 0, end)) >= 0:
         around = (

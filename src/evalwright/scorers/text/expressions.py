@@ -29,11 +29,11 @@ Number = Fraction | complex
 
 
 class Unreadable(Exception):
-    """A text that is no expression."""
+    """The text is no expression."""
 
 
 class Interval(NamedTuple):
-    """The numbers between two ends. closed: whether each end is one of them."""
+    """The numbers between two ends; `closed` says whether each end belongs to it."""
 
     ends: tuple[Tree, Tree]
     closed: tuple[bool, bool]
@@ -45,24 +45,69 @@ _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉ₙ]+")
 _SIGNS = str.maketrans(
     {
-        "−": "-", "–": "-", "—": "-", "×": "*", "⋅": "*", "·": "*", "∙": "*", "÷": "/", "π": "\\pi ", "∞": "\\infty ", "≤": "\\le ", "≥": "\\ge ",
-        "≦": "\\le ", "≧": "\\ge ", "⩽": "\\le ", "⩾": "\\ge ", "±": "\\pm ", "∓": "\\pm ", "∪": "\\cup ", "∈": "\\in ", "°": " ", "≠": "\\ne ", "≈": "\\approx ",
-        "、": ",", "；": ";", "√": "\\sqrt ", "∛": "\\cbrt ", "′": "'", "’": "'", "∶": ":", "θ": "\\theta ", "α": "\\alpha ", "β": "\\beta ", "⟨": "(", "⟩": ")",
-        "⇒": "=>", "→": "=>", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u3000": " ", "⁄": "/", "∕": "/", "ℝ": "R", "，": ",", "。": ".", "◦": " ",
+        "−": "-",
+        "–": "-",
+        "—": "-",
+        "×": "*",
+        "⋅": "*",
+        "·": "*",
+        "∙": "*",
+        "÷": "/",
+        "π": "\\pi ",
+        "∞": "\\infty ",
+        "≤": "\\le ",
+        "≥": "\\ge ",
+        "≦": "\\le ",
+        "≧": "\\ge ",
+        "⩽": "\\le ",
+        "⩾": "\\ge ",
+        "±": "\\pm ",
+        "∓": "\\pm ",
+        "∪": "\\cup ",
+        "∈": "\\in ",
+        "°": " ",
+        "≠": "\\ne ",
+        "≈": "\\approx ",
+        "、": ",",
+        "；": ";",
+        "√": "\\sqrt ",
+        "∛": "\\cbrt ",
+        "′": "'",
+        "’": "'",
+        "∶": ":",
+        "θ": "\\theta ",
+        "α": "\\alpha ",
+        "β": "\\beta ",
+        "⟨": "(",
+        "⟩": ")",
+        "⇒": "=>",
+        "→": "=>",
+        "\u00a0": " ",
+        "\u202f": " ",
+        "\u2009": " ",
+        "\u3000": " ",
+        "⁄": "/",
+        "∕": "/",
+        "ℝ": "R",
+        "，": ",",
+        "。": ".",
+        "◦": " ",
     }
-)  # fmt: skip
+)
 _FRACTIONS = {
     sign: unicodedata.normalize("NFKD", sign).replace("⁄", "/")
     for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 }
 _DROPPED = re.compile(
-    r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big|limits|quad|qquad|hline|mathstrut|textstyle|degree)(?![a-zA-Z])|(?<!\\)\\[,;!:>"
+    r"\\(?:left|right|displaystyle|bigl|bigr|Bigl|Bigr|big|Big|limits|quad|qquad|hline"
+    r"|mathstrut|textstyle|degree)(?![a-zA-Z])|(?<!\\)\\[,;!:>"
     r" ]|~|\^\s*\{?\s*\\circ\s*\}?"
     r"|&(?=\s*(?:=|\\le|\\ge))"
 )
 _TIMES = re.compile(r"(?<=[\d)])\s[xX]\s(?=[\d(])")
 _UNIT_POWER = re.compile(
-    r"(?<![a-zA-Z])((?:\\text\s?\{\s?)?(?:[ckmd]?m|ft|in|yd|mi|см|мм|км|м|дм)\s?\}?)\s?\^\s?[({]?\s?[23]\s?[)}]?"
+    r"(?<![a-zA-Z])((?:\\text\s?\{\s?)?(?:[ckmd]?m|ft|in|yd|mi|см|мм|км|м"
+    r"|дм)\s?\}?)\s?\^\s?[({]?\s?[23]\s?[)}]?"
 )
 _WORDING = re.compile(
     r"\\(?:text|mathrm|mathbf|textbf|mathbb|mathit|textit|operatorname|mbox|rm|bf)\s*\{([^{}]*)\}"
@@ -74,7 +119,9 @@ _CASES = re.compile(
     r"\\(?:begin|end)\s*\{(?:cases|aligned|align\*?|array|gathered|equation\*?)\}(?:\{[lcr|]*\})?"
 )
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}(?!\w|\.\d))?)|(?P<command>\\[a-zA-Z]+|\\[{}|])|(?P<word>[^\W\d_]+'*)|(?P<sign><=|>=|!=|=>|\*\*|\|\||[-+*/^_=<>!%(){}\[\]|,;:&'?$€£¥₹#~\"·.]))"
+    r"\s*(?:(?P<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}(?!\w|\.\d))?)|"
+    r"(?P<command>\\[a-zA-Z]+|\\[{}|])|(?P<word>[^\W\d_]+'*)|(?P<sign><=|>=|!=|=>|\*\*|\|\|"
+    r"|[-+*/^_=<>!%(){}\[\]|,;:&'?$€£¥₹#~\"·.]))"
 )
 _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
 _DOTTED_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:\.\d{3})+)(?![\d.])")
@@ -137,19 +184,43 @@ FUNCTIONS: Mapping[str, Callable[[complex], complex]] = {
     "tg": cmath.tan,
     "log": cmath.log10,
     "lg": cmath.log10,
-    "lb": lambda x: cmath.log(x, 2),
-    "cot": lambda x: 1 / cmath.tan(x),
-    "ctg": lambda x: 1 / cmath.tan(x),
-    "sec": lambda x: 1 / cmath.cos(x),
-    "csc": lambda x: 1 / cmath.sin(x),
+    "lb": lambda argument: cmath.log(argument, 2),
+    "cot": lambda argument: 1 / cmath.tan(argument),
+    "ctg": lambda argument: 1 / cmath.tan(argument),
+    "sec": lambda argument: 1 / cmath.cos(argument),
+    "csc": lambda argument: 1 / cmath.sin(argument),
     "abs": abs,
-    "cbrt": lambda x: x ** (1 / 3),
+    "cbrt": lambda argument: argument ** (1 / 3),
 }
 _RELATIONS = {
-    "=": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "\\le": "<=", "\\leq": "<=", "\\leqslant": "<=", "\\lt": "<", "\\ge": ">=", "\\geq": ">=",
-    "\\geqslant": ">=", "\\gt": ">", "\\ne": "!=", "\\neq": "!=", "!=": "!=", "\\in": "in", "\\approx": "~", "\\simeq": "~", "\\equiv": "=", "=>": "=>",
-    "\\Rightarrow": "=>", "\\implies": "=>", "\\to": "=>", "\\rightarrow": "=>", "\\iff": "=>", "\\Leftrightarrow": "=>",
-}  # fmt: skip
+    "=": "=",
+    "<": "<",
+    ">": ">",
+    "<=": "<=",
+    ">=": ">=",
+    "\\le": "<=",
+    "\\leq": "<=",
+    "\\leqslant": "<=",
+    "\\lt": "<",
+    "\\ge": ">=",
+    "\\geq": ">=",
+    "\\geqslant": ">=",
+    "\\gt": ">",
+    "\\ne": "!=",
+    "\\neq": "!=",
+    "!=": "!=",
+    "\\in": "in",
+    "\\approx": "~",
+    "\\simeq": "~",
+    "\\equiv": "=",
+    "=>": "=>",
+    "\\Rightarrow": "=>",
+    "\\implies": "=>",
+    "\\to": "=>",
+    "\\rightarrow": "=>",
+    "\\iff": "=>",
+    "\\Leftrightarrow": "=>",
+}
 _VARIABLES = {
     "\\theta",
     "\\alpha",
@@ -176,8 +247,10 @@ _LOOKALIKES = str.maketrans("хуХУ", "xyXY")
 
 
 class Token(NamedTuple):
-    """kind: "number", "name" (a variable), "function", "word", "command" or "sign". spaced: whether
-    a space stands before it.
+    """A token of a formula.
+
+    `kind` is "number", "name" (a variable), "function", "word", "command" or "sign"; `spaced`
+    is set after a space.
     """
 
     kind: str
@@ -186,9 +259,9 @@ class Token(NamedTuple):
     start: int
 
 
-def in_signs(text: str) -> str:
-    """A text with one writing for each sign: ASCII digits and operators, `^` for raised digits, no
-    spacing commands.
+def write_with_signs(text: str) -> str:
+    """Write a text with one spelling for each sign: ASCII digits and operators, `^` for raised
+    digits.
     """
     text = _RAISED.sub(
         lambda run: f"^({unicodedata.normalize('NFKC', run.group())})", text
@@ -219,23 +292,21 @@ def _plain_sign(char: str) -> str:
     return unicodedata.normalize("NFKC", char) if wide else char
 
 
-def readings(text: str, language: str) -> list[str]:
-    """A text as it can be read: its commas and points in numbers as the language has them, and as
-    English has them.
-    """
+def possible_readings(text: str, language: str) -> list[str]:
+    """The ways to read a text: with decimal commas, if its language has them, and with points."""
     text = _SPACED_THOUSANDS.sub(lambda run: run.group().replace(" ", ""), text)
     english = (
         _THOUSANDS.sub(lambda run: run.group().replace(",", ""), text)
         if not re.search(r"[(\[{]", text)
         else text
     )
-    out = [english]
+    possible_texts = [english]
     if (
         "," in text
         and re.search(r"\d\s?,\d", text)
         and (language in COMMA_LANGUAGES or ";" in text)
     ):
-        out.insert(
+        possible_texts.insert(
             0,
             _DECIMAL_COMMA.sub(
                 ".",
@@ -243,42 +314,40 @@ def readings(text: str, language: str) -> list[str]:
             ),
         )
     elif language in COMMA_LANGUAGES and _DOTTED_THOUSANDS.search(text):
-        out.insert(
+        possible_texts.insert(
             0, _DOTTED_THOUSANDS.sub(lambda run: run.group().replace(".", ""), text)
         )
-    return list(dict.fromkeys(out))
+    return list(dict.fromkeys(possible_texts))
 
 
-def tokens(text: str, joining: frozenset[str]) -> list[Token]:
-    """The tokens of a text in signs. joining: words that stand between several answers."""
-    out: list[Token] = []
-    place = 0
-    while place < len(text):
-        match = _TOKEN.match(text, place)
+def tokenize_formula(text: str, joining: frozenset[str]) -> list[Token]:
+    """Split a text into tokens; `joining` are words between several answers."""
+    tokens_so_far: list[Token] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
         if match is None:
-            place += 1
+            position += 1
             continue
         kind = match.lastgroup or ""
         word = match.group(kind)
-        spaced = match.start(kind) > match.start() or place == 0
-        out.extend(
-            _named(
+        spaced = match.start(kind) > match.start() or position == 0
+        tokens_so_far.extend(
+            _classify_word(
                 Token(kind, word, spaced, match.start(kind)),
                 joining,
-                out,
+                tokens_so_far,
                 text[match.end() : match.end() + 4],
             )
         )
-        place = match.end()
-    return out
+        position = match.end()
+    return tokens_so_far
 
 
-def _named(
+def _classify_word(
     token: Token, joining: frozenset[str], before: list[Token], behind: str
 ) -> list[Token]:
-    """What a match is: letters in a row are a function, words, or, beside digits and signs,
-    variables.
-    """
+    """Decide whether letters in a row are a function, words or variables."""
     word = token.text
     if token.kind == "command":
         if word in _JOINING:
@@ -294,13 +363,13 @@ def _named(
         return [token._replace(kind="word")]
     if token.kind != "word":
         return [token._replace(text="^") if word == "**" else token]
-    bare = word.rstrip("'").translate(_LOOKALIKES)
-    small = bare.casefold()
+    letters = word.rstrip("'").translate(_LOOKALIKES)
+    small = letters.casefold()
     if small in joining and (
-        len(bare) > 1 or not bare.isascii() or _parts(token, before, behind)
+        len(letters) > 1 or not letters.isascii() or _parts(token, before, behind)
     ):
         return [token._replace(text=AND)]
-    if len(bare) == 1 and _LETTER.match(bare):
+    if len(letters) == 1 and _LETTER.match(letters):
         return [token._replace(kind="name", text=word.translate(_LOOKALIKES))]
     if small in ("sqrt", "cbrt"):
         return [token._replace(kind="command", text=f"\\{small}")]
@@ -308,22 +377,22 @@ def _named(
         return [token._replace(kind="function", text=small)]
     if small in _CONSTANTS:
         return [token._replace(kind="command", text=_CONSTANTS[small])]
-    if len(bare) == 2 and bare[0] == "و" and _LETTER.match(bare[1]):
-        return [token._replace(text=AND), token._replace(kind="name", text=bare[1])]
+    if len(letters) == 2 and letters[0] == "و" and _LETTER.match(letters[1]):
+        return [token._replace(text=AND), token._replace(kind="name", text=letters[1])]
     tied = (
         not token.spaced
         and before
         and (before[-1].kind == "number" or before[-1].text in _BEFORE_NAMES)
     )
     if (
-        bare.isascii()
-        and len(bare) <= 4
-        and bare.islower()
+        letters.isascii()
+        and len(letters) <= 4
+        and letters.islower()
         and (tied or behind[:1] in ("^", "*"))
     ):
         return [
             Token("name", letter, token.spaced and not at, token.start + at)
-            for at, letter in enumerate(bare)
+            for at, letter in enumerate(letters)
         ]
     return [token]
 
@@ -333,7 +402,7 @@ _BEFORE_NAMES = ("^", "*", ")", "/", "+", "-", "{")
 
 
 def _parts(token: Token, before: list[Token], behind: str) -> bool:
-    """Whether a single letter stands between two answers ("2 y 3"), and is no variable."""
+    """Whether a single letter is a word between two answers ("2 y 3") and no variable."""
     if not token.spaced or behind[:1] not in (" ", "") or not before:
         return False
     complete = before[-1].kind in ("number", "name") or before[-1].text in (
@@ -348,7 +417,7 @@ def _parts(token: Token, before: list[Token], behind: str) -> bool:
 
 
 class _Parser:
-    """One reading of a list of tokens, by recursive descent; each token is read once."""
+    """A recursive-descent parser of tokens; each token is read once."""
 
     def __init__(self, read: Sequence[Token]) -> None:
         self.read = read
@@ -372,15 +441,15 @@ class _Parser:
         if self.take().text != text:
             raise Unreadable
 
-    def whole(self) -> Tree:
-        """All tokens: an expression, a relation, or several of them."""
-        tree = self.several()
+    def parse_all(self) -> Tree:
+        """Parse all tokens: an expression, a relation, or several."""
+        tree = self.parse_several()
         if self.place < len(self.read):
             raise Unreadable
         return tree
 
-    def several(self, closing: Sequence[str] = ()) -> Tree:
-        parts = [self.relation()]
+    def parse_several(self, closing: Sequence[str] = ()) -> Tree:
+        relations = [self.relation()]
         while self.peek() in SEPARATORS:
             while self.peek() in SEPARATORS:
                 self.take()
@@ -388,8 +457,8 @@ class _Parser:
                 self.peek() in closing and self.peek() != "["
             ):
                 break
-            parts.append(self.relation())
-        return parts[0] if len(parts) == 1 else ("several", parts)
+            relations.append(self.relation())
+        return relations[0] if len(relations) == 1 else ("several", relations)
 
     def relation(self) -> Tree:
         sides = [self.sum()]
@@ -406,13 +475,12 @@ class _Parser:
         sign = ""
         while self.peek() in ("+", "-") or self.peek() == "\\pm":
             text = self.take().text
-            sign = (
-                "\\pm"
-                if "\\pm" in (text, sign)
-                else "-"
-                if (text == "-") is (sign != "-")
-                else ""
-            )
+            if "\\pm" in (text, sign):
+                sign = "\\pm"
+            elif (text == "-") is (sign != "-"):
+                sign = "-"
+            else:
+                sign = ""
         tree = self.product()
         if sign:
             tree = (
@@ -448,7 +516,7 @@ class _Parser:
                 return tree
 
     def _beside(self, tree: Tree) -> Tree:
-        """A product without a sign; a whole number before a fraction of numbers is a sum ("1 1/2")."""
+        """A product without a sign; a number before a fraction of numbers is a sum ("1 1/2")."""
         mixed = tree[0] == "number" and tree[1].denominator == 1
         if self.kind() == "number":
             ahead = [token.text for token in self.read[self.place : self.place + 3]]
@@ -536,7 +604,7 @@ class _Parser:
         return tree
 
     def group(self, closing: str) -> Tree:
-        tree = self.several((closing,))
+        tree = self.parse_several((closing,))
         self.expect(closing)
         return tree
 
@@ -548,10 +616,14 @@ class _Parser:
         token = self.take()
         if token.kind == "number" and len(token.text) > 1 and token.text.isdigit():
             # "\frac12": the tokens are put back digit by digit.
-            rest = [
+            later_digits = [
                 Token("number", digit, False, token.start) for digit in token.text[1:]
             ]
-            self.read = [*self.read[: self.place], *rest, *self.read[self.place :]]
+            self.read = [
+                *self.read[: self.place],
+                *later_digits,
+                *self.read[self.place :],
+            ]
             token = Token("number", token.text[0], False, token.start)
         if token.kind == "number":
             return ("number", Fraction(token.text))
@@ -640,7 +712,7 @@ class _Parser:
         return tree if exponent is None else ("^", tree, exponent)
 
     def _applied(self) -> Tree:
-        """What a function is applied to: a bracket, or the factors that follow."""
+        """Parse what a function is applied to: a bracket, or the factors that follow."""
         if self.peek() in ("(", "[", "{"):
             return self.power()
         if self.kind() == "function":
@@ -705,10 +777,10 @@ class _Parser:
         if self.peek() in ends and self.peek() != "[":
             return ("list", opening, self.take().text, [])
         self.brackets += 1
-        inside = self.several(ends)
+        inside = self.parse_several(ends)
         if self.peek() in ("|", ":", "\\mid") and opening == "{":
             self.take()
-            inside = self.several(ends)
+            inside = self.parse_several(ends)
         self.brackets -= 1
         last = self.take().text
         if last not in ends:
@@ -741,26 +813,26 @@ def _number(text: str) -> Tree:
 
 @lru_cache(maxsize=2048)
 def parse(text: str, joining: frozenset[str] = frozenset()) -> Tree:
-    """The tree of a text in signs. Raises Unreadable."""
+    """Parse a text. Raises Unreadable."""
     if len(text) > MAX_CHARS:
         raise Unreadable
     matrix = _MATRIX.search(text)
     if matrix is not None:
         return _matrix(matrix[1], joining)
-    return parse_tokens(tokens(without_wording(text), joining))
+    return parse_tokens(tokenize_formula(without_wording(text), joining))
 
 
 def without_wording(text: str) -> str:
-    """A text with the content of \\text{...} and the like in its place."""
+    """Replace \\text{...} and the like by their content."""
     return _WORDING.sub(r" \1 ", text) if "\\" in text else text
 
 
 def parse_tokens(read: Sequence[Token]) -> Tree:
-    """The tree of tokens. Raises Unreadable."""
+    """Parse tokens. Raises Unreadable."""
     if not read or len(read) > MAX_CHARS:
         raise Unreadable
     try:
-        return _Parser(read).whole()
+        return _Parser(read).parse_all()
     except (RecursionError, ZeroDivisionError, ValueError):
         raise Unreadable from None
 
@@ -777,8 +849,8 @@ def _matrix(inside: str, joining: frozenset[str]) -> Tree:
 
 _POINTS = tuple(
     tuple(
-        Fraction(17 + 7 * place * turn + 3 * turn, 13 + 2 * place + turn)
-        for place in range(12)
+        Fraction(17 + 7 * index * turn + 3 * turn, 13 + 2 * index + turn)
+        for index in range(12)
     )
     for turn in (1, 2, 3)
 )
@@ -786,25 +858,25 @@ _POINTS = tuple(
 
 
 def names_in(tree: Any) -> set[str]:
-    """The variables of a tree."""
+    """The variables of an expression."""
     if isinstance(tree, tuple):
         if tree and tree[0] == "name":
             return set() if tree[1] == "i" else {tree[1]}
-        return {name for part in tree[1:] for name in names_in(part)}
+        return {name for branch in tree[1:] for name in names_in(branch)}
     if isinstance(tree, list):
-        return {name for part in tree for name in names_in(part)}
+        return {name for branch in tree for name in names_in(branch)}
     return set()
 
 
-def worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
-    """The value of an expression. Raises Unreadable for what has none."""
+def evaluate(tree: Tree, values: Mapping[str, Fraction]) -> Number:
+    """Evaluate an expression. Raises Unreadable if it has no value."""
     try:
-        return _worth(tree, values)
+        return _evaluate(tree, values)
     except (OverflowError, ZeroDivisionError, ValueError, RecursionError):
         raise Unreadable from None
 
 
-def _worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
+def _evaluate(tree: Tree, values: Mapping[str, Fraction]) -> Number:
     operation = tree[0]
     if operation == "number":
         return tree[1]  # type: ignore[no-any-return]
@@ -813,21 +885,21 @@ def _worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
     if operation == "name":
         if tree[1] == "i" and "i" not in values:
             return 1j
-        return values[tree[1]] if tree[1] in values else _no_value()
+        return values[tree[1]] if tree[1] in values else _refuse_value()
     if operation == "group":
-        return _no_value()
+        return _refuse_value()
     if operation == "function":
-        return _applied(tree[1], _worth(tree[2], values))
+        return _applied(tree[1], _evaluate(tree[2], values))
     if operation == "negative":
-        return -_worth(tree[1], values)
+        return -_evaluate(tree[1], values)
     if operation == "percent":
-        return _worth(tree[1], values) / 100
+        return _evaluate(tree[1], values) / 100
     if operation == "factorial":
-        return _factorial(_worth(tree[1], values))
+        return _factorial(_evaluate(tree[1], values))
     if operation not in ("+", "-", "*", "/", "ratio", "^", "root", "choose"):
-        return _no_value()
-    left = _worth(tree[1], values)
-    right = _worth(tree[2], values)
+        return _refuse_value()
+    left = _evaluate(tree[1], values)
+    right = _evaluate(tree[2], values)
     if operation == "+":
         return left + right
     if operation == "-":
@@ -837,13 +909,13 @@ def _worth(tree: Tree, values: Mapping[str, Fraction]) -> Number:
     if operation in ("/", "ratio"):
         return left / right
     if operation == "^":
-        return _raised(left, right)
+        return _raise_to_power(left, right)
     if operation == "root":
         return _root(left, right)
-    return _chosen(left, right)
+    return _binomial(left, right)
 
 
-def _no_value() -> Number:
+def _refuse_value() -> Number:
     raise Unreadable
 
 
@@ -862,7 +934,7 @@ def _factorial(of: Number) -> Number:
     raise Unreadable
 
 
-def _raised(base: Number, exponent: Number) -> Number:
+def _raise_to_power(base: Number, exponent: Number) -> Number:
     if (
         isinstance(base, Fraction)
         and isinstance(exponent, Fraction)
@@ -874,7 +946,7 @@ def _raised(base: Number, exponent: Number) -> Number:
     if isinstance(base, Fraction) and isinstance(exponent, Fraction) and base >= 0:
         return (
             _root(
-                _raised(base, Fraction(exponent.numerator)),
+                _raise_to_power(base, Fraction(exponent.numerator)),
                 Fraction(exponent.denominator),
             )
             if exponent.numerator.bit_length() < 8 and exponent.denominator > 1
@@ -909,7 +981,7 @@ def _root(under: Number, degree: Number) -> Number:
     return complex(under) ** (1 / complex(degree))
 
 
-def _chosen(above: Number, below: Number) -> Number:
+def _binomial(above: Number, below: Number) -> Number:
     if (
         isinstance(above, Fraction)
         and isinstance(below, Fraction)
@@ -920,19 +992,19 @@ def _chosen(above: Number, below: Number) -> Number:
     raise Unreadable
 
 
-def alike(one: Number, two: Number) -> bool:
-    """Whether two numbers are the same, fractions exactly."""
-    if isinstance(one, Fraction) and isinstance(two, Fraction):
-        return one == two
-    one = complex(one)
+def equal_numbers(first: Number, two: Number) -> bool:
+    """Whether two numbers are equal; fractions exactly."""
+    if isinstance(first, Fraction) and isinstance(two, Fraction):
+        return first == two
+    first = complex(first)
     two = complex(two)
-    if not (cmath.isfinite(one) and cmath.isfinite(two)):
+    if not (cmath.isfinite(first) and cmath.isfinite(two)):
         return False
-    return abs(one - two) <= TOLERANCE * max(1e-3, abs(one), abs(two))
+    return abs(first - two) <= TOLERANCE * max(1e-3, abs(first), abs(two))
 
 
-def points(*trees: Any) -> list[dict[str, Fraction]]:
-    """Values of all variables of some trees, several times."""
+def sample_points(*trees: Any) -> list[dict[str, Fraction]]:
+    """Values for all variables of some expressions, at several points."""
     names = sorted({name for tree in trees for name in names_in(tree)})
     if len(names) > len(_POINTS[0]):
         raise Unreadable
@@ -942,18 +1014,20 @@ def points(*trees: Any) -> list[dict[str, Fraction]]:
     ]
 
 
-def same_value(one: Tree, two: Tree) -> bool:
-    """Whether two expressions have one value at all points. Raises Unreadable where one has none."""
-    if one == two:
+def same_value(left: Tree, two: Tree) -> bool:
+    """Whether two expressions are equal at all points. Raises Unreadable where one has no value."""
+    if left == two:
         return True
-    if "infinity" in (one[0], two[0]) or ("negative", ("infinity",)) in (one, two):
+    if "infinity" in (left[0], two[0]) or ("negative", ("infinity",)) in (left, two):
         return False
-    at = points(one, two)
-    if not all(alike(worth(one, values), worth(two, values)) for values in at):
+    at = sample_points(left, two)
+    if not all(
+        equal_numbers(evaluate(left, values), evaluate(two, values)) for values in at
+    ):
         return False
     return (
-        _same_below_zero(one, two, at[0])
-        if _MAY_LOSE_A_SIGN.search(repr((one, two)))
+        _same_below_zero(left, two, at[0])
+        if _MAY_LOSE_A_SIGN.search(repr((left, two)))
         else True
     )
 
@@ -961,15 +1035,13 @@ def same_value(one: Tree, two: Tree) -> bool:
 _MAY_LOSE_A_SIGN = re.compile("'(?:root|abs)'")
 
 
-def _same_below_zero(one: Tree, two: Tree, values: Mapping[str, Fraction]) -> bool:
-    """Whether two expressions agree where one variable is below zero, unless a root or function of
-    them has no real value there.
-    """
+def _same_below_zero(left: Tree, two: Tree, values: Mapping[str, Fraction]) -> bool:
+    """Whether two expressions agree for negative variables, where both are real."""
     for name, number in values.items():
         negative = {**values, name: -abs(number)}
-        if not (_is_real_in(one, negative) and _is_real_in(two, negative)):
+        if not (_is_real_in(left, negative) and _is_real_in(two, negative)):
             continue
-        if not alike(worth(one, negative), worth(two, negative)):
+        if not equal_numbers(evaluate(left, negative), evaluate(two, negative)):
             return False
     return True
 
@@ -977,7 +1049,7 @@ def _same_below_zero(one: Tree, two: Tree, values: Mapping[str, Fraction]) -> bo
 def _is_real_in(tree: Any, values: Mapping[str, Fraction]) -> bool:
     """Whether an expression and all its operands are real."""
     if isinstance(tree, list):
-        return all(_is_real_in(part, values) for part in tree)
+        return all(_is_real_in(branch, values) for branch in tree)
     if not isinstance(tree, tuple) or tree[:1] in (
         ("number",),
         ("name",),
@@ -985,11 +1057,13 @@ def _is_real_in(tree: Any, values: Mapping[str, Fraction]) -> bool:
     ):
         return True
     try:
-        number = complex(worth(tree, values))
+        number = complex(evaluate(tree, values))
     except (Unreadable, OverflowError, ZeroDivisionError, ValueError):
         return False
     if abs(number.imag) > TOLERANCE * max(1.0, abs(number)):
         return False
     return all(
-        _is_real_in(part, values) for part in tree[1:] if isinstance(part, tuple | list)
+        _is_real_in(branch, values)
+        for branch in tree[1:]
+        if isinstance(branch, tuple | list)
     )

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from evalwright.scorers.text.expressions import (
     Tree,
     Unreadable,
-    alike,
+    equal_numbers,
+    evaluate,
     names_in,
-    points,
     same_value,
-    worth,
+    sample_points,
 )
 
 MAX_VALUES = 24
@@ -26,8 +26,10 @@ _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 
 class Values(NamedTuple):
-    """One value or several. name: the variable that has them. ordered: None where an answer does
-    not say whether their order counts.
+    """One or several values.
+
+    `name` is the variable that has them; `ordered` is None where the order may or may not
+    matter.
     """
 
     trees: tuple[Tree, ...]
@@ -37,7 +39,7 @@ class Values(NamedTuple):
 
 
 class Intervals(NamedTuple):
-    """A union of intervals: the ends of each, and whether it has them."""
+    """A union of intervals; each part has its two ends and whether they belong to it."""
 
     parts: tuple[tuple[Tree, Tree, bool, bool], ...]
 
@@ -55,7 +57,7 @@ class Matrix(NamedTuple):
 
 
 class Equation(NamedTuple):
-    """Both sides of an equation that is no value of one variable. sign: "=" or "!="."""
+    """An equation that does not give the value of one variable; `sign` is "=" or "!="."""
 
     left: Tree
     right: Tree
@@ -66,25 +68,30 @@ Shape = Values | Intervals | Assigned | Matrix | Equation
 
 
 def shape_of(tree: Tree) -> Shape:
-    """What an expression says as an answer. Raises Unreadable."""
+    """Classify an expression as a kind of answer. Raises Unreadable."""
     if _has_sign(tree):
-        return _both_signs(tree)
+        return _shape_of_both_signs(tree)
     operation = tree[0]
     if operation == "group":
         return shape_of(tree[1])
     if operation == "several":
-        return _several(tree[1])
+        return _shape_of_several(tree[1])
     if operation == "relation":
-        return _relation(tree[1], tree[2])
+        return _shape_of_relation(tree[1], tree[2])
     if operation == "list":
-        return _listed(tree)
+        return _shape_of_list(tree)
     if operation == "union":
         left = shape_of(tree[1])
         right = shape_of(tree[2])
         sides = [as_intervals(left), as_intervals(right)]
         if None not in sides:
             return Intervals(
-                tuple(part for side in sides if side is not None for part in side.parts)
+                tuple(
+                    interval
+                    for side in sides
+                    if side is not None
+                    for interval in side.parts
+                )
             )
         if isinstance(left, Values) and isinstance(right, Values):
             return Values((*left.trees, *right.trees), ordered=False)
@@ -110,12 +117,16 @@ def _has_sign(tree: Any) -> bool:
 def _with_sign(tree: Any, sign: str) -> Any:
     if isinstance(tree, tuple):
         head = sign if tree[0] == "plus or minus" else tree[0]
-        return (head, *(_with_sign(part, sign) for part in tree[1:]))
-    return [_with_sign(part, sign) for part in tree] if isinstance(tree, list) else tree
+        return (head, *(_with_sign(branch, sign) for branch in tree[1:]))
+    return (
+        [_with_sign(branch, sign) for branch in tree]
+        if isinstance(tree, list)
+        else tree
+    )
 
 
-def _both_signs(tree: Tree) -> Shape:
-    """An expression with a plus-minus sign as its two values."""
+def _shape_of_both_signs(tree: Tree) -> Shape:
+    """The two values of an expression with a plus-minus sign."""
     plus, minus = (shape_of(_with_sign(tree, sign)) for sign in "+-")
     if isinstance(plus, Values) and isinstance(minus, Values):
         return Values(_distinct((*plus.trees, *minus.trees)), plus.name, ordered=False)
@@ -123,21 +134,23 @@ def _both_signs(tree: Tree) -> Shape:
 
 
 def _distinct(trees: Sequence[Tree]) -> tuple[Tree, ...]:
-    kept: list[Tree] = []
+    distinct: list[Tree] = []
     for tree in trees[:MAX_VALUES]:
-        if not any(_same(tree, other) for other in kept):
-            kept.append(tree)
-    return tuple(kept)
+        if not any(_is_same_value(tree, earlier) for earlier in distinct):
+            distinct.append(tree)
+    return tuple(distinct)
 
 
 def _is_name(tree: Tree) -> bool:
-    """Whether a side of an equation names what the other side is worth: x, f(x), y', P(A)."""
+    """Whether a side of an equation is a name: x, f(x), y', P(A)."""
     if tree[0] == "name":
         return True
     if tree[0] in ("union", "intersection"):
         return _is_name(tree[1]) and _is_name(tree[2])
     if tree[0] == "/":
-        return all(part[0] == "*" and part[1] == ("name", "d") for part in tree[1:])
+        return all(
+            factor[0] == "*" and factor[1] == ("name", "d") for factor in tree[1:]
+        )
     return (
         tree[0] == "*"
         and tree[1][0] == "name"
@@ -145,12 +158,12 @@ def _is_name(tree: Tree) -> bool:
     )
 
 
-def _relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
+def _shape_of_relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
     if "=>" in signs:
         last = len(signs) - 1 - list(reversed(signs)).index("=>")
         if last == len(signs) - 1:
             return shape_of(sides[-1])
-        return _relation(signs[last + 1 :], sides[last + 1 :])
+        return _shape_of_relation(signs[last + 1 :], sides[last + 1 :])
     if "~" in signs:
         first = list(signs).index("~")
         if first == 0 and (_is_name(sides[0]) or not names_in(sides[1])):
@@ -160,20 +173,20 @@ def _relation(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
                 else shape_of(sides[0])
             )
         return (
-            _relation(signs[:first], sides[: first + 1])
+            _shape_of_relation(signs[:first], sides[: first + 1])
             if first
             else shape_of(sides[0])
         )
     if "in" in signs:
         return shape_of(sides[-1])
     if all(sign == "=" for sign in signs):
-        return _equated(sides)
+        return _shape_of_equation(sides)
     if all(sign == "!=" for sign in signs) and len(sides) == 2:
         return Equation(sides[0], sides[1], "!=")
-    return _inequality(signs, sides)
+    return _shape_of_inequality(signs, sides)
 
 
-def _equated(sides: Sequence[Tree]) -> Shape:
+def _shape_of_equation(sides: Sequence[Tree]) -> Shape:
     first = sides[0]
     last = sides[-1]
     if _is_name(first) or (first[0] == "list" and all(map(_is_name, first[3]))):
@@ -186,13 +199,13 @@ def _equated(sides: Sequence[Tree]) -> Shape:
     if (
         len(sides) == 2
         and (names_in(first) or names_in(last))
-        and not _same(first, last)
+        and not _is_same_value(first, last)
     ):
         return Equation(first, last)
     return shape_of(last)
 
 
-def _inequality(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
+def _shape_of_inequality(signs: Sequence[str], sides: Sequence[Tree]) -> Shape:
     if len(sides) == 2:
         low_first = [(signs[0], sides[0], sides[1])]
     elif len(sides) == 3:
@@ -221,35 +234,37 @@ def _is_variable(tree: Tree) -> bool:
     return tree[0] == "name" or (tree[0] == "*" and _is_name(tree))
 
 
-def _several(parts: Sequence[Tree]) -> Shape:
-    if len(parts) > MAX_VALUES:
+def _shape_of_several(trees: Sequence[Tree]) -> Shape:
+    if len(trees) > MAX_VALUES:
         raise Unreadable
-    relations = [part for part in parts if part[0] == "relation"]
+    relations = [tree for tree in trees if tree[0] == "relation"]
     if not relations:
-        shapes = [shape_of(part) for part in parts]
+        shapes = [shape_of(tree) for tree in trees]
         if all(
             isinstance(shape, Values) and len(shape.trees) == 1 and not shape.brackets
             for shape in shapes
         ):
-            return Values(tuple(parts), ordered=None)
+            return Values(tuple(trees), ordered=None)
         intervals = [as_intervals(shape) for shape in shapes]
         if None not in intervals:
             return Intervals(
                 tuple(
-                    part
+                    tree
                     for shape in intervals
                     if shape is not None
-                    for part in shape.parts
+                    for tree in shape.parts
                 )
             )
-        return Values(tuple(parts), ordered=None)
-    shapes = [shape_of(part) for part in parts]
+        return Values(tuple(trees), ordered=None)
+    shapes = [shape_of(interval) for interval in trees]
     if all(isinstance(shape, Intervals) for shape in shapes):
-        return _combined([shape for shape in shapes if isinstance(shape, Intervals)])
+        return _combine_intervals(
+            [shape for shape in shapes if isinstance(shape, Intervals)]
+        )
     shapes = [
         shape
-        for part, shape in zip(parts, shapes, strict=True)
-        if not _is_condition(part)
+        for tree, shape in zip(trees, shapes, strict=True)
+        if not _is_condition(tree)
     ] or shapes
     shapes = [shape for shape in shapes if not isinstance(shape, Equation)] or shapes
     valued = [shape for shape in shapes if isinstance(shape, Values)]
@@ -258,7 +273,7 @@ def _several(parts: Sequence[Tree]) -> Shape:
     if len(shapes) == 1:
         return shapes[0]
     names = [shape.name for shape in valued if shape.name is not None]
-    if names and all(part[0] == "relation" for part in parts):
+    if names and all(tree[0] == "relation" for tree in trees):
         valued = [
             shape for shape in valued if shape.name is not None
         ]  # "h² = 169, h = 13"
@@ -270,10 +285,10 @@ def _several(parts: Sequence[Tree]) -> Shape:
         )
     )
     if len(different) == 1:
-        kept = [
+        shapes_of_name = [
             shape for shape in valued if shape.name is None or shape.name == names[0]
         ]
-        worked_out = [tree for shape in kept for tree in shape.trees]
+        worked_out = [tree for shape in shapes_of_name for tree in shape.trees]
         return Values(_distinct(worked_out), names[0], ordered=False)
     pairs = [
         (
@@ -286,19 +301,19 @@ def _several(parts: Sequence[Tree]) -> Shape:
     return Assigned(tuple(dict(pairs).items()))
 
 
-def _is_condition(part: Tree) -> bool:
+def _is_condition(tree: Tree) -> bool:
     """Whether a relation only says what a letter may be: "x ≠ 0", "C ∈ ℝ"."""
-    if part[0] != "relation":
+    if tree[0] != "relation":
         return False
-    return bool(part[1] == ["!="] or (part[1] == ["in"] and part[2][1][0] == "name"))
+    return bool(tree[1] == ["!="] or (tree[1] == ["in"] and tree[2][1][0] == "name"))
 
 
-def _combined(shapes: Sequence[Intervals]) -> Shape:
-    """Several inequalities: what both of them allow, else what any does."""
-    parts = [part for shape in shapes for part in shape.parts]
-    if len(parts) == 2:
-        lows = [part for part in parts if part[0] != LOWEST]
-        highs = [part for part in parts if part[1] != INFINITY]
+def _combine_intervals(shapes: Sequence[Intervals]) -> Shape:
+    """Join inequalities: the overlap of a lower and an upper bound, else their union."""
+    intervals = [interval for shape in shapes for interval in shape.parts]
+    if len(intervals) == 2:
+        lows = [interval for interval in intervals if interval[0] != LOWEST]
+        highs = [interval for interval in intervals if interval[1] != INFINITY]
         if len(lows) == len(highs) == 1 and lows[0] is not highs[0]:
             low = lows[0]
             high = highs[0]
@@ -310,34 +325,38 @@ def _combined(shapes: Sequence[Intervals]) -> Shape:
                 and lower_end < upper_end
             ):
                 return Intervals(((low[0], high[1], low[2], high[3]),))
-    return Intervals(tuple(parts))
+    return Intervals(tuple(intervals))
 
 
-def _listed(tree: Tree) -> Shape:
-    _, opening, closing, parts = tree
-    if len(parts) > MAX_VALUES:
+def _shape_of_list(tree: Tree) -> Shape:
+    _, opening, closing, elements = tree
+    if len(elements) > MAX_VALUES:
         raise Unreadable
-    if parts and all(part[0] == "list" for part in parts) and opening in "[(":
-        rows = tuple(tuple(part[3]) for part in parts)
+    if (
+        elements
+        and all(element[0] == "list" for element in elements)
+        and opening in "[("
+    ):
+        rows = tuple(tuple(element[3]) for element in elements)
         if len({len(row) for row in rows}) == 1:
             return Matrix(rows)
     if (
         opening == "{"
-        and len(parts) > 1
-        and any(part[0] == "relation" for part in parts)
+        and len(elements) > 1
+        and any(element[0] == "relation" for element in elements)
     ):
-        return _several(parts)
-    if parts and all(part[0] == "relation" for part in parts):
-        return _several(parts)
+        return _shape_of_several(elements)
+    if elements and all(element[0] == "relation" for element in elements):
+        return _shape_of_several(elements)
     if opening == "{":
-        if len(parts) == 1 and isinstance(shape := shape_of(parts[0]), Intervals):
+        if len(elements) == 1 and isinstance(shape := shape_of(elements[0]), Intervals):
             return shape
-        return Values(_distinct(parts), ordered=False, brackets="{}")
-    return Values(tuple(parts), ordered=True, brackets=opening + closing)
+        return Values(_distinct(elements), ordered=False, brackets="{}")
+    return Values(tuple(elements), ordered=True, brackets=opening + closing)
 
 
 def as_intervals(shape: Shape) -> Intervals | None:
-    """A pair in brackets as an interval."""
+    """Read a pair in brackets as an interval."""
     if isinstance(shape, Intervals):
         return shape
     if (
@@ -356,19 +375,19 @@ def as_intervals(shape: Shape) -> Intervals | None:
 # -- comparison ------------------------------------------------------------------------
 
 
-def _same(one: Tree, two: Tree) -> bool:
+def _is_same_value(left: Tree, two: Tree) -> bool:
     try:
-        return same_value(one, two)
+        return same_value(left, two)
     except Unreadable:
-        return one == two
+        return left == two
 
 
 def real(tree: Tree) -> float | None:
-    """The real value of an expression without variables."""
+    """The real value of an expression without variables; None for others."""
     if tree in (INFINITY, LOWEST):
         return float("inf") if tree == INFINITY else float("-inf")
     try:
-        number = worth(tree, {})
+        number = evaluate(tree, {})
     except Unreadable:
         return None
     if isinstance(number, Fraction):
@@ -381,7 +400,7 @@ def real(tree: Tree) -> float | None:
 
 
 def same_shape(target: Shape, answer: Shape) -> bool:
-    """Whether two answers say the same."""
+    """Whether two answers are the same."""
     if isinstance(target, Values) and isinstance(answer, Values):
         return _same_values(target, answer)
     if isinstance(target, Intervals) or isinstance(answer, Intervals):
@@ -394,7 +413,7 @@ def same_shape(target: Shape, answer: Shape) -> bool:
         left = dict(target.values)
         right = dict(answer.values)
         return set(left) <= set(right) and all(
-            _same(left[name], right[name]) for name in left
+            _is_same_value(left[name], right[name]) for name in left
         )
     if isinstance(target, Assigned) and isinstance(answer, Values):
         return _same_assigned(target, answer)
@@ -405,18 +424,18 @@ def same_shape(target: Shape, answer: Shape) -> bool:
 
 def _same_values(target: Values, answer: Values) -> bool:
     if len(target.trees) == len(answer.trees) == 1:
-        if _without_percent(target.trees[0], answer.trees[0]) or _same(
+        if _without_percent(target.trees[0], answer.trees[0]) or _is_same_value(
             target.trees[0], answer.trees[0]
         ):
             return True
-        one, two = (
+        target_list, two = (
             shape.trees[0] if shape.trees[0][0] == "list" else None
             for shape in (target, answer)
         )
         return (
-            one is not None
+            target_list is not None
             and two is not None
-            and same_shape(shape_of(one), shape_of(two))
+            and same_shape(shape_of(target_list), shape_of(two))
         )
     if len(target.trees) != len(answer.trees):
         return False
@@ -437,72 +456,83 @@ def _same_values(target: Values, answer: Values) -> bool:
         return all(map(_same_part, target.trees, answer.trees))
     left = list(answer.trees)
     for tree in target.trees:
-        place = next(
-            (place for place, other in enumerate(left) if _same_part(tree, other)), None
+        match_index = next(
+            (
+                index
+                for index, answer_tree in enumerate(left)
+                if _same_part(tree, answer_tree)
+            ),
+            None,
         )
-        if place is None:
+        if match_index is None:
             return False
-        del left[place]
+        del left[match_index]
     return True
 
 
-def _without_percent(one: Tree, two: Tree) -> bool:
-    """Whether one is a percentage and the other its number, the sign left out."""
-    if (one[0] == "percent") is (two[0] == "percent"):
+def _without_percent(left: Tree, two: Tree) -> bool:
+    """Whether one value is the other with a percent sign."""
+    if (left[0] == "percent") is (two[0] == "percent"):
         return False
-    return _same(*(tree[1] if tree[0] == "percent" else tree for tree in (one, two)))
+    return _is_same_value(
+        *(tree[1] if tree[0] == "percent" else tree for tree in (left, two))
+    )
 
 
-def _same_part(one: Tree, two: Tree) -> bool:
-    if one[0] == "list" or two[0] == "list":
+def _same_part(left: Tree, two: Tree) -> bool:
+    if left[0] == "list" or two[0] == "list":
         try:
-            return same_shape(shape_of(one), shape_of(two))
+            return same_shape(shape_of(left), shape_of(two))
         except Unreadable:
             return False
-    return _same(one, two)
+    return _is_same_value(left, two)
 
 
 def _same_intervals(target: Intervals | None, answer: Intervals | None) -> bool:
     if target is None or answer is None or len(target.parts) != len(answer.parts):
         return False
 
-    def place(part: tuple[Tree, Tree, bool, bool]) -> float:
-        low = real(part[0])
+    def lower_end(interval: tuple[Tree, Tree, bool, bool]) -> float:
+        low = real(interval[0])
         return low if low is not None else 0.0
 
     ordered = zip(
-        sorted(target.parts, key=place), sorted(answer.parts, key=place), strict=True
+        sorted(target.parts, key=lower_end),
+        sorted(answer.parts, key=lower_end),
+        strict=True,
     )
     return all(
-        _same_end(one[0], two[0], one[2], two[2])
-        and _same_end(one[1], two[1], one[3], two[3])
-        for one, two in ordered
+        _same_end(target_interval[0], two[0], target_interval[2], two[2])
+        and _same_end(target_interval[1], two[1], target_interval[3], two[3])
+        for target_interval, two in ordered
     )
 
 
-def _same_end(one: Tree, two: Tree, closed: bool, other_closed: bool) -> bool:
-    if one in (INFINITY, LOWEST) or two in (INFINITY, LOWEST):
-        return one == two
-    return closed is other_closed and _same(one, two)
+def _same_end(left: Tree, two: Tree, closed: bool, other_closed: bool) -> bool:
+    if left in (INFINITY, LOWEST) or two in (INFINITY, LOWEST):
+        return left == two
+    return closed is other_closed and _is_same_value(left, two)
 
 
 def _same_matrices(target: Shape, answer: Shape) -> bool:
-    one, two = (_rows(shape) for shape in (target, answer))
-    if one is None or two is None:
+    target_rows, two = (_matrix_rows(shape) for shape in (target, answer))
+    if target_rows is None or two is None:
         return False
-    if len(one) != len(two) and (
-        len(one) == len(two[0]) == 1 or len(two) == len(one[0]) == 1
+    if len(target_rows) != len(two) and (
+        len(target_rows) == len(two[0]) == 1 or len(two) == len(target_rows[0]) == 1
     ):
         flat_one, flat_two = (
-            [tree for row in rows for tree in row] for rows in (one, two)
+            [tree for row in rows for tree in row] for rows in (target_rows, two)
         )
-        return len(flat_one) == len(flat_two) and all(map(_same, flat_one, flat_two))
-    return [len(row) for row in one] == [len(row) for row in two] and all(
-        all(map(_same, *rows)) for rows in zip(one, two, strict=True)
+        return len(flat_one) == len(flat_two) and all(
+            map(_is_same_value, flat_one, flat_two)
+        )
+    return [len(row) for row in target_rows] == [len(row) for row in two] and all(
+        all(map(_is_same_value, *rows)) for rows in zip(target_rows, two, strict=True)
     )
 
 
-def _rows(shape: Shape) -> tuple[tuple[Tree, ...], ...] | None:
+def _matrix_rows(shape: Shape) -> tuple[tuple[Tree, ...], ...] | None:
     if isinstance(shape, Matrix):
         return shape.rows
     if isinstance(shape, Values) and shape.ordered:
@@ -511,26 +541,26 @@ def _rows(shape: Shape) -> tuple[tuple[Tree, ...], ...] | None:
 
 
 def _same_equations(target: Shape, answer: Shape) -> bool:
-    """Whether two equations have the same solutions: one side minus the other is the same but for a
-    factor.
-    """
-    one, two = (_as_equation(shape) for shape in (target, answer))
-    if one is None or two is None or one.sign != two.sign:
+    """Whether two equations have the same solutions: their differences are multiples."""
+    target_equation, two = (_as_equation(shape) for shape in (target, answer))
+    if target_equation is None or two is None or target_equation.sign != two.sign:
         return False
     ratios = []
     try:
-        for values in points(one.left, one.right, two.left, two.right):
-            first = worth(("-", one.left, one.right), values)
-            second = worth(("-", two.left, two.right), values)
-            if alike(second, Fraction(0)):
+        for values in sample_points(
+            target_equation.left, target_equation.right, two.left, two.right
+        ):
+            first = evaluate(("-", target_equation.left, target_equation.right), values)
+            second = evaluate(("-", two.left, two.right), values)
+            if equal_numbers(second, Fraction(0)):
                 return False
             ratios.append(first / second)
     except (Unreadable, OverflowError, ZeroDivisionError):
         return False
     return (
         len(ratios) > 1
-        and all(alike(ratio, ratios[0]) for ratio in ratios)
-        and not alike(ratios[0], Fraction(0))
+        and all(equal_numbers(ratio, ratios[0]) for ratio in ratios)
+        and not equal_numbers(ratios[0], Fraction(0))
     )
 
 
@@ -550,7 +580,7 @@ def _same_assigned(assigned: Assigned, listed: Values) -> bool:
         return False
     if listed.ordered is not False:
         as_written = [tree for _, tree in assigned.values]
-        return all(map(_same, values, listed.trees)) or all(
-            map(_same, as_written, listed.trees)
+        return all(map(_is_same_value, values, listed.trees)) or all(
+            map(_is_same_value, as_written, listed.trees)
         )
     return _same_values(Values(tuple(values), ordered=False), listed)

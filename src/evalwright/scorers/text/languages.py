@@ -10,11 +10,47 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Sample
 
 _SHORT = {
-    "ara": "ar", "bur": "my", "cmn": "zh", "cn": "zh", "deu": "de", "eng": "en", "fil": "tl", "fra": "fr", "hin": "hi", "in": "id",
-    "ind": "id", "ita": "it", "jav": "jv", "jp": "ja", "jpn": "ja", "jw": "jv", "khm": "km", "kor": "ko", "kr": "ko", "lao": "lo",
-    "msa": "ms", "mya": "my", "nb": "no", "nld": "nl", "nn": "no", "por": "pt", "rus": "ru", "spa": "es", "sun": "su", "swa": "sw",
-    "swh": "sw", "tam": "ta", "tgl": "tl", "tha": "th", "tur": "tr", "vie": "vi", "wuu": "zh", "yue": "zh", "zho": "zh", "zsm": "ms",
-}  # fmt: skip
+    "ara": "ar",
+    "bur": "my",
+    "cmn": "zh",
+    "cn": "zh",
+    "deu": "de",
+    "eng": "en",
+    "fil": "tl",
+    "fra": "fr",
+    "hin": "hi",
+    "in": "id",
+    "ind": "id",
+    "ita": "it",
+    "jav": "jv",
+    "jp": "ja",
+    "jpn": "ja",
+    "jw": "jv",
+    "khm": "km",
+    "kor": "ko",
+    "kr": "ko",
+    "lao": "lo",
+    "msa": "ms",
+    "mya": "my",
+    "nb": "no",
+    "nld": "nl",
+    "nn": "no",
+    "por": "pt",
+    "rus": "ru",
+    "spa": "es",
+    "sun": "su",
+    "swa": "sw",
+    "swh": "sw",
+    "tam": "ta",
+    "tgl": "tl",
+    "tha": "th",
+    "tur": "tr",
+    "vie": "vi",
+    "wuu": "zh",
+    "yue": "zh",
+    "zho": "zh",
+    "zsm": "ms",
+}
 """Longer and older codes that data sets use, by the code that is used here."""
 
 _ARTICLES = {
@@ -39,26 +75,24 @@ _PATTERNS = {
 
 
 def without_articles(text: str, language: str) -> str:
-    """A text with its articles as spaces; the same text in a language that has none. "" is English."""
+    """Replace the articles of a text by spaces; "" is English."""
     pattern = _PATTERNS.get(language or "en")
     return text if pattern is None else pattern.sub(" ", text)
 
 
 def language_of(sample: Sample, language: str | None = None) -> str:
-    """A scorer's language: its option, else the sample's metadata `language`, else "" where nobody
-    says it.
-    """
+    """The language of a sample: the scorer's option, else the metadata `language`, else ""."""
     return short_code(language or str(sample.metadata.get("language") or ""))
 
 
 def short_code(language: str) -> str:
-    """ "zh" of "zho_Hans", "zh-CN" and "cmn"; "" of "". What is no known code stays as it is."""
+    """Shorten a language code: "zho_Hans", "zh-CN" and "cmn" are "zh"; unknown codes stay."""
     base = language.strip().lower().replace("_", "-").partition("-")[0]
     return _SHORT.get(base, base)
 
 
 def check_language(language: object) -> None:
-    """Raise ConfigurationError where the option `language` is no language code."""
+    """Raise ConfigurationError if the option `language` is no language code."""
     good = (
         isinstance(language, str)
         and short_code(language).isalpha()

@@ -18,24 +18,25 @@ SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 
 @cache
 def alternatives(table: str, spaced: bool | None = None) -> str:
-    """The entries of a table in all languages, the longest first. spaced: those of scripts with, or
-    without, spaces alone.
+    """Join the entries of a table in all languages, the longest first.
+
+    `spaced` limits them to scripts with spaces (True) or without (False).
     """
-    found = {
-        one
+    entries = {
+        entry
         for row in _TABLES[table].values()
-        for one in re.split(r"\|(?![^()]*\))", row)
+        for entry in re.split(r"\|(?![^()]*\))", row)
     }
-    kept = (
-        one
-        for one in found
-        if spaced is None or spaced is (re.match(f"[{SPACELESS}]", one) is None)
+    chosen_entries = (
+        entry
+        for entry in entries
+        if spaced is None or spaced is (re.match(f"[{SPACELESS}]", entry) is None)
     )
-    return "|".join(sorted(kept, key=lambda one: (-len(one), one)))
+    return "|".join(sorted(chosen_entries, key=lambda entry: (-len(entry), entry)))
 
 
 def alphabets() -> dict[str, str]:
-    """The letters that number options, in their order, by name."""
+    """The letters that number options, in order, by alphabet."""
     return _TABLES["letters"]
 
 
@@ -62,43 +63,47 @@ _NO_NOUNS = frozenset(
 """What of the table of options stands before other things too."""
 
 
-def _nouns() -> str:
+def _option_nouns() -> str:
     """The nouns for an option, as alternatives."""
     return "|".join(
         noun for noun in alternatives("option").split("|") if noun not in _NO_NOUNS
     )
 
 
-def _placed(table: str) -> str:
+def _place_groups(table: str) -> str:
     """The entries of a table of places, in groups named `place1` to `place5`."""
     rows = [row.split("/") for row in _TABLES[table].values()]
     return "|".join(
-        f"(?P<place{place}>"
-        + "|".join(row[place - 1] for row in rows if len(row) >= place)
+        f"(?P<place{number}>"
+        + "|".join(row[number - 1] for row in rows if len(row) >= number)
         + ")"
-        for place in range(1, 6)
+        for number in range(1, 6)
     )
 
 
 @cache
 def ordinals() -> re.Pattern[str]:
-    """Words for a place in a list in all languages, in groups named `place1` to `place5`."""
+    """The pattern of words for a place in a list, with groups `place1` to `place5`."""
     words = "|".join(row.replace("/", "|") for row in _TABLES["ordinal"].values())
     # Without spaces a word is one for a place only before an option's noun: 第一个选项, but 第一次.
     ends = rf"(?:(?!\w{{3}})|(?:{alternatives('ending')})(?!\w))"
-    place = rf"(?:(?<![^\W_])(?=(?:{words}){ends})|(?<=[{SPACELESS}])(?=(?:{words})\w{{0,2}}(?:{_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}(?:{_nouns()})))"
-    return re.compile(rf"{place}(?:{_placed('ordinal')})", re.IGNORECASE)
+    place_word = (
+        rf"(?:(?<![^\W_])(?=(?:{words}){ends})|(?<=[{SPACELESS}])(?="
+        rf"(?:{words})\w{{0,2}}(?:{_option_nouns()}))|(?<!\w)(?=(?:{words})\w{{0,2}}"
+        rf"(?:{_option_nouns()})))"
+    )
+    return re.compile(rf"{place_word}(?:{_place_groups('ordinal')})", re.IGNORECASE)
 
 
 @cache
 def option_numbers() -> re.Pattern[str]:
-    """An option's noun and its number in words ("option three") in all languages, in groups named
-    `place1` to `place5`.
+    """The pattern of an option's number in words ("option three"), with groups `place1` to
+    `place5`.
     """
-    nouns = rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:{_nouns()})"
+    nouns = rf"(?:(?<![^\W_])|(?<=[{SPACELESS}]))(?:{_option_nouns()})"
     after = rf"(?![^\W_])|(?=(?:{alternatives('ending')}))"
     return re.compile(
         rf"{nouns}(?: (?:{alternatives('article')}))?"
-        rf" ?(?:{_placed('cardinal')})(?:{after})",
+        rf" ?(?:{_place_groups('cardinal')})(?:{after})",
         re.IGNORECASE,
     )

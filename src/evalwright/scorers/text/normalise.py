@@ -13,6 +13,8 @@ import unicodedata
 
 MOST_CHARACTERS = 4000
 """What of a reply is looked at. An answer that comes later than this is no short answer."""
+MAX_REPLY_CHARS = 8_000
+"""A longer reply is read at its beginning and at its end, so many characters together."""
 
 _CUT = re.compile(
     r"\n[ \t\r]*\n"  # a blank line
@@ -44,12 +46,12 @@ def answer_region(text: str, paragraphs: bool = False) -> str:
 
 
 def answer_place(text: str, paragraphs: bool = False) -> tuple[int, int]:
-    """Where the part of a reply that counts as its answer starts and ends.
+    """Find the part of a reply that counts as its answer, as start and end.
 
-    A question repeated at the start with a "Question:" label is skipped, and an "Answer:" label is
-    taken off. The region ends at the first blank line or where the model goes on to invent a new
-    "Question:"; where a paragraph only announces ("The answer is:") the next one belongs to it.
-    paragraphs: all paragraphs count, up to an invented question.
+    A question repeated at the start and an "Answer:" label are skipped. The part ends at the
+    first blank line or at an invented "Question:"; a paragraph that only announces ("The answer
+    is:") includes the next one. With `paragraphs`, all paragraphs up to an invented question
+    count.
     """
     first = len(text) - len(text.lstrip())
     limit = len(text)
@@ -58,9 +60,9 @@ def answer_place(text: str, paragraphs: bool = False) -> tuple[int, int]:
         limit = first + len(text[first : first + MOST_CHARACTERS].rsplit(None, 1)[0])
         text = text[:limit]
     start = first
-    if (asked := _LEADING_QUESTION.match(text, first)) is not None:
-        label = _ANSWER_LABEL.search(text, asked.end())
-        start = label.end() if label else asked.end()
+    if (question_label := _LEADING_QUESTION.match(text, first)) is not None:
+        label = _ANSWER_LABEL.search(text, question_label.end())
+        start = label.end() if label else question_label.end()
         start += len(text[start:]) - len(text[start:].lstrip())
     elif (label := _OPENING_LABEL.match(text, first)) is not None:
         start = label.end()
@@ -119,17 +121,17 @@ _VULGAR = re.compile("(?<=[0-9])(?=[¼-¾⅐-⅞])")
 
 
 def plain(text: str) -> str:
-    """One spelling of every sign, and no markup: NFKC, plain dashes, quotes, spaces and digits;
-    superscripts as `^2`.
+    """Write a text with one spelling for each sign, and without markup.
 
-    Markdown, LaTeX, code quoting, HTML tags and citations such as [2] or [1, 3] are taken off.
+    NFKC, plain dashes, quotes, spaces and digits, superscripts as `^2`. Markdown, LaTeX, code
+    quoting, HTML tags and citations such as [2] or [1, 3] are removed.
     """
     if not text.isascii():
-        text = _one_spelling(text)
+        text = _normalise_signs(text)
     if "\n" in text:
         # The items of a list are set apart as in "one; two".
-        text, items = _NEXT_ITEM.subn(";\n", text)
-        text = _LINE_MARK.sub("", text) if items else text
+        text, n_items = _NEXT_ITEM.subn(";\n", text)
+        text = _LINE_MARK.sub("", text) if n_items else text
     if _ODD_ASCII.search(text) is not None:
         text = _without_markup(text)
     if "0's" in text:
@@ -145,7 +147,7 @@ _WIDE_THOUSANDS = re.compile(r"(?<=[０-９])，(?=[０-９]{3}(?![０-９]))")
 """A comma of full width that parts thousands."""
 
 
-def _one_spelling(text: str) -> str:
+def _normalise_signs(text: str) -> str:
     text = _WIDE_THOUSANDS.sub(",", text)
     text = _SUPERSCRIPT_RUN.sub(
         lambda run: "^" + run.group().translate(_SUPERSCRIPTS), text
@@ -187,11 +189,52 @@ _POWER = re.compile(r"(?<=\d)\*\*(?=[-+]?\d)")
 _STAR = re.compile(r"(?<![\d ])\*|\*(?![\d ])")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 _MATH_SIGNS = {
-    "times": "×", "cdot": "×", "degree": "°", "circ": "°", "approx": "≈", "sim": "≈", "pm": "±", "mu": "μ", "percent": "%",
-    "Omega": "Ω", "pounds": "£", "euro": "€", "neq": "≠", "ne": "≠", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "lt": "<", "gt": ">",
-} | {name: f"{name} " for name in ["log", "ln", "lg", "sin", "cos", "tan", "exp", "max", "min", "pi", "alpha", "beta", "gamma", "delta", "lambda", "sigma", "theta", "phi"]}  # fmt: skip
+    "times": "×",
+    "cdot": "×",
+    "degree": "°",
+    "circ": "°",
+    "approx": "≈",
+    "sim": "≈",
+    "pm": "±",
+    "mu": "μ",
+    "percent": "%",
+    "Omega": "Ω",
+    "pounds": "£",
+    "euro": "€",
+    "neq": "≠",
+    "ne": "≠",
+    "le": "≤",
+    "leq": "≤",
+    "ge": "≥",
+    "geq": "≥",
+    "lt": "<",
+    "gt": ">",
+} | {
+    name: f"{name} "
+    for name in [
+        "log",
+        "ln",
+        "lg",
+        "sin",
+        "cos",
+        "tan",
+        "exp",
+        "max",
+        "min",
+        "pi",
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "lambda",
+        "sigma",
+        "theta",
+        "phi",
+    ]
+}
 _WRAPPER = re.compile(
-    r"\\(?:boxed|fbox|text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mathsf|mbox|emph|operatorname|si|unit)"
+    r"\\(?:boxed|fbox|text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mathsf|mbox|emph"
+    r"|operatorname|si|unit)"
     r"\s{0,2}\{([^{}]{0,400})\}"
 )
 _FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,40})\}\s?\{([^{}]{1,40})\}")
@@ -243,12 +286,12 @@ def _without_latex(text: str) -> str:
     )
     for _ in range(3):
         changed = _SCRIPT.sub(
-            _script, _FRACTION.sub(r" \1/\2", _WRAPPER.sub(r"\1", text))
+            _replace_script, _FRACTION.sub(r" \1/\2", _WRAPPER.sub(r"\1", text))
         )
         if changed == text:
             break
         text = changed
-    text = _COMMAND.sub(lambda found: _MATH_SIGNS.get(found.group(1), " "), text)
+    text = _COMMAND.sub(lambda command: _MATH_SIGNS.get(command.group(1), " "), text)
     return (
         re.sub(r"\\[()\[\]]|[{}$]", " ", text)
         if "\\" in text
@@ -256,5 +299,34 @@ def _without_latex(text: str) -> str:
     )
 
 
-def _script(found: re.Match[str]) -> str:
-    return ("^" if found.group(1) == "^" else "") + found.group(2)
+def _replace_script(script: re.Match[str]) -> str:
+    return ("^" if script.group(1) == "^" else "") + script.group(2)
+
+
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)")
+
+_BRACE = re.compile(r"(?<!\\)[{}]")
+
+
+def last_box(text: str) -> str | None:
+    """The content of the last closed `\\boxed{...}`; None without one."""
+    box = placed_box(text)
+    return box[1] if box else None
+
+
+def placed_box(text: str) -> tuple[int, str] | None:
+    """The start and the content of the last closed `\\boxed{...}`; None without one."""
+    boxes = list(_BOX.finditer(text))
+    if not boxes:
+        return None
+    open_at: list[int] = []
+    closed: dict[int, int] = {}
+    for brace in _BRACE.finditer(text):
+        if brace.group() == "{":
+            open_at.append(brace.start())
+        elif open_at:
+            closed[open_at.pop()] = brace.start()
+    for box in reversed(boxes[-20:]):
+        if (end := closed.get(box.end())) is not None:
+            return box.start(), text[box.end() + 1 : end]
+    return None

@@ -23,25 +23,27 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _LONG = 20_000
 
 
-def require(language: str, what: str) -> None:
+def require(language: str, feature: str) -> None:
     """Raise MissingExtra where the words of a language need a library that is not installed."""
     if language in LIBRARIES and find_spec(LIBRARIES[language]) is None:
         raise MissingExtra(
-            f"{what} for the language '{language}'",
+            f"{feature} for the language '{language}'",
             "published-words",
             LIBRARIES[language],
         )
 
 
 def segmented(text: str, language: str) -> list[str]:
-    """Words by PyThaiNLP's dictionary, or jieba's; in the process with limits where a text is long."""
+    """Words by PyThaiNLP's dictionary, or jieba's; a long text is read in the limited process."""
     if len(text) > _LONG:
-        found: list[str] = bounded.call(_segmented, text, language, seconds=10.0)
-        return found
-    return _segmented(text, language)
+        words: list[str] = bounded.call(
+            _segment_by_library, text, language, seconds=10.0
+        )
+        return words
+    return _segment_by_library(text, language)
 
 
-def _segmented(text: str, language: str) -> list[str]:
+def _segment_by_library(text: str, language: str) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if language == "th":
@@ -66,22 +68,21 @@ def rouge_words(text: str, language: str) -> list[str]:
     Burmese by syllables, others split where letters, digits and signs meet, Chinese characters
     alone.
     """
-    kept = "".join(
+    kept_text = "".join(
         " " if _is_space(char) else char
         for char in text.lower().strip()
         if not _is_dropped(char)
     )
     plain = " ".join(
-        "".join(" " if _is_punctuation(char) else char for char in kept).split()
+        "".join(" " if _is_punctuation(char) else char for char in kept_text).split()
     )
-    found = (
-        segmented(plain, "th")
-        if language == "th"
-        else _syllables(plain)
-        if language == "my"
-        else []
-    )
-    return [word for word in found if word] or _pieces(plain)
+    if language == "th":
+        words = segmented(plain, "th")
+    elif language == "my":
+        words = _syllables(plain)
+    else:
+        words = []
+    return [word for word in words if word] or _split_pieces(plain)
 
 
 def _is_space(char: str) -> bool:
@@ -98,33 +99,35 @@ def _is_punctuation(char: str) -> bool:
     return char in string.punctuation or unicodedata.category(char)[0] == "P"
 
 
-def _pieces(text: str) -> list[str]:
+def _split_pieces(text: str) -> list[str]:
     """Runs of letters and of digits, with their marks; every sign and every Chinese character
     alone.
     """
-    out: list[str] = []
+    pieces: list[str] = []
     last = ""
     for char in text:
-        kind = "H" if _HAN.match(char) else unicodedata.category(char)[0]
-        if kind == "M" and last:
-            out[-1] += char
+        category = "H" if _HAN.match(char) else unicodedata.category(char)[0]
+        if category == "M" and last:
+            pieces[-1] += char
             continue
-        if kind in "LNM" and kind == last:
-            out[-1] += char
-        elif kind != "Z":
-            out.append(char)
-        last = "" if kind == "Z" else kind
-    return out
+        if category in "LNM" and category == last:
+            pieces[-1] += char
+        elif category != "Z":
+            pieces.append(char)
+        last = "" if category == "Z" else category
+    return pieces
 
 
 _HAN = re.compile(
-    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
 _ASAT = "\u103a"
 _DOT = "\u1037"
 _STACKED = "\u1039"
 _DEPENDENT = frozenset(
-    "\u102b\u102c\u102d\u102e\u102f\u1030\u1031\u1032\u1036\u1037\u1038\u103a\u103b\u103c\u103d\u103e"
+    "\u102b\u102c\u102d\u102e\u102f\u1030\u1031\u1032"
+    "\u1036\u1037\u1038\u103a\u103b\u103c\u103d\u103e"
 )
 
 
@@ -138,10 +141,10 @@ def _syllables(text: str) -> list[str]:
             units[-1] += char
         else:
             units.append(char)
-    for place in range(1, len(units)):
-        if _ASAT in units[place] and len(units[place]) < 4:
-            units[place - 1] += units[place]
-            units[place] = ""
+    for index in range(1, len(units)):
+        if _ASAT in units[index] and len(units[index]) < 4:
+            units[index - 1] += units[index]
+            units[index] = ""
     return (
         " ".join(unit for unit in units if unit)
         .replace(f" {_STACKED} ", _STACKED)

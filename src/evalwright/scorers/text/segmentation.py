@@ -17,7 +17,7 @@ from typing import Any
 from evalwright.core.errors import MissingExtra
 
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})
-"""Languages whose words are found by a dictionary."""
+"""Languages whose words are segments by a dictionary."""
 
 _COMPILED = "apt install libicu-dev pkg-config g++ (or brew install icu4c pkg-config)"
 
@@ -26,15 +26,15 @@ _ENDLESS = re.compile(rf"[^{_BREAK}]{{2000}}")
 _PIECE = re.compile(rf"(?s).{{1,12000}}(?:(?<=[{_BREAK}])|\Z)")
 
 
-def require(language: str, what: str) -> None:
+def require(language: str, feature: str) -> None:
     """Raise MissingExtra where words of this language need the library and it is not installed."""
     if language == "ja" and (find_spec("MeCab") is None or find_spec("ipadic") is None):
         raise MissingExtra(
-            f"{what} for the language 'ja'", "translation-ja", "mecab-python3"
+            f"{feature} for the language 'ja'", "translation-ja", "mecab-python3"
         )
     if language in UNSPACED - {"ja"} and find_spec("icu") is None:
         raise MissingExtra(
-            f"{what} for the language '{language}'",
+            f"{feature} for the language '{language}'",
             "segmentation",
             "PyICU",
             first=_COMPILED,
@@ -55,21 +55,23 @@ def segment(text: str, language: str) -> list[str]:
             for line in piece.split("\n")
             if line.strip()
         ]
-        words = [word for line in lines for word in _japanese().parse(line).split()]
+        words = [
+            word for line in lines for word in _japanese_tagger().parse(line).split()
+        ]
         return [word for word in words if any(map(str.isalnum, word))]
     import icu
 
-    breaks = _breaks(language)
+    breaks = _break_iterator(language)
     # Places are counted in UTF-16.
     units = text.encode("utf-16-le", "replace")
     breaks.setText(icu.UnicodeString(units.decode("utf-16-le")))
-    found = []
+    segments = []
     start = 0
     for end in breaks:
         if breaks.getRuleStatus() > 0:  # 0 is said of spaces and punctuation
-            found.append(units[2 * start : 2 * end].decode("utf-16-le"))
+            segments.append(units[2 * start : 2 * end].decode("utf-16-le"))
         start = end
-    return found
+    return segments
 
 
 def pieces_for_mecab(text: str) -> list[str]:
@@ -93,7 +95,7 @@ def library(language: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _japanese() -> Any:
+def _japanese_tagger() -> Any:
     import ipadic
     import MeCab
 
@@ -101,7 +103,7 @@ def _japanese() -> Any:
 
 
 @lru_cache(maxsize=8)
-def _breaks(language: str) -> Any:
+def _break_iterator(language: str) -> Any:
     import icu
 
     return icu.BreakIterator.createWordInstance(icu.Locale(language))

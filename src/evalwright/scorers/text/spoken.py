@@ -24,21 +24,26 @@ from evalwright.scorers.text.language import (
     unique_script,
 )
 from evalwright.scorers.text.languages import short_code
-from evalwright.scorers.text.locate import MOST_CHARACTERS
 from evalwright.scorers.text.marks import SPACELESS
+from evalwright.scorers.text.normalise import MAX_REPLY_CHARS
 
 _EXCUSED = re.compile(
-    r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|\$\$.{0,1000}?\$\$|\$[^$\n]{1,400}\$|\\\[.{0,1000}?\\\]|\\\(.{0,1000}?\\\)"
+    r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`|\$\$.{0,1000}?\$\$|\$[^$\n]{1,400}\$"
+    r"|\\\[.{0,1000}?\\\]|\\\(.{0,1000}?\\\)"
     r"|\\(?:boxed|text)\{[^{}\n]{0,200}\}|\\[a-zA-Z]{2,}|</?[a-zA-Z][^<>\n]{0,200}>"
     r"|(?:https?://|www\.)[^\s<>\"'가-힣]+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{2,64}",
     re.DOTALL,
 )
 _QUOTED = re.compile(
     r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|‘[^’\n]{1,400}’|(?<!\w)'[^'\n]{1,400}'(?![a-z])"
-    r"|「[^」\n]{1,400}」|『[^』\n]{1,400}』|《[^》\n]{1,400}》|〈[^〉\n]{1,400}〉|«[^»\n]{1,400}»|(?m:^[^\S\n]*>[^\n]{1,400}$)"
+    r"|「[^」\n]{1,400}」|『[^』\n]{1,400}』|《[^》\n]{1,400}》|〈[^〉\n]{1,400}〉|«[^»\n]{1,400}»|"
+    r"(?m:^[^\S\n]*>[^\n]{1,400}$)"
 )
 _BRACKET = re.compile(r"[(（\[【][^()（）\[\]【】\n]{1,120}[)）\]】]")
-_PART = r"(?:[A-Z][A-Za-z\dÀ-ɏ.'’&+#-]{0,30}|[a-z]{0,20}\d[A-Za-z\d-]{0,20}|[a-z]{1,12}[A-Z][A-Za-z\d-]{0,20})"
+_PART = (
+    r"(?:[A-Z][A-Za-z\dÀ-ɏ.'’&+#-]{0,30}|[a-z]{0,20}\d[A-Za-z\d-]{0,20}"
+    r"|[a-z]{1,12}[A-Z][A-Za-z\d-]{0,20})"
+)
 _NAME = re.compile(
     rf"(?<![A-Za-zÀ-ɏ]){_PART}(?:[ -](?:(?:van|von|der|de|da|of|the|and|la|le)"
     rf" ){{0,2}}{_PART}){{0,3}}(?![a-zÀ-ɏ])"
@@ -87,16 +92,18 @@ def spoken(text: str, code: str) -> Spoken:
     """
     code = short_code(code)
     speaks("", code)  # whether it can be told
-    if len(text) > MOST_CHARACTERS:
-        text = f"{text[: MOST_CHARACTERS // 2]}\n\n{text[-MOST_CHARACTERS // 2 :]}"
+    if len(text) > MAX_REPLY_CHARS:
+        text = f"{text[: MAX_REPLY_CHARS // 2]}\n\n{text[-MAX_REPLY_CHARS // 2 :]}"
     text = _EXCUSED.sub(" ", text)
     unquoted = _QUOTED.sub(" ", text)
     text = text if _is_brief(unquoted) else unquoted
     if _is_latin_reply(text, code):
-        return Spoken(0.0, _letters(text), (identify(text)[0] or _UNDETERMINED,))
-    found: Counter[str] = Counter()
+        return Spoken(0.0, _count_letters(text), (identify(text)[0] or _UNDETERMINED,))
+    letters_by_language: Counter[str] = Counter()
     brief = ""
-    for sentence in (part for line in text.splitlines() for part in sentences(line)):
+    for sentence in (
+        sentence_text for line in text.splitlines() for sentence_text in sentences(line)
+    ):
         sentence = _without_names(sentence, code)
         tells = (
             unique_script(code) and in_script(sentence, code)
@@ -104,15 +111,17 @@ def spoken(text: str, code: str) -> Spoken:
         if _is_brief(sentence) and not tells:
             brief = f"{brief} {sentence}"
         else:
-            found[_language(sentence, code)] += _letters(sentence)
+            letters_by_language[_language_of_sentence(sentence, code)] += (
+                _count_letters(sentence)
+            )
     if not _is_brief(brief):
-        found[_language(brief, code)] += _letters(brief)
-    del found[""]
-    total = found.total()
+        letters_by_language[_language_of_sentence(brief, code)] += _count_letters(brief)
+    del letters_by_language[""]
+    total = letters_by_language.total()
     return Spoken(
-        found[code] / total if total else 1.0,
+        letters_by_language[code] / total if total else 1.0,
         total,
-        tuple(sorted(found.keys() - {code})),
+        tuple(sorted(letters_by_language.keys() - {code})),
     )
 
 
@@ -123,17 +132,17 @@ def _is_latin_reply(text: str, code: str) -> bool:
     Single letters are those of options and formulas; abbreviations ("DNA") and names that no
     English word binds ("Guido van Rossum") are written so in every language.
     """
-    if in_script("a", code) or in_script(text, "en") < _letters(text):
+    if in_script("a", code) or in_script(text, "en") < _count_letters(text):
         return False
     words = [word for word in _LATIN_WORD.findall(text) if len(word) > 1]
     if sum(not _ABBREVIATION.fullmatch(word) for word in words) < LATIN_REPLY_WORDS:
         return False
-    parts = [part.strip(" .*:") for part in _BETWEEN_NAMES.split(text)]
-    are_names = all(_NAME.fullmatch(part) for part in parts if part)
+    segments = [segment.strip(" .*:") for segment in _BETWEEN_NAMES.split(text)]
+    are_names = all(_NAME.fullmatch(segment) for segment in segments if segment)
     return not are_names or _ENGLISH_IN_NAMES.search(text) is not None
 
 
-def _language(sentence: str, code: str) -> str:
+def _language_of_sentence(sentence: str, code: str) -> str:
     """The language of a sentence, `code` where it may be that; "" where nothing says."""
     if speaks(sentence, code) or _has_foreign_terms(sentence, code):
         return code
@@ -144,9 +153,9 @@ def _has_foreign_terms(sentence: str, code: str) -> bool:
     """Whether a sentence of a script of its own only takes terms from a language in Latin letters:
     no small words bind them.
     """
-    own = in_script(sentence, code)
-    if in_script("a", code) or own < max(
-        FEWEST_OWN_LETTERS, LEAST_OWN_SHARE * _letters(sentence)
+    own_letters = in_script(sentence, code)
+    if in_script("a", code) or own_letters < max(
+        FEWEST_OWN_LETTERS, LEAST_OWN_SHARE * _count_letters(sentence)
     ):
         return False
     words = [
@@ -170,7 +179,7 @@ def _in_another_script(sentence: str, code: str) -> bool:
     )
     if code == "ja":  # Chinese characters are Japanese too
         foreign -= sum("\u3400" <= char <= "\u9fff" for char in sentence)
-    return 2 * foreign >= max(1, _letters(sentence))
+    return 2 * foreign >= max(1, _count_letters(sentence))
 
 
 def _without_names(sentence: str, code: str) -> str:
@@ -179,17 +188,18 @@ def _without_names(sentence: str, code: str) -> str:
     """
     latin = in_script("a", code) > 0
     if not latin and in_script(sentence, code):
-        bare = _NAME.sub(" ", _BRACKET.sub(" ", sentence))
+        remaining = _NAME.sub(" ", _BRACKET.sub(" ", sentence))
     else:
-        bare = _BRACKET.sub(
-            lambda found: (
-                found.group()
-                if 2 * in_script(found.group(), code) >= _letters(found.group())
+        remaining = _BRACKET.sub(
+            lambda bracket: (
+                bracket.group()
+                if 2 * in_script(bracket.group(), code)
+                >= _count_letters(bracket.group())
                 else " "
             ),
             sentence,
         )
-    return bare if _letters(bare) else sentence
+    return remaining if _count_letters(remaining) else sentence
 
 
 def _is_brief(text: str) -> bool:
@@ -197,9 +207,9 @@ def _is_brief(text: str) -> bool:
     if _NAME.fullmatch(text.strip(" .*:\n")):
         return True
     if _SPACELESS_LETTER.search(text):
-        return _letters(text) < _FEWEST_LETTERS
+        return _count_letters(text) < _FEWEST_LETTERS
     return len(_LATIN_WORD.findall(text)) < _FEWEST_WORDS
 
 
-def _letters(text: str) -> int:
+def _count_letters(text: str) -> int:
     return sum(map(str.isalpha, text))

@@ -20,7 +20,8 @@ _CANONICAL = {
     "sr": "senior",
 }
 _SIMPLE = re.compile(
-    r"[^\W_]+(?:(?<=[0-9])[.,:](?=[0-9])[^\W_]+|'(?=[^\W\d_])[^\W_]+)*(?:(?<=[A-Za-z])(?:\+\+?|#)(?!\w))?"
+    r"[^\W_]+(?:(?<=[0-9])[.,:](?=[0-9])[^\W_]+|'(?=[^\W\d_])[^\W_]+)*(?:(?<=[A-Za-z])(?:\+\+?"
+    r"|#)(?!\w))?"
 )
 _SHAPED = re.compile(
     r"c|k+|tm*|[a0][a0m]*(?:(?<=0)\.(?=0)[a0]+|'(?=a)[a0m]+)*(?:(?<=a)(?:\+\+?|#)(?![a0]))?"
@@ -39,7 +40,7 @@ class Words:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.cased = _split(text)
+        self.cased = _split_words(text)
         tokens = " ".join(self.cased).casefold().split(" ") if self.cased else []
         if "'" in text:
             tokens = [
@@ -62,7 +63,7 @@ class Words:
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
         """Where each word stands in `text`."""
-        return [match.span() for match in _matches(self.text)]
+        return [match.span() for match in _match_words(self.text)]
 
 
 def fold(text: str) -> str:
@@ -73,8 +74,8 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text
-    parts = unicodedata.normalize("NFD", text).translate(_FOLDS)
-    return unicodedata.normalize("NFC", parts)
+    decomposed = unicodedata.normalize("NFD", text).translate(_FOLDS)
+    return unicodedata.normalize("NFC", decomposed)
 
 
 _FOLDS: dict[int, str | None] = {
@@ -91,7 +92,10 @@ _FOLDS: dict[int, str | None] = {
             0x93C,
         ]
     ),
-    **{ord(char): other for char, other in zip("øłđðıħŧŋĸ", "olddihtnk", strict=True)},
+    **{
+        ord(char): replacement
+        for char, replacement in zip("øłđðıħŧŋĸ", "olddihtnk", strict=True)
+    },
     ord("æ"): "ae",
     ord("œ"): "oe",
     ord("þ"): "th",
@@ -105,13 +109,13 @@ def _without_apostrophe(token: str) -> str:
     return (token.removesuffix("'s") or token).replace("'", "")
 
 
-def _split(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     if text.isascii() or max(text) < _FIRST_MARK:
         return _SIMPLE.findall(text)
-    return [text[match.start() : match.end()] for match in _matches(text)]
+    return [text[match.start() : match.end()] for match in _match_words(text)]
 
 
-def _matches(text: str) -> list[re.Match[str]]:
+def _match_words(text: str) -> list[re.Match[str]]:
     if text.isascii() or max(text) < _FIRST_MARK:
         return list(_SIMPLE.finditer(text))
     return list(_SHAPED.finditer(text.translate(_SHAPES)))
@@ -157,3 +161,13 @@ def _shape(char: str) -> str:
 
 
 _SHAPES = _Shapes()
+
+
+def word_list(text: str) -> list[str]:
+    """The words of a text, in order."""
+    return text.split()
+
+
+def word_set(*texts: str) -> frozenset[str]:
+    """The words of some texts."""
+    return frozenset(word for text in texts for word in text.split())

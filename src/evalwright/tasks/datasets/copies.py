@@ -27,7 +27,7 @@ from evalwright.core.errors import (
     OutOfReach,
     cause_of,
 )
-from evalwright.core.private import home_folder, ordinary, private_folder
+from evalwright.core.private import check_ordinary, home_folder, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.hub import hub_libraries, not_here
 from evalwright.tasks.datasets.rows import Row, as_json
@@ -118,7 +118,7 @@ def first_fetched(repository: str) -> str:
     revisions: dict[str, str] = {}
     with suppress(OSError, ValueError, TypeError):
         revisions = dict(
-            json.loads(ordinary(revisions_file).read_text(encoding="utf-8"))
+            json.loads(check_ordinary(revisions_file).read_text(encoding="utf-8"))
         )
     if repository not in revisions:
         try:
@@ -180,7 +180,7 @@ def _hash_of_file(path: Path, *parts: str) -> str:
     unread = failing_as(
         DatasetError, f"The data file '{shown_path(path)}' cannot be read"
     )
-    with unread, ordinary(path).open("rb") as file:
+    with unread, check_ordinary(path).open("rb") as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()

@@ -20,9 +20,9 @@ import numpy
 import pytest
 
 from evalwright.compat.lm_eval import simple_evaluate
-from evalwright.compat.lm_eval.evaluator import evaluation_of
+from evalwright.compat.lm_eval.evaluator import build_evaluation
 from evalwright.compat.lm_eval.harness import flags
-from evalwright.compat.lm_eval.harness.backends import CLASSES, backend_of
+from evalwright.compat.lm_eval.harness.backends import CLASSES, build_backend
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
 from evalwright.models.registry import open_model
@@ -93,10 +93,10 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
         return (
             backends.Backend(ModelSpec("scripted/hash"))
             if model == "scripted"
-            else backend_of(model, arguments)
+            else build_backend(model, arguments)
         )
 
-    monkeypatch.setattr(evaluator, "backend_of", found)
+    monkeypatch.setattr(evaluator, "build_backend", found)
 
 
 def test_groups_shots_limits_and_files(tasks: Path) -> None:
@@ -205,11 +205,11 @@ def test_a_file_of_settings_and_what_it_may_not_set(tasks: Path) -> None:
 
 
 def test_values_are_read_as_there() -> None:
-    read = flags.mapping_of(
+    read = flags.parse_mapping(
         "gen_kwargs", ["temperature=0.8,top_k=5", "until=['a,b','c']", "x=True", "y=None", "z=-1"]
     )
     assert read == {"temperature": 0.8, "top_k": 5, "until": ["a,b", "c"], "x": True, "y": None, "z": -1.0}
-    assert flags.mapping_of("model_args", ['{"pretrained": "a,b"}']) == {"pretrained": "a,b"}
+    assert flags.parse_mapping("model_args", ['{"pretrained": "a,b"}']) == {"pretrained": "a,b"}
     assert flags.read_arguments(["--tasks", "a,b", "c", "--seed", "1,None,3"]) == {
         "tasks": ["a", "b", "c"],
         "seed": (1, None, 3, 1234),
@@ -217,23 +217,23 @@ def test_values_are_read_as_there() -> None:
 
 
 def test_shots_in_one_turn_and_a_task_that_a_pattern_has_too(tasks: Path) -> None:
-    given = flags.normalised(
+    given = flags.normalise_settings(
         {"tasks": "sky,s*", "include_path": "tasks", "fewshot_as_multiturn": False, "model": "scripted"}
     )
-    found = evaluation_of(given).configuration
+    found = build_evaluation(given).configuration
     assert "multiturn" not in found.dialect, "without messages it says nothing"
-    chat = evaluation_of({**given, "apply_chat_template": True}).configuration
+    chat = build_evaluation({**given, "apply_chat_template": True}).configuration
     assert chat.dialect["multiturn"] is False
     assert found.tasks == ("lm-eval:s*",)
-    none = evaluation_of({**given, "seed": (0, 0, 0, 0), "bootstrap_iters": 0}).configuration.dialect
+    none = build_evaluation({**given, "seed": (0, 0, 0, 0), "bootstrap_iters": 0}).configuration.dialect
     assert (none["seed"], none["bootstrap"]) == (0, 0), "0 is a value"
     (tasks / "sky").mkdir()
-    assert evaluation_of({**given, "tasks": ["sky"]}).configuration.tasks == ("lm-eval:sky",)
-    assert evaluation_of({**given, "tasks": ["tasks"]}).configuration.tasks == ("lm-eval:tasks/*.yaml",)
+    assert build_evaluation({**given, "tasks": ["sky"]}).configuration.tasks == ("lm-eval:sky",)
+    assert build_evaluation({**given, "tasks": ["tasks"]}).configuration.tasks == ("lm-eval:tasks/*.yaml",)
 
 
 def test_arguments_of_models_become_ours() -> None:
-    found = backend_of(
+    found = build_backend(
         "hf",
         {"pretrained": "org/m", "dtype": "bfloat16", "parallelize": True, "batch_size": "auto:4", "max_batch_size": 8, "load_in_4bit": True},
     ).spec  # fmt: skip
@@ -241,34 +241,34 @@ def test_arguments_of_models_become_ours() -> None:
     assert found.arguments == {
         "dtype": "bfloat16", "device_map": "auto", "batch_size": 8, "quantization": "bitsandbytes-4bit",
     }  # fmt: skip
-    plain = backend_of("hf", {"pretrained": "org/m", "add_bos_token": False, "dtype": "float32"}).spec
+    plain = build_backend("hf", {"pretrained": "org/m", "add_bos_token": False, "dtype": "float32"}).spec
     assert plain.arguments == {"dtype": "float32", "add_special_tokens": False}
     given = {"tasks": ["sky"], "model": "hf", "model_args": {"pretrained": "org/m"}}
     for scoring, rules in (("published", "published"), ("corrected", None)):
-        (spec,) = evaluation_of({**given, "scoring": scoring}).configuration.models
+        (spec,) = build_evaluation({**given, "scoring": scoring}).configuration.models
         assert spec.arguments.get("token_rules") == rules
     client = {
         "model": "m", "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t", "batch_size": 8,
     }  # fmt: skip
-    served = backend_of("local-completions", client)
+    served = build_backend("local-completions", client)
     assert served.spec.model == "lm/local-completions/m"
     assert served.spec.arguments == {
         "base_url": "http://h:1/v1/completions", "num_concurrent": 4, "tokenizer": "t",
     }  # fmt: skip
     assert any("batch_size" in note for note in served.notes)
     with pytest.raises(UnknownName, match="Did you mean 'hf'"):
-        backend_of("hff", {})
+        build_backend("hff", {})
     with pytest.raises(ConfigurationError, match="pretrained"):
-        backend_of("hf", {})
+        build_backend("hf", {})
     for name in set(CLASSES) - {"hf", "hf-auto", "huggingface", "vllm"}:
         try:
-            backend_of(name, {"model": "m", "base_url": "http://h/v1", "strange": 1})
+            build_backend(name, {"model": "m", "base_url": "http://h/v1", "strange": 1})
         except ConfigurationError as error:
             assert "pip install 'lm_eval==0.4.13'" in str(error)
 
 
 def test_vllm_runs_in_this_process_and_gguf_on_its_server() -> None:
-    vllm = backend_of(
+    vllm = build_backend(
         "vllm",
         {
             "pretrained": "org/m", "dtype": "auto", "tensor_parallel_size": 2, "data_parallel_size": 3, "max_model_len": 4096,
@@ -282,13 +282,13 @@ def test_vllm_runs_in_this_process_and_gguf_on_its_server() -> None:
     }  # fmt: skip
     assert any("batch_size" in note for note in vllm.notes)
     for address in ("http://h:8080", "http://h:8080/v1/"):
-        gguf = backend_of("gguf", {"base_url": address, "max_length": 512}).spec
+        gguf = build_backend("gguf", {"base_url": address, "max_length": 512}).spec
         assert gguf.model == "llamacpp/gguf"
         assert gguf.arguments == {
             "base_url": "http://h:8080/v1", "interface": "completions", "context_length": 512,
         }  # fmt: skip
     with pytest.raises(ConfigurationError, match=r"gguf_file=FILE\.gguf"):
-        backend_of("gguf", {})
+        build_backend("gguf", {})
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_generative_forms_of_shipped_tasks(task: str, form: str) -> None:
 
 def test_arguments_of_several_devices() -> None:
     def of(**arguments: Any) -> tuple[dict[str, Any], str]:
-        found = backend_of("hf", {"pretrained": "org/m", **arguments})
+        found = build_backend("hf", {"pretrained": "org/m", **arguments})
         assert found.spec.model == "hf/org/m"
         return dict(found.spec.arguments), " ".join(found.notes)
 
@@ -406,13 +406,13 @@ def test_arguments_of_several_devices() -> None:
 
 @pytest.mark.skipif(bool(installed_tasks()), reason="lm_eval is installed: its own class runs")
 def test_other_arguments_of_hf_run_without_the_package() -> None:
-    found = backend_of("hf", {"pretrained": "org/m", "softmax_dtype": "float32"})
+    found = build_backend("hf", {"pretrained": "org/m", "softmax_dtype": "float32"})
     assert found.spec.model == "lm/hf"
     assert "batch by batch" in found.notes[0]
     with pytest.raises(UnknownName, match="Did you mean 'softmax_dtype'"):
         open_model("lm/hf", {"pretrained": "org/m", "softmax_dtyp": "float32"})
     with pytest.raises(ConfigurationError, match=r"vllm serve NAME --tensor-parallel-size"):
-        backend_of("sglang", {"pretrained": "org/m", "tp_size": 2})
+        build_backend("sglang", {"pretrained": "org/m", "tp_size": 2})
 
 
 @pytest.mark.parametrize(
@@ -645,14 +645,14 @@ def test_a_tokenizer_without_a_bos_begins_without_one_as_there(
 def test_what_is_zero_or_false_is_said() -> None:
     def dialect(*line: str) -> Mapping[str, Any]:
         given = flags.read_arguments(["--tasks", "sky", "--model", "scripted", *line])
-        return evaluation_of(given).configuration.dialect
+        return build_evaluation(given).configuration.dialect
 
     chat = ("--apply_chat_template", "--fewshot_as_multiturn")
     assert dialect(*chat, "false")["multiturn"] is False
     assert "multiturn" not in dialect(*chat, "true")
     assert dialect("--seed", "0")["seed"] == 0
     assert "seed" not in dialect()
-    assert "revision" not in backend_of("hf", {"pretrained": "m", "revision": "main"}).spec.arguments
+    assert "revision" not in build_backend("hf", {"pretrained": "m", "revision": "main"}).spec.arguments
 
 
 @pytest.mark.torch
@@ -675,7 +675,7 @@ def test_a_system_message_that_the_template_refuses_is_left_out_of_prompt_and_fi
 
 
 def test_what_a_person_has_installed_is_trusted_and_other_folders_are_not(tasks: Path) -> None:
-    found = evaluation_of({"tasks": ["sky"], "include_path": "tasks", "model": "scripted"}).configuration
+    found = build_evaluation({"tasks": ["sky"], "include_path": "tasks", "model": "scripted"}).configuration
     assert str(Path("tasks")) in found.dialect["task_root"]
     assert str(Path("tasks")) not in found.dialect.get("trust", ())
 

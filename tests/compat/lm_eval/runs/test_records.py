@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.compat.lm_eval.runs.names import depths, digest, doc_digest
-from evalwright.compat.lm_eval.runs.records import record_of
+from evalwright.compat.lm_eval.runs.records import build_record
 from evalwright.compat.lm_eval.runs.rows import ExportedMetric, Rows
 from evalwright.runs.records import record_from, record_row
 from evalwright.runs.writer import to_json
@@ -57,7 +57,7 @@ def lines(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(lines())
 def test_every_line_comes_back_as_it_was(line: dict[str, Any]) -> None:
-    record = record_of("lm-eval:t", line["doc_id"], {"none": line}, {"none": ["m"]})
+    record = build_record("lm-eval:t", line["doc_id"], {"none": line}, {"none": ["m"]})
     stored = record_from(json.loads(to_json(record_row(record))))
     (back,) = Rows(TASK, [ExportedMetric("m", "none", "m", "mean", "none", theirs=True)]).lines([stored])
     assert back == line

@@ -17,7 +17,7 @@ from lm_eval.evaluator import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from evalwright import ScriptedModel, evaluate, score_run
-from evalwright.compat.lm_eval.tasks.asking import as_text
+from evalwright.compat.lm_eval.tasks.asking import prompt_as_text
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import task_results
@@ -66,7 +66,7 @@ def ours(request: Request) -> Response:
     """The model as we ask it."""
 
     def told(prompt: Prompt) -> str:
-        return as_text(prompt, template)
+        return prompt_as_text(prompt, template)
 
     if isinstance(request, LogLikelihood):
         value, greedy = likelihood(told(request.context), request.continuation)
@@ -118,7 +118,7 @@ def compared(folder: Path, name: str, shots: int, how: str) -> dict[str, Any]:
         "better": run.data["tasks"][0]["definition"]["higher_is_better"],
         "corrected": corrected.data["tasks"][0]["metrics"],
         "prompts": [
-            [record.sample.metadata["doc"]["question"], as_text(record.answer.prompt, template)]
+            [record.sample.metadata["doc"]["question"], prompt_as_text(record.answer.prompt, template)]
             for record in corrected.samples()
             if record.answer is not None
         ],

@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.asking import as_text
+from evalwright.compat.lm_eval.tasks.asking import prompt_as_text
 from evalwright.core.requests import Generate, LogLikelihood, Prompt, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
 from evalwright.models.scripted import ScriptedModel
@@ -106,7 +106,7 @@ def chat_template(messages: Sequence[Mapping[str, str]], add_generation_prompt: 
 
 def text_of(prompt: Prompt) -> str:
     """A prompt as the golden model got it."""
-    return as_text(prompt, chat_template)
+    return prompt_as_text(prompt, chat_template)
 
 
 def model_of(run: Mapping[str, Any], name: str) -> ScriptedModel:

@@ -59,13 +59,13 @@ def test_labels_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
         "weighted_f1": metrics.f1_score(golds, predicted, average="weighted", zero_division=0.0),
     }
     for kind, value in wanted.items():
-        assert labels.value(kind, pairs) == pytest.approx(value, abs=1e-12)
+        assert labels.label_metric(kind, pairs) == pytest.approx(value, abs=1e-12)
     binary = [(gold % 2, one % 2) for gold, one in pairs]
     value = metrics.f1_score(*zip(*binary, strict=True), zero_division=0.0)
-    assert labels.value("f1", binary) == pytest.approx(value, abs=1e-12)
+    assert labels.label_metric("f1", binary) == pytest.approx(value, abs=1e-12)
     if len({label for pair in pairs for label in pair}) > 2:
         with pytest.raises(ValueError, match="needs the labels 0 and 1"):
-            labels.value("f1", pairs)
+            labels.label_metric("f1", pairs)
 
 
 PAIRS = [(-30.0, 12.0), (-55.0, 20.0), (-12.0, 7.0), (-80.0, 31.0)]

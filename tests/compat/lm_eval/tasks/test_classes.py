@@ -16,7 +16,7 @@ import pytest
 
 from compat.lm_eval.tasks import golden
 from compat.lm_eval.tasks.conftest import Load, Write
-from evalwright.compat.lm_eval.tasks.classes import Conversation, prompt_of
+from evalwright.compat.lm_eval.tasks.classes import Conversation, as_prompt
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.requests import Message
 
@@ -249,9 +249,9 @@ def test_a_class_that_is_none(write: Write, load: Load) -> None:
 def test_messages_pass_through_a_class_or_are_refused() -> None:
     turns = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
     made = Conversation.of(turns, add_generation_prompt=True)
-    assert prompt_of(made, "odd") == (Message("system", "Be brief."), Message("user", "Why?"))
-    assert prompt_of("Why?", "odd") == "Why?"
+    assert as_prompt(made, "odd") == (Message("system", "Be brief."), Message("user", "Why?"))
+    assert as_prompt("Why?", "odd") == "Why?"
     with pytest.raises(TaskError, match=r"adds to its prompt .* --format text"):
-        prompt_of(f"{made} Because", "odd")
+        as_prompt(f"{made} Because", "odd")
     with pytest.raises(TaskError, match="a prompt of type list in place of text"):
-        prompt_of([made], "odd")
+        as_prompt([made], "odd")

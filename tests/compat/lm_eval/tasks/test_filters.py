@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from evalwright.compat.lm_eval.tasks.filters import RegexFilter, pipelines_of
+from evalwright.compat.lm_eval.tasks.filters import RegexFilter, build_pipelines
 from evalwright.core.errors import TaskError, UnknownName
 
 
 def applied(steps: list[dict[str, Any]], *answers: list[Any], doc: dict[str, Any] | None = None) -> list[Any]:
-    (pipeline,) = pipelines_of([{"name": "p", "filter": steps}], "t")
+    (pipeline,) = build_pipelines([{"name": "p", "filter": steps}], "t")
     return pipeline(list(answers), doc or {})
 
 
@@ -64,6 +64,6 @@ def test_what_is_refused() -> None:
     with pytest.raises(TaskError, match="cannot be made"):
         applied([{"function": "regex", "pattern": "x"}], ["a"])
     with pytest.raises(TaskError, match="every entry of `filter_list`"):
-        pipelines_of([{"name": "p"}], "t")
+        build_pipelines([{"name": "p"}], "t")
     with pytest.raises(ValueError, match="raise `repeats`"):
         applied([{"function": "take_first_k", "k": 2}], ["a"])

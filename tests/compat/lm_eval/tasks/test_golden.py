@@ -14,7 +14,7 @@ from compat.lm_eval.tasks import golden
 from compat.lm_eval.tasks.conftest import work_of
 from evalwright import evaluate
 from evalwright.compat.lm_eval.runs.export import export_lm_eval
-from evalwright.compat.lm_eval.runs.names import spelled
+from evalwright.compat.lm_eval.runs.names import stringify
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import Group, group_results, task_results
@@ -55,9 +55,9 @@ def loaded(root: Path, name: str, shots: int | None, arguments: Mapping[str, Any
 
 def requests(task: Task, index: int) -> Iterator[list[Any]]:
     """The requests of a row in the published form."""
-    for arguments in work_of(task).asked(task.samples[index]):
+    for arguments in work_of(task).make_requests(task.samples[index]):
         first = golden.text_of(arguments.context)
-        yield [first] if arguments.rolling else [first, arguments.rest]
+        yield [first] if arguments.rolling else [first, arguments.second_argument]
 
 
 @pytest.mark.parametrize("key", golden.keys())
@@ -89,7 +89,7 @@ def check_samples(task: Task, records: list[SampleRecord], wanted: list[dict[str
         answer = records[index].answer
         assert answer is not None
         doc = work.opened.rows[index]
-        taken = pipeline(work.came(answer), doc)
+        taken = pipeline(work.responses_by_request(answer), doc)
         assert same(json.loads(json.dumps(taken)), expected["filtered_resps"])
         worth = work.opened.scoring(doc, taken)
         assert list(worth) == expected["metrics"]
@@ -117,7 +117,7 @@ def as_written(sample: Mapping[str, Any]) -> dict[str, Any]:
         f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(parts)}
         for i, parts in enumerate(sample["arguments"])
     }
-    answers = {key: spelled(sample[key]) for key in ("resps", "filtered_resps")}
+    answers = {key: stringify(sample[key]) for key in ("resps", "filtered_resps")}
     return {**sample, **answers, "arguments": arguments, "target": str(sample["target"])}
 
 

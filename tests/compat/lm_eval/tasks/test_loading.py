@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evalwright import evaluate
-from evalwright.analysis.task_checks.material import preview
-from evalwright.compat.lm_eval.tasks.loading import Library, load, options_of
+from evalwright.analysis.task_checks.material import preview_requests
+from evalwright.compat.lm_eval.tasks.loading import Library, load, read_options
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import all_results
 from evalwright.core.errors import ConfigurationError, DatasetError, TaskError, UnknownName
@@ -45,7 +45,7 @@ def _files(write: Write) -> None:
 
 
 def asked(task: Task, index: int = 0) -> list[Request]:
-    return preview(task, index)
+    return preview_requests(task, index)
 
 
 def scored(task: Task, answer: Any, **settings: Any) -> dict[str, Any]:
@@ -306,9 +306,9 @@ def test_settings_from_a_configuration(tmp_path: Path) -> None:
     (task,) = load("tasks/even.yaml", {})
     assert task.name == "lm-eval:even"
     with pytest.raises(UnknownName, match="task_root"):
-        options_of({"task_rot": ["tasks"]})
+        read_options({"task_rot": ["tasks"]})
     with pytest.raises(ConfigurationError, match="0 or more"):
-        options_of({"num_fewshot": -1})
+        read_options({"num_fewshot": -1})
 
 
 @pytest.mark.parametrize("wanted", [100_000_000, 0, "many", 1.5])

@@ -67,7 +67,7 @@ def test_a_counter_that_ran_round_at_every_look(tmp_path: Path, monkeypatch: pyt
         found.look()  # too early: nothing is read
         found.look(now=True)
     assert found.as_dict()["cpu_joules"] == 5 + 8 + 9
-    monkeypatch.setattr(energy, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(energy, "READING_SECONDS", 0.0)
     write(tmp_path, {"intel-rapl:0": 0})
     found.look()
     write(tmp_path, {"intel-rapl:0": 1_000_000})

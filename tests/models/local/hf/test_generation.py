@@ -69,7 +69,7 @@ def few_tokens_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Families from few tokens and few members on, as tiny models have short contexts."""
     from evalwright.models.local.hf import decoding
 
-    for name, value in (("WORTH", 8), ("LEAST", 2), ("ENOUGH", 2)):
+    for name, value in (("MIN_EXTRA_SHARED_TOKENS", 8), ("MIN_SHARED_TOKENS", 2), ("MIN_FAMILY_PROMPTS", 2)):
         monkeypatch.setattr(decoding, name, value)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response
-from evalwright.models.local.answering import settled
+from evalwright.models.local.answering import settle_sampling
 from evalwright.models.local.hf.model import TransformersModel
 from support.local_models import answers, engine_of
 from support.tiny_models import make_two_sided_model
@@ -266,12 +266,12 @@ def test_a_temperature_of_none_is_the_checkpoints_own(folders: dict[str, Path], 
 
 def test_what_a_generation_config_leaves_open_is_transformers_default() -> None:
     request = Generate("x", temperature=None)
-    assert settled(request, {"do_sample": True, "temperature": None}) == Generate(
+    assert settle_sampling(request, {"do_sample": True, "temperature": None}) == Generate(
         "x", temperature=1.0, top_k=50
     )
-    assert settled(request, {"temperature": 0.5}) == settled(request, {}) == Generate("x")
+    assert settle_sampling(request, {"temperature": 0.5}) == settle_sampling(request, {}) == Generate("x")
     kept = Generate("x", temperature=0.3)
-    assert settled(kept, {"do_sample": True, "top_k": 4}) is kept
+    assert settle_sampling(kept, {"do_sample": True, "top_k": 4}) is kept
 
 
 def test_what_the_backend_does_not_take_is_a_sentence(folders: dict[str, Path]) -> None:

@@ -93,7 +93,7 @@ def test_the_content_hash_sees_what_matters(folder: Path, tmp_path: Path) -> Non
 def test_the_hash_of_a_large_file_is_kept(
     folder: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_SETTLED_AFTER", -1.0)
+    monkeypatch.setattr(files, "_SETTLED_SECONDS", -1.0)
     first = content_hash(folder)
     [note] = (home / "hashes").iterdir()
     known = json.loads(note.read_text())
@@ -106,7 +106,7 @@ def test_the_hash_of_a_large_file_is_kept(
     monkeypatch.setenv("EVALWRIGHT_HOME", str(note))
     assert content_hash(folder) == first, "a home that cannot be written is no matter"
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "fresh"))
-    monkeypatch.setattr(files, "_SETTLED_AFTER", 60.0)
+    monkeypatch.setattr(files, "_SETTLED_SECONDS", 60.0)
     assert content_hash(folder) == first
     assert not (tmp_path / "fresh").exists(), "a file of this moment may still change"
 

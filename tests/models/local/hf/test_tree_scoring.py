@@ -205,7 +205,7 @@ def test_memory_that_runs_out_costs_no_finished_work(
     same(dict(tree.score(pairs)), expected)
     assert cramped.refused
     assert tree._batcher.tokens <= 100, "the smaller size is kept"
-    assert cramped.done < 1.3 * tree._computed / 2, "passes that were done are not done again"
+    assert cramped.done < 1.3 * tree._tokens_computed / 2, "passes that were done are not done again"
     refused = cramped.refused
     same(dict(tree.score(pairs)), expected)
     assert cramped.refused == refused
@@ -253,13 +253,13 @@ def test_a_pass_stays_within_its_budget(
         return run(rows, *args, **given)
 
     monkeypatch.setattr(tree.forward, "run", counted)
-    before = tree._computed
+    before = tree._tokens_computed
     dict(tree.score(pairs))
     assert all(rows * length <= 200 for rows, length in sizes)
     assert max(map(len, passes)) == 3
     if cascading:
         assert sizes == [(1, sum(lengths)) for lengths in passes], "rows lie end to end, without padding"
-        assert sum(map(sum, passes)) == tree._computed - before
+        assert sum(map(sum, passes)) == tree._tokens_computed - before
     else:
         assert sizes == [(len(lengths), max(lengths)) for lengths in passes]
 

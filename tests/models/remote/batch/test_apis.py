@@ -11,7 +11,7 @@ import pytest
 
 from evalwright.core.errors import BadReply, Overloaded, RateLimited, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch import batch_api
-from evalwright.models.remote.batch.interface import BatchApi, Item, Lost
+from evalwright.models.remote.batch.interface import BatchApi, Item, LostSubmission
 from evalwright.models.remote.http import HttpClient
 from evalwright.models.remote.wire.format import Settings
 from support.batch_server import BatchServer, serving_batches
@@ -88,8 +88,8 @@ def test_a_batch_without_a_reply_is_found_again(kind: str) -> None:
         for place in range(4):
             await api.submit(items_of(kind, 2), f"another-{place}")
         return (
-            await api.find(Lost("mine", since, 3, ())),
-            await api.find(Lost("nobody's", since, 7, ())),
+            await api.find(LostSubmission("mine", since, 3, ())),
+            await api.find(LostSubmission("nobody's", since, 7, ())),
         )
 
     with serving_batches(kind, page=3) as server:
@@ -104,8 +104,8 @@ def test_an_anthropic_batch_is_told_from_known_ones_and_by_its_moment() -> None:
             since.append(time.time())
             made.append(await api.submit(items_of("anthropic", 3), ""))
             await asyncio.sleep(0.3)  # longer than a connection rests before it is first used again
-        found = [await api.find(Lost("", moment, 3, ())) for moment in since]
-        return made, [*found, await api.find(Lost("", since[1], 3, made[:2]))]
+        found = [await api.find(LostSubmission("", moment, 3, ())) for moment in since]
+        return made, [*found, await api.find(LostSubmission("", since[1], 3, made[:2]))]
 
     with serving_batches("anthropic") as server:
         made, found = with_client(server, work)

@@ -24,7 +24,7 @@ TOKENS = st.integers(min_value=0, max_value=3_000_000)
 @pytest.fixture(autouse=True)
 def _nothing_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "_own", {})
-    monkeypatch.setattr(table, "_said", set())
+    monkeypatch.setattr(table, "_warned_dates", set())
 
 
 def exact(price: float) -> Fraction:

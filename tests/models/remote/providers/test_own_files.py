@@ -20,7 +20,7 @@ from evalwright.models.registry import open_model
 from evalwright.models.remote import prices
 from evalwright.models.remote import providers as provider_table
 from evalwright.models.remote.prices import Price
-from evalwright.models.remote.providers import add_file, find, names, own
+from evalwright.models.remote.providers import add_file, find, names, user_names
 from support.command import write_questions
 from support.openai_server import OpenAIServer, serving
 from support.tables import rows
@@ -156,7 +156,7 @@ def test_only_prices_for_a_known_provider(tmp_path: Path) -> None:
     path.write_text('[openai.prices]\n"gpt-4o-mini" = { input = 7, output = 8 }\n')
     assert add_file(path) == ["openai"]
     assert prices.price_of("openai", "gpt-4o-mini") == Price(7, 8)
-    assert "openai" not in own() and find("openai") is not None
+    assert "openai" not in user_names() and find("openai") is not None
     path.write_text('[opena.prices]\n"gpt-4o-mini" = { input = 7, output = 8 }\n')
     with pytest.raises(ConfigurationError, match="base_url is missing"):
         add_file(path)
@@ -241,7 +241,7 @@ def test_faults_of_a_file_are_told(more: str, error: str, words: str) -> None:
     with pytest.raises(getattr(errors, error), match=words) as raised:
         add_file(path)
     assert "mine.toml" in str(raised.value)
-    assert "mine" not in own()
+    assert "mine" not in user_names()
 
 
 def test_a_name_that_a_backend_has() -> None:

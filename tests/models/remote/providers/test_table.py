@@ -14,7 +14,7 @@ from evalwright.core.errors import UnknownName
 from evalwright.core.requests import Generate
 from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
-from evalwright.models.remote.providers import TABLE, Provider, find, quirks, read_table
+from evalwright.models.remote.providers import TABLE, Provider, find, apply_rules, read_table
 from support.tables import rows
 
 CASES = str(Path(__file__).parent)
@@ -25,7 +25,7 @@ CASES = str(Path(__file__).parent)
 def test_model_families(model: str, reasoning: bool, refuses: bool) -> None:
     row = find("openai")
     assert row is not None
-    found = quirks(row, model)
+    found = apply_rules(row, model)
     assert found.tokens_field == ("max_completion_tokens" if reasoning else "max_tokens")
     assert set(found.refuses) == ({"temperature", "top_p", "stop"} if refuses else set())
 
@@ -123,7 +123,7 @@ def test_rules_of_another_row(tmp_path: Path) -> None:
         "[b]\nbase_url = 'https://b.example'\nrules_of = ['a']\n[[b.models]]\nmatch = 'mm'\nrefuses = ['seed']\n"
     )
     row = read_table(path)["b"]
-    assert [quirks(row, name).refuses for name in ("m1", "mm", "x")] == [("stop",), ("seed",), ()]
+    assert [apply_rules(row, name).refuses for name in ("m1", "mm", "x")] == [("stop",), ("seed",), ()]
     path.write_text(
         "[b]\nbase_url = 'https://b.example'\nrules_of = ['openia']\n[openai]\nbase_url = 'https://h'"
     )
@@ -138,5 +138,5 @@ def test_rules_of_another_row(tmp_path: Path) -> None:
 def test_the_families_of_claude(
     provider: str, form: str, model: str, refuses: list[str], levels: list[str]
 ) -> None:
-    found = quirks(ROWS[provider], form.format(model))
+    found = apply_rules(ROWS[provider], form.format(model))
     assert (set(found.refuses), set(found.thinking)) == (set(refuses), set(levels))

@@ -24,8 +24,8 @@ from evalwright.models.registry import open_model
 from evalwright.models.remote import http_faults
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.exchange import Reply
-from evalwright.models.remote.http_faults import fault_of
-from evalwright.models.remote.providers import TABLE, Provider, quirks, read_table
+from evalwright.models.remote.http_faults import error_of_reply
+from evalwright.models.remote.providers import TABLE, Provider, apply_rules, read_table
 from evalwright.models.remote.wire import FORMATS, wire
 from evalwright.models.remote.wire.format import Settings
 from support.wire_schemas import refusal
@@ -90,7 +90,7 @@ def test_build(name: str, case: dict[str, Any]) -> None:
     call = wire(name).build(request, settings)
     assert (call.path, call.payload, call.method) == (case["path"], case["body"], "POST")
     assert (call.gatherer is not None) == settings.stream
-    whole = wire(name).build(request, settings, whole=True)
+    whole = wire(name).build(request, settings, unstreamed=True)
     assert whole.gatherer is None and "stream" not in whole.payload
     return None
 
@@ -141,7 +141,7 @@ def test_stream(name: str, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("name", "case"), cases("fault"))
 def test_fault(name: str, case: dict[str, Any]) -> None:
     body = b"" if case["body"] is None else json.dumps(case["body"]).encode()
-    found = fault_of("host", case["status"], case.get("headers", {}), body, key_source="$KEY")
+    found = error_of_reply("host", case["status"], case.get("headers", {}), body, key_source="$KEY")
     assert type(found) is error_of(case)
     assert found.retry_after == case.get("retry_after")
     assert ("The key came from $KEY" in str(found)) == (case["error"] == "AuthenticationFailed")
@@ -154,7 +154,7 @@ def switches(row: Provider) -> Iterator[tuple[str, Any]]:
     """(model, level) for every switch of thinking that the row's rules have, and without one."""
     for model in models_of(row):
         yield model, None
-        found = quirks(row, model).thinking
+        found = apply_rules(row, model).thinking
         effort = found.get("effort", "")
         effort = effort.get(row.wires[0]) if isinstance(effort, Mapping) else effort
         levels = {*found, *(found.get("efforts", ()) if effort else ())} - {"effort", "efforts"}

@@ -1,7 +1,7 @@
 """Markers of answers, prompts of judges, and the text of few-shot examples, under HRET's names.
 
 What reads an answer follows the scoring that is set: published, as HRET does; corrected, by the
-last claim of a reply (`scorers/text/locate.py`).
+last claim of a reply (`scorers/answers/reply.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evalwright.compat.hret.config import (
     examples_text,
 )
 from evalwright.compat.hret.settings import Given
-from evalwright.scorers.text.locate import said
+from evalwright.scorers.answers.reply import parse_reply
 
 __all__ = [
     "DEFAULT_FEW_SHOT_EXAMPLE_TEMPLATE",
@@ -63,8 +63,8 @@ def extract_final_answer(raw_output: str, *, published: bool | None = None) -> s
     """
     if settings.scoring() == "published" if published is None else published:
         return arithmetic.final_answer(raw_output)
-    claim = said(raw_output)
-    return claim.raw if claim.marked else raw_output
+    claim = parse_reply(raw_output)
+    return claim.as_written if claim.marked else raw_output
 
 
 def default_cot_parser(

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from evalwright.analysis.answers import Item, analyse, words_of
+from evalwright.analysis.answers import AnsweredItem, analyse, split_words
 from evalwright.compat.hret.internal.benchhub_info import citation_report
 from evalwright.compat.hret.rows import input_of, plain
 from evalwright.compat.hret.settings import Given, Rows
@@ -150,7 +150,7 @@ def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, 
     words_in_wrong = Counter(
         word
         for sample_item in wrong
-        for word in words_of(sample_item.answer)
+        for word in split_words(sample_item.answer)
         if len(word) > 1 and word.isalpha()
     )
     empty = sum(not sample_item.answer.strip() for sample_item in wrong)
@@ -182,9 +182,7 @@ def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, 
                 "lexical_diversity_ttr": (
                     f"{words.type_token_ratio if words.words else 0.0:.4f}"
                 ),
-                "mean_length": (
-                    f"{sum(len(sample_item.answer) for sample_item in side_items) / (len(side_items) or 1):.1f}"
-                ),
+                "mean_length": (f"{_mean_answer_length(side_items):.1f}"),
             }
             for (name, side_items), words in zip(
                 sides, analysis.vocabulary, strict=True
@@ -202,14 +200,19 @@ def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, 
     }
 
 
-def _item(name: str, sample: Given) -> Item:
+def _mean_answer_length(items: Sequence[AnsweredItem]) -> float:
+    """In characters; 0 of nothing."""
+    return sum(len(item.answer) for item in items) / (len(items) or 1)
+
+
+def _item(name: str, sample: Given) -> AnsweredItem:
     evaluation_field = sample.get("evaluation")
     evaluation = evaluation_field if isinstance(evaluation_field, Mapping) else {}
     verdict = (
         evaluation.get("is_correct") if evaluation else sample.get("judge_correct")
     )
     raw = sample.get("original_prediction", sample.get("prediction"))
-    return Item(
+    return AnsweredItem(
         name,
         question=input_of(sample),
         target=str(evaluation.get("normalized_ref", sample.get("reference", ""))),

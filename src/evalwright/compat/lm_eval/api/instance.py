@@ -1,4 +1,4 @@
-"""One request, as model classes of lm-evaluation-harness get it."""
+"""A request in the form that model classes of lm-evaluation-harness take."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ OutputType = Literal[
 
 @dataclass
 class Instance:
-    """One request. `args` is what is asked:
+    """One request.
 
-    loglikelihood: (context, continuation). loglikelihood_rolling: (text,). generate_until: (prompt,
-    settings), where settings has `until` (a list of stop strings), `do_sample`, `temperature`, and,
-    where the task sets them, `max_gen_toks`, `top_p`, `seed`. idx: its place among the requests of
-    one call. metadata: (task, document, repeats); the engine asks for content, not for documents,
-    so `doc` is empty. Classes of before release 0.4 unpack it like its `args`.
+    `args` depends on the request type:
+        loglikelihood: (context, continuation).
+        loglikelihood_rolling: (text,).
+        generate_until: (prompt, settings); settings has `until` (a list of stop strings),
+            `do_sample`,
+            `temperature`, and, if the task sets them, `max_gen_toks`, `top_p` and `seed`.
+
+    `idx` is the request's position in the call. `doc` is empty, because the engine sends requests,
+    not documents. Classes from before release 0.4 may unpack an instance like its `args`.
     """
 
     request_type: OutputType
@@ -46,5 +50,5 @@ class Instance:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.args)
 
-    def __getitem__(self, place: int) -> Any:
-        return self.args[place]
+    def __getitem__(self, index: int) -> Any:
+        return self.args[index]

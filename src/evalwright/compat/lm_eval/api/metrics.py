@@ -1,5 +1,6 @@
-"""What scripts and task modules import of `lm_eval.api.metrics`: functions of all rows' scores, or
-of one text and its references.
+"""The names of `lm_eval.api.metrics` that scripts and task modules import.
+
+They are metrics over all rows' scores, or over one text and its references.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ sample_stddev = deviation
 
 
 def mean_stderr(items: Sequence[Any]) -> float:
-    """The sample deviation over the root of n."""
+    """The standard error of the mean."""
     return deviation(items) / sqrt(len(items))
 
 
@@ -63,5 +64,5 @@ def bypass(items: Any) -> None:
 def metric_max_over_ground_truths(
     metric_fn: Callable[[Any, Any], Any], prediction: Any, ground_truths: Sequence[Any]
 ) -> Any:
-    """The highest score of a prediction over several references."""
+    """The best score of a prediction over several references."""
     return max(map(partial(metric_fn, prediction), ground_truths))

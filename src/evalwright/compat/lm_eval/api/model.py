@@ -1,8 +1,8 @@
-"""The model interface of lm-evaluation-harness's New Model Guide: three methods over lists of
-`Instance`, and a name.
+"""The model interface of lm-evaluation-harness's New Model Guide.
 
-A class written after that guide derives from `LM` (or `TemplateLM`) here instead of there, and runs
-as `lm/<name>`; `models.adapter` makes it a model of ours.
+It has three methods over lists of `Instance`. A class written after that guide derives from `LM`
+(or `TemplateLM`) here instead of there, and runs as `lm/<name>`; `models.adapter` makes it a model
+of ours.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from evalwright.compat.lm_eval.api.registry import METHODS
 from evalwright.compat.lm_eval.utils import simple_parse_args_string
 from evalwright.core.errors import ConfigurationError
 
-Made = TypeVar("Made", bound="LM")
+ModelClass = TypeVar("ModelClass", bound="LM")
 eval_logger = logging.getLogger(__name__)
 
 
 class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the model has not
-    """Base of model classes.
+    """Base class of models.
 
-    Define the methods that the model can do; one that is left out is never asked for.
-
-    Each gets a list of instances and gives as many results in the same order: a list, or a
-    generator, whose results count as soon as they come.
+    Define the methods that the model supports; the others are never called. Each takes a list of
+    instances and returns as many results in the same order, as a list or a generator. Results of a
+    generator count as soon as they are yielded.
     """
 
     _rank = 0
@@ -45,33 +44,29 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
         self.cache_hook: Any = CacheHook(None)
 
     def loglikelihood(self, requests: list[Instance]) -> Iterable[tuple[float, bool]]:
-        """(log-probability of the continuation after the context, whether greedy decoding gives it)
-        for each request.
-        """
+        """Return (log-probability of the continuation, whether it is greedy) for each request."""
         raise NotImplementedError
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> Iterable[float]:
-        """The log-probability of each whole text, in windows where it is longer than the model's
-        context.
-        """
+        """Return the log-probability of each text, in windows if it exceeds the model's context."""
         raise NotImplementedError
 
     def generate_until(self, requests: list[Instance]) -> Iterable[str]:
-        """What the model writes after each prompt, up to the first stop string."""
+        """Generate a text after each prompt, up to the first stop string."""
         raise NotImplementedError
 
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
     ) -> Any:
-        """The text of a conversation. A class that defines it takes messages.
+        """Render a conversation as text. A class that defines it takes messages.
 
-        add_generation_prompt: end with the opening of the model's turn; False where the last
-        message is a prefill.
+        add_generation_prompt: end with the opening of the model's turn; False if the last message
+        is a prefill.
         """
         raise NotImplementedError
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
-        """The source of the chat template, where there is one."""
+        """The source of the chat template, if there is one."""
         return ""
 
     @property
@@ -81,30 +76,28 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
 
     @classmethod
     def create_from_arg_string(
-        cls: type[Made],
+        cls: type[ModelClass],
         arg_string: str,
         additional_config: Mapping[str, Any] | None = None,
-    ) -> Made:
-        """A model from "key=value,key=value", read as `utils.simple_parse_args_string` does."""
+    ) -> ModelClass:
+        """Create a model from "key=value,key=value", parsed by `utils.simple_parse_args_string`."""
         return cls.create_from_arg_obj(
             simple_parse_args_string(arg_string), additional_config
         )
 
     @classmethod
     def create_from_arg_obj(
-        cls: type[Made],
+        cls: type[ModelClass],
         arg_dict: Mapping[str, Any],
         additional_config: Mapping[str, Any] | None = None,
-    ) -> Made:
-        """A model from a mapping of arguments; those of `additional_config` that are None are left
-        out.
-        """
-        more = {
+    ) -> ModelClass:
+        """Create a model from a mapping of arguments; None in `additional_config` is ignored."""
+        extra_config = {
             key: value
             for key, value in (additional_config or {}).items()
             if value is not None
         }
-        return cls(**arg_dict, **more)
+        return cls(**arg_dict, **extra_config)
 
     @property
     def device(self) -> Any:
@@ -113,58 +106,59 @@ class LM(ABC):  # noqa: B024 - a method that is left out is an ability that the 
 
     @device.setter
     def device(self, device: Any) -> None:
+        """The device that the model is on."""
         self._device = device
 
     @property
     def rank(self) -> int:
-        """0, unless a class distributes its requests by itself."""
+        """0, unless a class distributes its requests itself."""
         return self._rank
 
     @property
     def world_size(self) -> int:
-        """1, unless a class distributes its requests by itself."""
+        """1, unless a class distributes its requests itself."""
         return self._world_size
 
     def all_gather(self, tensor: Any) -> Any:
-        """The tensors of all processes as one; there is one process."""
+        """Gather tensors of all processes; there is only one process."""
         return tensor
 
     def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
-        """The objects of all processes, at process `dst`; there is one process."""
+        """Gather objects of all processes; there is only one process."""
         return [obj]
 
     def barrier(self) -> None:
         """Wait for all processes; there is one."""
 
     def set_cache_hook(self, cache_hook: Any) -> None:
-        """Take a hook for finished requests."""
+        """Set the hook that is told of finished requests."""
         self.cache_hook = cache_hook
 
 
 def hash_args(attr: str, args: Iterable[Any]) -> str:
-    """The key of a request in a cache: of its method and arguments.
+    """Compute a request's cache key from its method and arguments.
 
-    Images and bytes count by their content.
+    Images and bytes are hashed by content.
     """
     return hashlib.sha256(
-        json.dumps([attr, *args], default=_digested).encode()
+        json.dumps([attr, *args], default=_content_hash).encode()
     ).hexdigest()
 
 
-def _digested(value: Any) -> dict[str, str]:
+def _content_hash(value: Any) -> dict[str, str]:
     if isinstance(value, bytes | bytearray):
         return {"__bytes_sha256__": hashlib.sha256(value).hexdigest()}
     if type(value).__module__.startswith("PIL."):
-        written = BytesIO()
-        value.save(written, format="PNG")
-        return {"__pil_image_sha256__": hashlib.sha256(written.getvalue()).hexdigest()}
+        buffer = BytesIO()
+        value.save(buffer, format="PNG")
+        return {"__pil_image_sha256__": hashlib.sha256(buffer.getvalue()).hexdigest()}
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 class CacheHook:
-    """Where classes report finished requests: to a CachingLM, if there is one.
+    """Where model classes report finished requests: to a CachingLM, if there is one.
 
-    The engine stores every response by itself.
+    The engine stores every response anyway.
     """
 
     def __init__(self, cachinglm: CachingLM | None = None) -> None:
@@ -176,7 +170,7 @@ class CacheHook:
             self.dbdict[hash_args(attr, req)] = res
 
 
-class _Results:
+class _ResultStore:
     """Results by key in a SQLite file, as JSON: nothing is unpickled."""
 
     def __init__(self, path: str) -> None:
@@ -192,15 +186,15 @@ class _Results:
         return self.get(key) is not None
 
     def __getitem__(self, key: str) -> Any:
-        if (found := self.get(key)) is None:
+        if (cached := self.get(key)) is None:
             raise KeyError(key)
-        return found
+        return cached
 
     def __setitem__(self, key: str, result: Any) -> None:
         with self._lock, self._file:
-            written = json.dumps(result, default=float)
+            text = json.dumps(result, default=float)
             self._file.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?)", (key, written)
+                "INSERT OR REPLACE INTO results VALUES (?, ?)", (key, text)
             )
 
     def __len__(self) -> int:
@@ -209,40 +203,39 @@ class _Results:
 
     def get(self, key: str) -> Any:
         with self._lock:
-            found = self._file.execute(
+            row = self._file.execute(
                 "SELECT result FROM results WHERE key=?", (key,)
             ).fetchone()
-        if found is None:
+        if row is None:
             return None
-        result = json.loads(found[0])
-        return tuple(result) if isinstance(result, list) else result
+        cached = json.loads(row[0])
+        return tuple(cached) if isinstance(cached, list) else cached
 
     def commit(self) -> None:
-        """Nothing waits to be written."""
+        """Do nothing: every write is committed at once."""
 
     def close(self) -> None:
         self._file.close()
 
 
 class CachingLM:
-    """A model that answers from a file what it was asked before; sampled texts are always asked for
-    again.
+    """A model that answers repeated requests from a file; sampled texts are always generated again.
 
-    cache_db: the SQLite file. Files of lm_eval itself hold pickles and are not read: its results
-    stand in a table of its own.
+    cache_db: the SQLite file. Caches of lm_eval itself hold pickles and are not read; results go to
+    a table of their own.
     """
 
     def __init__(self, lm: Any, cache_db: str) -> None:
         self.lm = lm
         self.cache_db = cache_db
-        self.dbdict = _Results(cache_db)
+        self.dbdict = _ResultStore(cache_db)
         lm.set_cache_hook(self.get_cache_hook())
 
     def __getattr__(self, name: str) -> Any:
         if name == "lm":  # not made yet, as in a copy
             raise AttributeError(name)
-        found = getattr(self.lm, name)
-        return partial(self._cached, name) if name in METHODS else found
+        attribute = getattr(self.lm, name)
+        return partial(self._cached, name) if name in METHODS else attribute
 
     def _cached(self, method: str, requests: list[Instance]) -> list[Any]:
         def key_of(request: Instance) -> str:
@@ -252,18 +245,20 @@ class CachingLM:
             return "" if sampled else hash_args(method, request.args)
 
         keys = list(map(key_of, requests))
-        results = [self.dbdict.get(key) if key else None for key in keys]
-        waiting = [place for place, result in enumerate(results) if result is None]
-        found = (
-            getattr(self.lm, method)([requests[place] for place in waiting])
+        responses = [self.dbdict.get(key) if key else None for key in keys]
+        waiting = [
+            index for index, response in enumerate(responses) if response is None
+        ]
+        computed = (
+            getattr(self.lm, method)([requests[index] for index in waiting])
             if waiting
             else ()
         )
-        for place, result in zip(waiting, found, strict=True):
-            results[place] = result
-            if keys[place]:
-                self.dbdict[keys[place]] = result
-        return results
+        for index, response in zip(waiting, computed, strict=True):
+            responses[index] = response
+            if keys[index]:
+                self.dbdict[keys[index]] = response
+        return responses
 
     def get_cache_hook(self) -> CacheHook:
         """A hook that stores in this file."""
@@ -271,9 +266,7 @@ class CachingLM:
 
 
 class TemplateLM(LM):
-    """An LM with a tokenizer: it defines `tok_encode`, `eot_token_id` and `_loglikelihood_tokens`,
-    and gets `loglikelihood`.
-    """
+    """An LM with a tokenizer: define `tok_encode`, `eot_token_id` and `_loglikelihood_tokens`."""
 
     tokenizer: Any = None
     backend = "causal"
@@ -285,7 +278,7 @@ class TemplateLM(LM):
 
     @property
     def prefix_token_id(self) -> Any:
-        """What the first token of a text is predicted from."""
+        """The token from which a text's first token is predicted."""
         return self.eot_token_id
 
     def tok_encode(
@@ -299,18 +292,16 @@ class TemplateLM(LM):
         requests: list[tuple[tuple[str, str], list[int], list[int]]],
         **kwargs: Any,
     ) -> Iterable[tuple[float, bool]]:
-        """As `loglikelihood`, of ((context, continuation), context's tokens, continuation's
-        tokens).
-        """
+        """Score requests ((context, continuation), context tokens, continuation tokens)."""
         raise NotImplementedError
 
     def loglikelihood(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> Iterable[tuple[float, bool]]:
-        """Tokenise each pair and score the tokens.
+        """Tokenise each pair and score the continuation's tokens.
 
-        Without a context the prefix token stands for it, or the text's own first token where it is
-        that token.
+        An empty context is replaced by the prefix token, or by the text's own first token if that
+        is the prefix token.
         """
         encoded = []
         for context, continuation in (request.args for request in requests):
@@ -322,7 +313,7 @@ class TemplateLM(LM):
     def encoded_pair(
         self, context: str, continuation: str
     ) -> tuple[list[int], list[int]]:
-        """The tokens of a context, which may be empty, and of what follows it."""
+        """The tokens of a context, which may be empty, and of its continuation."""
         if context != "":
             return self._encode_pair(context, continuation)
         tokens = list(self.tok_encode(continuation, add_special_tokens=False))
@@ -334,53 +325,50 @@ class TemplateLM(LM):
     def _encode_pair(
         self, context: str, continuation: str
     ) -> tuple[list[int], list[int]]:
-        """The tokens of a context and of what follows it, as lm_eval splits them.
+        """The tokens of a context and its continuation, split as lm_eval splits them.
 
-        White space at the context's end goes to the continuation. The continuation's tokens are
-        those of both together after as many as the context has alone, so where a token spans the
-        join the two parts are not the tokens of both together. Raises AssertionError for an empty
-        context.
+        White space at the context's end goes to the continuation. Both are tokenised together, and
+        the first as many tokens as the context has alone are dropped, so a token that spans the
+        boundary is lost. Raises AssertionError for an empty context.
         """
         assert context, (
             "The context is empty: `loglikelihood` puts the prefix token in its place."
         )
-        bare = context.rstrip()
-        continuation = context[len(bare) :] + continuation
-        head = self.tok_encode(bare)
+        stripped = context.rstrip()
+        continuation = context[len(stripped) :] + continuation
+        head = self.tok_encode(stripped)
         if self.backend != "causal":
             return head, self.tok_encode(continuation, add_special_tokens=False)
-        return head, self.tok_encode(bare + continuation)[len(head) :]
+        return head, self.tok_encode(stripped + continuation)[len(head) :]
 
     def chat_template(self, chat_template: bool | str = False) -> str | None:
-        """The tokenizer's template, by name where it has several. None where `chat_template` is
-        False or there is none.
-        """
+        """The tokenizer's chat template, by name if it has several; None if there is none."""
         if self.tokenizer is None:
             return ""
         if chat_template is False or chat_template is None:
             return None
-        found = getattr(self.tokenizer, "chat_template", None)
-        found = found or getattr(self.tokenizer, "default_chat_template", None)
-        if isinstance(found, Mapping):
+        template = getattr(self.tokenizer, "chat_template", None)
+        template = template or getattr(self.tokenizer, "default_chat_template", None)
+        if isinstance(template, Mapping):
             name = chat_template if isinstance(chat_template, str) else "default"
-            if name not in found:
+            if name not in template:
                 raise ValueError(
                     f"The tokenizer has no chat template {name!r}, only"
-                    f" {sorted(found)}."
+                    f" {sorted(template)}."
                 )
-            found = found[name]
-        return found if isinstance(found, str) else None
+            template = template[name]
+        return template if isinstance(template, str) else None
 
 
 def argument_string(arguments: Mapping[str, Any]) -> str:
-    """The inverse of `simple_parse_args_string`.
+    """Write arguments as `simple_parse_args_string` reads them.
 
-    Raises ConfigurationError where a value holds a comma.
+    Raises ConfigurationError if a value contains a comma.
     """
-    parts = [f"{key}={value}" for key, value in arguments.items()]
-    if found := [part for part in parts if "," in part]:
+    pairs = [f"{key}={value}" for key, value in arguments.items()]
+    if ambiguous := [pair for pair in pairs if "," in pair]:
         raise ConfigurationError(
-            f"This model takes its arguments as 'key=value,key=value', so '{found[0]}'"
+            f"This model takes its arguments as 'key=value,key=value', so '{ambiguous[0]}'"
             " cannot contain a comma."
         )
-    return ",".join(parts)
+    return ",".join(pairs)

@@ -1,6 +1,4 @@
-"""Model classes by name: those that were registered, and those that this package has under the
-names of lm-evaluation-harness.
-"""
+"""Model classes by name: registered ones, and this package's under lm_eval's names."""
 
 from __future__ import annotations
 
@@ -28,12 +26,12 @@ __all__ = [
 ]
 
 METHODS = ("loglikelihood", "loglikelihood_rolling", "generate_until")
-"""What a model is asked through. A class has those that it can do."""
+"""The methods of a model class; it has those that it supports."""
 
 Class = TypeVar("Class", bound=type)
 
 MODEL_REGISTRY: dict[str, type] = {}
-"""Classes by the names that they were registered under."""
+"""Registered model classes by name."""
 
 _MODELS = __name__.rpartition(".api.")[0] + ".models."
 BUILT_IN = {
@@ -45,51 +43,54 @@ BUILT_IN = {
     "openai-completions": "openai_completions:OpenAICompletionsAPI",
     "openai-chat-completions": "openai_completions:OpenAIChatCompletion",
 }
-"""Where the classes of this package are that others derive from."""
+"""The classes of this package that others derive from, as module:class."""
 
 
 def register_model(*names: str) -> Callable[[Class], Class]:
     """Register a model class under one or more names, to be run as `lm/<name>`.
 
-    Raises ConfigurationError where it is no class, has none of the three methods, or the name is
-    taken by another class.
+    Raises ConfigurationError if it is not a class, has none of the three methods, or the name is
+    taken.
     """
 
-    def register(found: Class) -> Class:
-        if not inspect.isclass(found):
+    def register(model_class: Class) -> Class:
+        if not inspect.isclass(model_class):
             raise ConfigurationError(
-                f"`register_model` registers a class, not {type(found).__name__}"
+                f"`register_model` registers a class, not {type(model_class).__name__}"
                 f" ({', '.join(names)})."
             )
-        if not any(callable(getattr(found, method, None)) for method in METHODS):
+        if not any(callable(getattr(model_class, method, None)) for method in METHODS):
             raise ConfigurationError(
-                f"The model class {found.__name__} has none of the methods"
+                f"The model class {model_class.__name__} has none of the methods"
                 f" {', '.join(METHODS)}."
             )
-        own = found.__module__, found.__qualname__
-        for name in names or (found.__name__,):
+        qualified_name = model_class.__module__, model_class.__qualname__
+        for name in names or (model_class.__name__,):
             if not name or "@" in name:
                 raise ConfigurationError(
                     f"'{name}' cannot be a model's name: it must be non-empty and"
                     " without '@'."
                 )
-            known = MODEL_REGISTRY.get(name)
-            if known is not None and (known.__module__, known.__qualname__) != own:
+            registered = MODEL_REGISTRY.get(name)
+            if (
+                registered is not None
+                and (registered.__module__, registered.__qualname__) != qualified_name
+            ):
                 raise ConfigurationError(
                     f"The model name '{name}' is already that of the class"
-                    f" {known.__qualname__}."
+                    f" {registered.__qualname__}."
                 )
-            MODEL_REGISTRY[name] = found
-        return found
+            MODEL_REGISTRY[name] = model_class
+        return model_class
 
     return register
 
 
 def get_model(name: str) -> type:
-    """The class of a name, a registered one first. Raises UnknownName."""
+    """Return the class of a name; registered classes come first. Raises UnknownName."""
     if name in MODEL_REGISTRY:
         return MODEL_REGISTRY[name]
     if name not in BUILT_IN:
         raise UnknownName("model class", name, sorted({*MODEL_REGISTRY, *BUILT_IN}))
-    found: type = resolve_name(_MODELS + BUILT_IN[name])
-    return found
+    model_class: type = resolve_name(_MODELS + BUILT_IN[name])
+    return model_class

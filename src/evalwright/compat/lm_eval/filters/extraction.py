@@ -1,4 +1,4 @@
-"""What scripts and task modules import of `lm_eval.filters.extraction`."""
+"""The names of `lm_eval.filters.extraction` that scripts and task modules import."""
 
 from evalwright.compat.lm_eval.tasks.filters import (
     Filter,

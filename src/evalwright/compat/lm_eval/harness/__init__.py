@@ -1,3 +1,1 @@
-"""lm-evaluation-harness's own command line and `simple_evaluate`, read as it reads them and run by
-our engine.
-"""
+"""lm-evaluation-harness's command line and `simple_evaluate`, run by our engine."""

@@ -1,4 +1,4 @@
-"""A model of lm_eval by class and arguments as a model of ours, with what each argument became.
+"""Translates lm_eval's model classes and arguments to models of ours.
 
 What has no counterpart runs through the class of the installed package (`lm_eval/CLASS`), or is
 refused by name.
@@ -33,14 +33,14 @@ from evalwright.evaluation.configuration import ModelSpec
 CLASSES: list[str] = TABLES["classes"]
 _NEEDLESS: dict[str, str] = TABLES["needless"]
 _TRANSFORMERS = frozenset(("hf", "hf-auto", "huggingface"))
-SPREAD = "--model_args parallelize=True"
+PARALLELIZE_FLAG = "--model_args parallelize=True"
 _SERVE = (
     "for several copies or tensor parallelism serve the model (vllm serve NAME"
     " --tensor-parallel-size N --data-parallel-size M) and evaluate it with --model"
     " local-completions --model_args"
     " model=NAME,base_url=http://localhost:8000/v1/completions"
 )
-_REFUSED = (
+_MULTI_PROCESS_ARGUMENTS = (
     "tp_plan",
     "tensor_parallel_size",
     "data_parallel_size",
@@ -51,9 +51,9 @@ _OWN_CLASS = (
     " --model FILE.py:Class."
 )
 _VLLM_CLASS_ONLY = frozenset(("lora_local_path", "think_end_token", "truncate_side"))
-"""Arguments of its vLLM class that are no arguments of vLLM, and that ours lacks."""
+"""Arguments of lm_eval's vLLM class that vLLM itself does not have, and that ours lacks."""
 _SERVERS = ("vllm-vlm", "sglang", "trtllm")
-_PLACES = (
+_PLACEMENT_ARGUMENTS = (
     "parallelize",
     "device_map",
     "device_map_option",
@@ -65,8 +65,9 @@ _PLACES = (
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A model of ours, and sentences on what became of the arguments. plugins: the Python files
-    that its class stands in.
+    """A model of ours, with notes on how arguments were translated.
+
+    plugins: the Python files that define its class.
     """
 
     spec: ModelSpec
@@ -74,128 +75,128 @@ class Backend:
     plugins: tuple[str, ...] = ()
 
 
-def backend_of(model: str, arguments: Mapping[str, Any]) -> Backend:
-    """The model of a class and its arguments.
+def build_backend(model: str, arguments: Mapping[str, Any]) -> Backend:
+    """Translate a model class and its arguments.
 
-    Raises ConfigurationError with the reason where it cannot be honoured.
+    Raises ConfigurationError with the reason if it is not supported.
     """
-    left = dict(arguments)  # what becomes an argument of ours is taken out
-    found: Backend | None = None
+    remaining = dict(arguments)  # what becomes an argument of ours is taken out
+    backend: Backend | None = None
     if names_a_file(model):
         class_name, file = class_in_file(model)
         return Backend(ModelSpec(f"lm/{class_name}", dict(arguments)), plugins=(file,))
     if model in MODEL_REGISTRY:
-        found = Backend(ModelSpec(f"lm/{model}", dict(arguments)))
+        backend = Backend(ModelSpec(f"lm/{model}", dict(arguments)))
     elif model in _TRANSFORMERS:
-        found = _transformers(left)
+        backend = _transformers_backend(remaining)
     elif model in CLIENTS:
-        found = _served(model, left)
+        backend = _client_backend(model, remaining)
     elif model == "vllm":
-        found = _vllm(left)
+        backend = _vllm_backend(remaining)
     elif model in ("gguf", "ggml"):
-        found = _llama_server(model, left)
+        backend = _llama_server_backend(model, remaining)
     elif model == "dummy" and not installed_tasks():
-        found = Backend(
+        backend = Backend(
             ModelSpec("scripted/hash"),
             ["`dummy` is scripted/hash: answers by the text's hash."],
         )
-    return found or _theirs(model, arguments, left)
+    return backend or _package_backend(model, arguments, remaining)
 
 
-def _transformers(given: dict[str, Any]) -> Backend | None:
-    if not (name := given.pop("pretrained", None)):
+def _transformers_backend(remaining: dict[str, Any]) -> Backend | None:
+    if not (name := remaining.pop("pretrained", None)):
         raise ConfigurationError(
             "--model hf needs --model_args pretrained=NAME: a folder, or a model of the"
             " Hugging Face Hub."
         )
-    out: dict[str, Any] = {}
+    native: dict[str, Any] = {}
     notes: list[str] = []
-    size = given.pop("batch_size", None)
-    most = given.pop("max_batch_size", None)
+    size = remaining.pop("batch_size", None)
+    max_batch_size = remaining.pop("max_batch_size", None)
     if str(size).startswith("auto"):
-        out["batch_size"] = most or "auto"
-        with_most = f", with at most {most} rows." if most else "."
+        native["batch_size"] = max_batch_size or "auto"
+        with_most = f", with at most {max_batch_size} rows." if max_batch_size else "."
         notes.append(f"batch_size=auto goes by free memory{with_most}")
     elif size is not None:
-        out["batch_size"] = int(size)
-    elif most is not None:
+        native["batch_size"] = int(size)
+    elif max_batch_size is not None:
         notes.append(
             "max_batch_size is for batch_size=auto alone, and has no effect here."
         )
-    for key in _REFUSED:
-        if given.pop(key, None) not in (None, False, 0, 1):
-            instead = (
+    for key in _MULTI_PROCESS_ARGUMENTS:
+        if remaining.pop(key, None) not in (None, False, 0, 1):
+            alternative = (
                 "one process computes here. parallelize=True spreads the layers over"
                 f" all devices; {_SERVE}"
             )
             raise ConfigurationError(
-                f"--model_args {key}=... of --model hf is not supported: {instead}."
+                f"--model_args {key}=... of --model hf is not supported: {alternative}."
             )
-    out |= _placement(given, notes)
-    if bits := [n for n in (8, 4) if given.pop(f"load_in_{n}bit", False)]:
-        out["quantization"] = f"bitsandbytes-{bits[0]}bit"
-    if (begins := given.pop("add_bos_token", None)) is not None:
-        out["add_bos" if begins else "add_special_tokens"] = bool(begins)
-    if given.get("revision") == "main":
-        given.pop("revision")  # the default; a folder has none
-    _take(given, TABLES["same"], out)
+    native |= _placement(remaining, notes)
+    if bits := [n for n in (8, 4) if remaining.pop(f"load_in_{n}bit", False)]:
+        native["quantization"] = f"bitsandbytes-{bits[0]}bit"
+    if (add_bos := remaining.pop("add_bos_token", None)) is not None:
+        native["add_bos" if add_bos else "add_special_tokens"] = bool(add_bos)
+    if remaining.get("revision") == "main":
+        remaining.pop("revision")  # the default; a folder has none
+    _move_arguments(remaining, TABLES["same"], native)
     needless = ["logits_cache", "low_cpu_mem_usage"]
-    if given.get("backend") in ("default", "causal", "seq2seq"):
+    if remaining.get("backend") in ("default", "causal", "seq2seq"):
         needless.append("backend")
-    _drop(given, needless, notes)
-    device = str(out.get("device"))
+    _drop_needless(remaining, needless, notes)
+    device = str(native.get("device"))
     if (
         device.startswith("cuda:")
         and device[5:].isdecimal()
-        and int(device[5:]) >= (here := _devices())
+        and int(device[5:]) >= (n_devices := _devices())
     ):
-        other = "another GPU" if here else "the CPU"
+        fallback = "another GPU" if n_devices else "the CPU"
         notes.append(
-            f"{device} is not here: the model runs on {other}, as it does there."
+            f"{device} is not here: the model runs on {fallback}, as it does there."
         )
         device = "cuda"
     if device == "cuda":
-        out["device"] = "auto"
-    return None if given else Backend(ModelSpec(f"hf/{name}", out), notes)
+        native["device"] = "auto"
+    return None if remaining else Backend(ModelSpec(f"hf/{name}", native), notes)
 
 
-def _vllm(given: dict[str, Any]) -> Backend | None:
-    """A model in vLLM in this process; None where an argument is one of the released class alone."""
-    if not (name := given.pop("pretrained", None)):
+def _vllm_backend(remaining: dict[str, Any]) -> Backend | None:
+    """A model in vLLM in this process; None if an argument exists only in lm_eval's class."""
+    if not (name := remaining.pop("pretrained", None)):
         raise ConfigurationError(
             "--model vllm needs --model_args pretrained=NAME: a folder, or a model of"
             " the hub."
         )
-    out: dict[str, Any] = {}
+    native: dict[str, Any] = {}
     notes: list[str] = []
     batching = [
         key
         for key in ("batch_size", "max_batch_size", "device")
-        if given.pop(key, None) is not None
+        if remaining.pop(key, None) is not None
     ]
     notes += [
         f"{key} is not needed: vLLM makes its own batches, on the GPUs that it finds."
         for key in batching
     ]
-    copies = given.pop("data_parallel_size", None)
+    copies = remaining.pop("data_parallel_size", None)
     if copies not in (None, 1):
-        out["replicas"] = int(copies)
-    begins = given.pop("add_bos_token", None)
-    if begins is not None:
-        out["add_bos" if begins else "add_special_tokens"] = bool(begins)
-    if given.get("revision") == "main":
-        given.pop("revision")
-    _take(given, TABLES["vllm"], out)
-    if _VLLM_CLASS_ONLY & given.keys():
+        native["replicas"] = int(copies)
+    add_bos = remaining.pop("add_bos_token", None)
+    if add_bos is not None:
+        native["add_bos" if add_bos else "add_special_tokens"] = bool(add_bos)
+    if remaining.get("revision") == "main":
+        remaining.pop("revision")
+    _move_arguments(remaining, TABLES["vllm"], native)
+    if _VLLM_CLASS_ONLY & remaining.keys():
         return None
-    if given:
-        out["engine"] = {key: given.pop(key) for key in list(given)}
-    return Backend(ModelSpec(f"vllm-local/{name}", out), notes)
+    if remaining:
+        native["engine"] = {key: remaining.pop(key) for key in list(remaining)}
+    return Backend(ModelSpec(f"vllm-local/{name}", native), notes)
 
 
-def _llama_server(model: str, given: dict[str, Any]) -> Backend | None:
+def _llama_server_backend(model: str, remaining: dict[str, Any]) -> Backend | None:
     """A server of GGUF files: llama.cpp's own, or llama-cpp-python's."""
-    address = given.pop("base_url", None)
+    address = remaining.pop("base_url", None)
     if not address:
         raise ConfigurationError(
             f"--model {model} needs --model_args base_url=http://HOST:PORT, where a"
@@ -206,61 +207,69 @@ def _llama_server(model: str, given: dict[str, Any]) -> Backend | None:
     url = str(address).rstrip("/").removesuffix("/v1")
     arguments: dict[str, Any] = {"base_url": f"{url}/v1", "interface": "completions"}
     notes: list[str] = []
-    _take(given, {"max_length": "context_length"}, arguments)
-    given.pop("pretrained", None)
-    _drop(given, _NEEDLESS, notes)
-    return None if given else Backend(ModelSpec("llamacpp/gguf", arguments), notes)
+    _move_arguments(remaining, {"max_length": "context_length"}, arguments)
+    remaining.pop("pretrained", None)
+    _drop_needless(remaining, _NEEDLESS, notes)
+    return None if remaining else Backend(ModelSpec("llamacpp/gguf", arguments), notes)
 
 
-def _take(given: dict[str, Any], names: Mapping[str, str], out: dict[str, Any]) -> None:
-    """Move arguments under our names; what is None is as if it were not given."""
-    found = {key: given.pop(key) for key in list(given) if key in names}
-    out |= {names[key]: value for key, value in found.items() if value is not None}
+def _move_arguments(
+    remaining: dict[str, Any], names: Mapping[str, str], native: dict[str, Any]
+) -> None:
+    """Move arguments to `native` under our names; None counts as not given."""
+    moved = {key: remaining.pop(key) for key in list(remaining) if key in names}
+    native |= {names[key]: value for key, value in moved.items() if value is not None}
 
 
-def _drop(given: dict[str, Any], names: Collection[str], notes: list[str]) -> None:
-    for key in [key for key in given if key in names]:
-        given.pop(key)
+def _drop_needless(
+    remaining: dict[str, Any], names: Collection[str], notes: list[str]
+) -> None:
+    for key in [key for key in remaining if key in names]:
+        remaining.pop(key)
         notes.append(f"{key} is not needed: {_NEEDLESS.get(key, 'messages are sent')}.")
 
 
-def _placement(given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """Over which devices the layers are spread; takes what says so out of the arguments."""
-    wanted = {
-        key: value for key in _PLACES if (value := given.pop(key, None)) is not None
+def _placement(remaining: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """Translate the arguments that spread layers over devices, and remove them from `remaining`."""
+    placement = {
+        key: value
+        for key in _PLACEMENT_ARGUMENTS
+        if (value := remaining.pop(key, None)) is not None
     }
-    spread = wanted.pop("parallelize", False)
+    spread = placement.pop("parallelize", False)
     named = [
-        wanted.pop(key) for key in ("device_map", "device_map_option") if key in wanted
+        placement.pop(key)
+        for key in ("device_map", "device_map_option")
+        if key in placement
     ]
     if not spread and not named:
         notes += [
             f"{key} has no effect without parallelize=True: the model is on one device."
-            for key in wanted
+            for key in placement
         ]
         return {}
-    out: dict[str, Any] = {"device_map": named[0] if named else "auto"}
+    native: dict[str, Any] = {"device_map": named[0] if named else "auto"}
     if spread:
         notes.append(
-            f"parallelize=True is device_map={out['device_map']}: the layers are spread"
+            f"parallelize=True is device_map={native['device_map']}: the layers are spread"
             " over the devices."
         )
-    if given.pop("device", None) is not None:
+    if remaining.pop("device", None) is not None:
         notes.append("device has no effect: the layers are spread over the devices.")
     memory: dict[str, Any] = {}
-    if "max_memory_per_gpu" in wanted:
+    if "max_memory_per_gpu" in placement:
         memory = dict.fromkeys(
-            map(str, range(_devices())), wanted["max_memory_per_gpu"]
+            map(str, range(_devices())), placement["max_memory_per_gpu"]
         )
         if not memory:
             notes.append("max_memory_per_gpu has no effect: there is no GPU.")
-    if "max_cpu_memory" in wanted:
-        memory["cpu"] = wanted["max_cpu_memory"]
+    if "max_cpu_memory" in placement:
+        memory["cpu"] = placement["max_cpu_memory"]
     if memory:
-        out["max_memory"] = memory
-    if "offload_folder" in wanted:
-        out["offload_folder"] = wanted["offload_folder"]
-    return out
+        native["max_memory"] = memory
+    if "offload_folder" in placement:
+        native["offload_folder"] = placement["offload_folder"]
+    return native
 
 
 def _devices() -> int:
@@ -271,23 +280,21 @@ def _devices() -> int:
     return int(torch.cuda.device_count())
 
 
-def _served(client: str, given: dict[str, Any]) -> Backend | None:
-    """A model behind a server, asked as the released client asks it; None where an argument is one
-    of the class alone.
-    """
-    names = [given.pop(key) for key in ("model", "pretrained") if key in given]
+def _client_backend(client: str, remaining: dict[str, Any]) -> Backend | None:
+    """A server's model, called as lm_eval's client calls it; None if ours lacks an argument."""
+    names = [remaining.pop(key) for key in ("model", "pretrained") if key in remaining]
     if not names:
         raise ConfigurationError("The model needs --model_args model=NAME.")
-    if client.startswith("local-") and not given.get("base_url"):
+    if client.startswith("local-") and not remaining.get("base_url"):
         ending = ENDPOINTS["chat" if client in CHAT else "completions"]
         raise ConfigurationError(
             f"--model {client} needs --model_args base_url=http://HOST:PORT/v1{ending}."
         )
     notes: list[str] = []
-    _drop(given, _NEEDLESS, notes)
+    _drop_needless(remaining, _NEEDLESS, notes)
     if client not in COMPLETIONS:
-        _drop(given, TOKENIZING, notes)
-    out = {key: given.pop(key) for key in list(given) if key in ARGUMENTS}
+        _drop_needless(remaining, TOKENIZING, notes)
+    native = {key: remaining.pop(key) for key in list(remaining) if key in ARGUMENTS}
     if client == "openai-chat-completions" and any(
         mark in str(names[0]) for mark in REASONING_MARKS
     ):
@@ -295,13 +302,17 @@ def _served(client: str, given: dict[str, Any]) -> Backend | None:
             f"As there, {names[0]} is sent temperature 1 and no stop strings, because"
             f" its name has one of {', '.join(REASONING_MARKS)}."
         )
-    return None if given else Backend(ModelSpec(f"lm/{client}/{names[0]}", out), notes)
+    return (
+        None
+        if remaining
+        else Backend(ModelSpec(f"lm/{client}/{names[0]}", native), notes)
+    )
 
 
-def _theirs(
-    model: str, arguments: Mapping[str, Any], left: Mapping[str, Any]
+def _package_backend(
+    model: str, arguments: Mapping[str, Any], remaining: Mapping[str, Any]
 ) -> Backend:
-    """The class of the installed package. left: the arguments that ours lack."""
+    """A model class of the installed package. remaining: the arguments that ours lack."""
     if model not in CLASSES:
         if is_registered_with_package(model):
             return Backend(ModelSpec(f"lm_eval/{model}", dict(arguments)))
@@ -320,7 +331,11 @@ def _theirs(
             " batch (lm/hf), which is slower."
         )
         return Backend(ModelSpec(f"lm/{model}", dict(arguments)), [note])
-    lacking = f" with {', '.join(sorted(left))}" if left and left != arguments else ""
+    lacking = (
+        f" with {', '.join(sorted(remaining))}"
+        if remaining and remaining != arguments
+        else ""
+    )
     served = f" Or: {_SERVE}." if model in _SERVERS else ""
     raise ConfigurationError(
         f"--model {model}{lacking} needs the class of lm_eval itself: pip install"

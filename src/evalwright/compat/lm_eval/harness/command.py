@@ -14,7 +14,7 @@ import click
 
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
-from evalwright.compat.lm_eval.harness.backends import SPREAD
+from evalwright.compat.lm_eval.harness.backends import PARALLELIZE_FLAG
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.compat.lm_eval.utils import make_table
 from evalwright.evaluation.processes import check_one_process
@@ -39,10 +39,10 @@ _ANYTHING = {
 
 
 class _Group(click.Group):
-    """`run` may be left out, as there."""
+    """Allows leaving out `run`, as lm_eval does."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """With `run` before flags that are not the group's."""
+        """Insert `run` before flags that are not the group's."""
         if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
@@ -65,7 +65,7 @@ class _Run(click.Command):
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
-        """The flags, from the parser's table."""
+        """List the flags from the parser's table."""
         with formatter.section("Options"):
             named = [
                 ((f"--{name}", short), text) for name, short, _, text in flags.FLAGS
@@ -74,7 +74,9 @@ class _Run(click.Command):
                 [(", ".join(filter(None, names)), text) for names, text in named]
             )
         with formatter.section("Options of our own"):
-            formatter.write_dl([(f"--{name}", text) for name, _, _, text in flags.OWN])
+            formatter.write_dl(
+                [(f"--{name}", text) for name, _, _, text in flags.NATIVE_FLAGS]
+            )
 
 
 @lm_eval.command("run", cls=_Run, context_settings=_ANYTHING, add_help_option=True)
@@ -82,34 +84,34 @@ class _Run(click.Command):
 def run(ctx: click.Context) -> int:
     """Evaluate a model on tasks; exit code 1 where samples failed."""
     from evalwright.compat.lm_eval.evaluator import (
-        evaluation_of,
-        results_of,
+        build_evaluation,
+        collect_results,
         run_evaluation,
     )
     from evalwright.reports.endings import failure_notes
     from evalwright.reports.progress import TerminalProgress
 
-    check_one_process(SPREAD)
-    given = flags.read_arguments(ctx.args)
-    evaluation = evaluation_of(given)
-    if verbosity := given.get("verbosity"):
+    check_one_process(PARALLELIZE_FLAG)
+    settings = flags.read_arguments(ctx.args)
+    evaluation = build_evaluation(settings)
+    if verbosity := settings.get("verbosity"):
         logging.getLogger("evalwright").setLevel(str(verbosity).upper())
     for note in evaluation.notes:
-        _say(note)
-    _say(f"As our own command: {as_command(evaluation)}")
-    if given.get("output_path"):
-        check_file(_place(given)[0] / "model" / "results.json")
-    if given.get("check_integrity") and _ours(
+        _print_note(note)
+    _print_note(f"As our own command: {as_command(evaluation)}")
+    if settings.get("output_path"):
+        check_file(_output_location(settings)[0] / "model" / "results.json")
+    if settings.get("check_integrity") and _run_native_command(
         ctx, "check", evaluation.configuration.tasks, evaluation
     ):
         raise click.ClickException(
             "The tasks have faults (above). Leave out --check_integrity to run them as"
             " they are."
         )
-    if given.get("write_out"):
+    if settings.get("write_out"):
         shots = evaluation.configuration.num_fewshot
         for task in evaluation.configuration.tasks:
-            _ours(
+            _run_native_command(
                 ctx,
                 "preview",
                 [task],
@@ -117,30 +119,32 @@ def run(ctx: click.Context) -> int:
                 *([] if shots is None else ["--num-fewshot", str(shots)]),
             )
     with TerminalProgress() as progress:
-        made = run_evaluation(evaluation, progress=progress)
-    unsaid = {
+        finished = run_evaluation(evaluation, progress=progress)
+    defaults = {
         name: value
         for name, value in flags.DEFAULTS.items()
         if evaluation.config[name] is None
     }
-    results = results_of(made, {**evaluation.config, **unsaid}, samples=False)
-    if given.get("output_path"):
-        for file in _written(made, results, given):
-            _say(f"Written: {file}")
-    if given.get("show_config"):
-        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
+    results_json = collect_results(
+        finished, {**evaluation.config, **defaults}, samples=False
+    )
+    if settings.get("output_path"):
+        for file in _write_results(finished, results_json, settings):
+            _print_note(f"Written: {file}")
+    if settings.get("show_config"):
+        click.echo(json.dumps(results_json, indent=2, ensure_ascii=False))
     for name in ("results", "groups"):
-        if results.get(name) and not given.get("predict_only"):
-            click.echo(make_table(results, name))
-    for ended in failure_notes(made):
+        if results_json.get(name) and not settings.get("predict_only"):
+            click.echo(make_table(results_json, name))
+    for ended in failure_notes(finished):
         first = f" First: {shorten(ended.example, 300)}" if ended.example else ""
-        _say(f"{ended.count} × {ended.kind}: {ended.advice}{first}")
-    _say(f"The run: {made.folder}")
-    return 1 if made.n_missing else 0
+        _print_note(f"{ended.count} × {ended.kind}: {ended.advice}{first}")
+    _print_note(f"The run: {finished.folder}")
+    return 1 if finished.n_missing else 0
 
 
 def as_command(evaluation: Evaluation) -> str:
-    """The command of ours that does the same."""
+    """The equivalent `evalwright run` command."""
     configuration = evaluation.configuration
     (spec,) = configuration.models
     model = str(spec.as_dict()["model"])
@@ -152,14 +156,14 @@ def as_command(evaluation: Evaluation) -> str:
         quote(model),
     ]
     files = list(evaluation.plugins)
-    made = MODEL_REGISTRY.get(spec.model.removeprefix("lm/"))
-    if made is not None and not files:
-        file = getattr(sys.modules.get(made.__module__), "__file__", None)
+    model_class = MODEL_REGISTRY.get(spec.model.removeprefix("lm/"))
+    if model_class is not None and not files:
+        file = getattr(sys.modules.get(model_class.__module__), "__file__", None)
         files += [file] if file else []
     for file in files:
         words += ["--plugin", quote(file)]
     for name, value in spec.as_dict().get("arguments", {}).items():
-        words += ["-M", quote(f"{name}={_written_out(value)}")]
+        words += ["-M", quote(f"{name}={_as_word(value)}")]
     words += [
         "--scoring",
         configuration.dialect["scoring"],
@@ -167,47 +171,47 @@ def as_command(evaluation: Evaluation) -> str:
     ]
     for name, value in configuration.dialect.items():
         if name not in ("scoring", "task_root", "trust"):
-            words += ["-D", quote(f"{name}={_written_out(value)}")]
-    for flag, value, left in (
+            words += ["-D", quote(f"{name}={_as_word(value)}")]
+    for flag, value, default in (
         ("--limit", configuration.limit, None),
         ("--num-fewshot", configuration.num_fewshot, None),
         ("--seed", configuration.seed, 0),
         ("--format", configuration.format, "auto"),
         ("--home", configuration.home, None),
     ):
-        if value != left:
+        if value != default:
             words += [flag, quote(str(value))]
     return " ".join(words)
 
 
-def _written_out(value: Any) -> str:
+def _as_word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     click.echo(inert(text), err=True)
 
 
-def _ours(
+def _run_native_command(
     ctx: click.Context,
-    what: str,
+    action: str,
     tasks: Sequence[str],
     evaluation: Evaluation,
-    *more: str,
+    *options: str,
 ) -> Any:
-    """`evalwright tasks WHAT` on some tasks."""
+    """Run `evalwright tasks ACTION` on some tasks."""
     scoring = evaluation.configuration.dialect["scoring"]
     named = evaluation.configuration.dialect.get("named_folders")
-    beside = ["-D", f"named_folders={_written_out(named)}"] if named else []
+    folder_options = ["-D", f"named_folders={_as_word(named)}"] if named else []
     words = [
         "tasks",
-        what,
+        action,
         *tasks,
         *_folders(evaluation),
-        *beside,
+        *folder_options,
         "--scoring",
         scoring,
-        *more,
+        *options,
     ]
     return ctx.find_root().command.main(
         args=words, prog_name="evalwright", standalone_mode=False
@@ -220,33 +224,33 @@ def _folders(evaluation: Evaluation) -> Iterator[str]:
             yield from (f"--{name.replace('_', '-')}", str(folder))
 
 
-def _written(
-    run: Run, results: Mapping[str, Any], given: Mapping[str, Any]
+def _write_results(
+    run: Run, results_json: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> list[Path]:
-    """The files in their form, where --output_path says: a folder, or a JSON file whose name begins
-    that of the results.
-    """
+    """Write lm_eval's files to --output_path, a folder or the name of the results file."""
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
     from evalwright.runs.writer import write_json
 
-    folder, stem = _place(given)
-    files = export_lm_eval(run, folder, results["model_name"])
-    kept = files if given.get("log_samples") or given.get("predict_only") else files[:1]
-    for file in files[len(kept) :]:
+    folder, stem = _output_location(settings)
+    files = export_lm_eval(run, folder, results_json["model_name"])
+    written_files = (
+        files
+        if settings.get("log_samples") or settings.get("predict_only")
+        else files[:1]
+    )
+    for file in files[len(written_files) :]:
         file.unlink()
-    write_json(files[0], results)
+    write_json(files[0], results_json)
     if stem:
         named = folder / files[0].name.replace("results", stem, 1)
         files[0].replace(named)
-        kept = [named, *kept[1:]]
-    return kept
+        written_files = [named, *written_files[1:]]
+    return written_files
 
 
-def _place(given: Mapping[str, Any]) -> tuple[Path, str]:
-    """The folder of --output_path, and how the name of the results begins where that is a JSON
-    file.
-    """
-    path = Path(given["output_path"])
+def _output_location(settings: Mapping[str, Any]) -> tuple[Path, str]:
+    """The folder of --output_path, and the stem of the results file if it names a JSON file."""
+    path = Path(settings["output_path"])
     return (path.parent, path.stem) if path.suffix == ".json" else (path, "")
 
 
@@ -260,9 +264,9 @@ def list_(what: str, include_path: str | None) -> None:
     from evalwright.compat.lm_eval.tasks.index import names
 
     roots = [*installed_tasks(), *([Path(include_path)] if include_path else [])]
-    for one in sorted(names(roots), key=lambda one: one.name):
-        if not _KINDS[what] or one.kind in _KINDS[what]:
-            click.echo(one.name)
+    for task in sorted(names(roots), key=lambda task: task.name):
+        if not _KINDS[what] or task.kind in _KINDS[what]:
+            click.echo(task.name)
 
 
 @lm_eval.command("validate")
@@ -274,29 +278,29 @@ def list_(what: str, include_path: str | None) -> None:
 )
 def validate(tasks: str, include_path: str | None) -> None:
     """Check that tasks can be read."""
-    from evalwright.compat.lm_eval.evaluator import evaluation_of
+    from evalwright.compat.lm_eval.evaluator import build_evaluation
     from evalwright.reports.numbers import counted
     from evalwright.tasks.loading import load_tasks, names_like
 
     named = [include_path] if include_path else []
-    given = {
-        "tasks": flags.names_of(tasks),
+    settings = {
+        "tasks": flags.split_names(tasks),
         "include_path": include_path,
         "named_folders": named,
         "model": "dummy",
     }
-    configuration = evaluation_of(given).configuration
+    configuration = build_evaluation(settings).configuration
     names = [
-        one
+        task_name
         for name in configuration.tasks
-        for one in names_like(name, configuration.dialect)
+        for task_name in names_like(name, configuration.dialect)
     ]
-    found = [
+    loaded_names = [
         task.name
-        for one in names
-        for task in load_tasks(one, dialect=configuration.dialect)
+        for name in names
+        for task in load_tasks(name, dialect=configuration.dialect)
     ]
-    more = ", ..." if found[20:] else ""
-    click.echo(
-        f"{counted(len(found), 'task')} can be read: {', '.join(found[:20])}{more}"
-    )
+    first_names = ", ".join(loaded_names[:20])
+    ellipsis = ", ..." if loaded_names[20:] else ""
+    n_tasks = counted(len(loaded_names), "task")
+    click.echo(f"{n_tasks} can be read: {first_names}{ellipsis}")

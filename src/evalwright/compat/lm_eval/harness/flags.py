@@ -1,8 +1,6 @@
-"""The flags of `lm_eval run` 0.4.13, and what they say, as one mapping with the names that its YAML
-`--config` uses.
+"""The flags of `lm_eval run` 0.4.13, parsed into one mapping with the names of its YAML `--config`.
 
-What command lines of older releases say that 0.4.13 does not know is refused with what to write in
-its place.
+Flags of older releases are refused with the current flag to use.
 """
 
 from __future__ import annotations
@@ -22,18 +20,18 @@ from evalwright.tasks.files import failing_as
 from evalwright.tasks.yaml_files import read_document
 
 SEEDS = (0, 1234, 1234, 1234)
-"""Of random, numpy, torch and shots."""
+"""Default seeds of random, numpy, torch and few-shot sampling."""
 
 DEFAULTS = {"model_args": {}, "batch_size": 1, "device": "cuda:0", "gen_kwargs": {}}
-"""What its command writes of settings that were not given; in Python they are None."""
+"""What lm_eval's command records for settings that were not given; in Python they are None."""
 
 FLAGS: list[list[str]] = TABLES["flags"]
-"""Name, short form, how it is read, what it says."""
-OWN: list[list[str]] = TABLES["own"]
-"""Ours, beside theirs."""
+"""Each flag's name, short form, type and help."""
+NATIVE_FLAGS: list[list[str]] = TABLES["own"]
+"""Our own flags, in addition to lm_eval's."""
 KINDS = {name: kind for name, _, kind, _ in FLAGS}
-_NAMES = [name for name, *_ in (*FLAGS, *OWN)]
-_BY_PERSON = (
+_NAMES = [name for name, *_ in (*FLAGS, *NATIVE_FLAGS)]
+_COMMAND_LINE_ONLY = (
     "trust",
     "plugin",
     "trust_remote_code",
@@ -43,7 +41,7 @@ _BY_PERSON = (
     "trackio_args",
     "hf_hub_log_args",
 )
-_BY_PERSON_IN_ARGUMENTS = (
+_COMMAND_LINE_ONLY_ARGUMENTS = (
     "trust_remote_code",
     "base_url",
     "header",
@@ -51,7 +49,7 @@ _BY_PERSON_IN_ARGUMENTS = (
     "auth_token",
     "api_key",
 )
-"""What only the person at the command line may set."""
+"""Model arguments that only the command line may set, not a file."""
 _TRUE = ("true", "1", "yes")
 _FALSE = ("false", "0", "no")
 _CACHING = ("true", "refresh", "delete")
@@ -59,14 +57,14 @@ _CACHING = ("true", "refresh", "delete")
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Wrong usage is an error of ours, with its exit code."""
-        said = f"{message[0].upper()}{message[1:]}"
+        """Raise wrong usage as an error of ours, with its exit code."""
+        sentence = f"{message[0].upper()}{message[1:]}"
         raise ConfigurationError(
-            f"{said}. `evalwright lm-eval --help` shows all flags."
+            f"{sentence}. `evalwright lm-eval --help` shows all flags."
         )
 
 
-_HOW: dict[str, dict[str, Any]] = {
+_PARSER_OPTIONS: dict[str, dict[str, Any]] = {
     "flag": {"action": "store_true"},
     "names": {"nargs": "+", "action": "extend"},
     "mapping": {"nargs": "+", "action": "extend"},
@@ -77,33 +75,37 @@ _HOW: dict[str, dict[str, Any]] = {
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of `lm_eval run`. What is not given is not in its result."""
-    found = _Parser(
+    """Create the parser of `lm_eval run`. Flags that are not given are absent from its result."""
+    argument_parser = _Parser(
         prog="evalwright lm-eval", add_help=False, argument_default=argparse.SUPPRESS
     )
-    for name, short, kind, _ in (*FLAGS, *OWN):
-        found.add_argument(
-            f"--{name}", *filter(None, [short]), dest=name, **_HOW.get(kind, {})
+    for name, short, kind, _ in (*FLAGS, *NATIVE_FLAGS):
+        argument_parser.add_argument(
+            f"--{name}",
+            *filter(None, [short]),
+            dest=name,
+            **_PARSER_OPTIONS.get(kind, {}),
         )
-    return found
+    return argument_parser
 
 
 def read_arguments(arguments: Sequence[str]) -> dict[str, Any]:
-    """What a command line says, the file of --config below it; `named_folders` are those of the
-    command line. Raises ConfigurationError.
+    """Parse a command line; it overrides the file of --config.
+
+    `named_folders` holds only folders from the command line. Raises ConfigurationError.
     """
-    if gone := renamed_flags(arguments):
-        raise ConfigurationError(" ".join(gone))
-    given = vars(parser().parse_args([_underscored(word) for word in arguments]))
-    below = read_config(given["config"]) if "config" in given else {}
-    settings = normalised({**below, **given})
-    if "include_path" in given:
-        settings["named_folders"] = [str(given["include_path"])]
+    if obsolete := renamed_flags(arguments):
+        raise ConfigurationError(" ".join(obsolete))
+    flags = vars(parser().parse_args([_with_underscores(word) for word in arguments]))
+    file_settings = read_config(flags["config"]) if "config" in flags else {}
+    settings = normalise_settings({**file_settings, **flags})
+    if "include_path" in flags:
+        settings["named_folders"] = [str(flags["include_path"])]
     return settings
 
 
-def _underscored(word: str) -> str:
-    """A flag as there: with underscores."""
+def _with_underscores(word: str) -> str:
+    """Write a flag with underscores, as lm_eval does."""
     name, equals, value = word.partition("=")
     return (
         f"--{name[2:].replace('-', '_')}{equals}{value}"
@@ -113,45 +115,47 @@ def _underscored(word: str) -> str:
 
 
 def read_config(path: str) -> dict[str, Any]:
-    """The settings of a YAML file. Raises ConfigurationError and UnknownName."""
+    """Read the settings of a YAML file. Raises ConfigurationError and UnknownName."""
     document = read_document(Path(path), "settings file")
     if not isinstance(document.value, Mapping):
         raise ConfigurationError(
             f"{path} must be a mapping of settings, such as `tasks: [arc_easy]`."
         )
-    found = dict(document.value)
-    arguments = found.get("model_args")
-    inner = mapping_of("model_args", arguments) if arguments else {}
-    own = [name for name in _BY_PERSON if name in found]
-    own += [f"model_args.{name}" for name in _BY_PERSON_IN_ARGUMENTS if name in inner]
-    if names_a_file(found.get("model")):
-        own.append("model")
-    if own:
+    settings = dict(document.value)
+    arguments = settings.get("model_args")
+    inner = parse_mapping("model_args", arguments) if arguments else {}
+    forbidden = [name for name in _COMMAND_LINE_ONLY if name in settings]
+    forbidden += [
+        f"model_args.{name}" for name in _COMMAND_LINE_ONLY_ARGUMENTS if name in inner
+    ]
+    if names_a_file(settings.get("model")):
+        forbidden.append("model")
+    if forbidden:
         raise ConfigurationError(
-            f"{path} sets {own[0]}, which a file may not: it decides what code runs, or"
+            f"{path} sets {forbidden[0]}, which a file may not: it decides what code runs, or"
             " who gets a key or the results. Give it on the command line."
         )
-    for name, place, said in (
+    for name, allowed_folder, reason in (
         ("include_path", Path(path).resolve().parent, "that is not beside it"),
         ("output_path", Path.cwd(), "outside the folder that you are in"),
     ):
-        if (named := found.get(name)) and not Path(str(named)).resolve().is_relative_to(
-            place
-        ):
+        if (named := settings.get(name)) and not Path(
+            str(named)
+        ).resolve().is_relative_to(allowed_folder):
             raise ConfigurationError(
-                f"{path} sets {name} to a folder {said}. Give it on the command line:"
+                f"{path} sets {name} to a folder {reason}. Give it on the command line:"
                 f" --{name} {named}"
             )
-    return found
+    return settings
 
 
-def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with their values in one form: mappings, lists of names, four seeds, numbers.
+def normalise_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert settings to one form: mappings, lists of names, four seeds, numbers.
 
     Raises ConfigurationError, UnknownName.
     """
-    out: dict[str, Any] = {}
-    for name, value in given.items():
+    normal_settings: dict[str, Any] = {}
+    for name, value in settings.items():
         check_known("setting of lm_eval", [name], _NAMES, "")
         if (
             value is None
@@ -159,34 +163,38 @@ def normalised(given: Mapping[str, Any]) -> dict[str, Any]:
             or (value is False and name != "fewshot_as_multiturn")
         ):
             continue
-        out[name] = _value_of(name, value)
-    if place := out.get("hf_hub_log_args", {}).get("output_path"):
-        out.setdefault("output_path", str(place))
-    _check(out)
-    return out
+        normal_settings[name] = _normalise_value(name, value)
+    if output_path := normal_settings.get("hf_hub_log_args", {}).get("output_path"):
+        normal_settings.setdefault("output_path", str(output_path))
+    _check_settings(normal_settings)
+    return normal_settings
 
 
-def _value_of(name: str, value: Any) -> Any:
+def _normalise_value(name: str, value: Any) -> Any:
     kind = KINDS.get(name)
-    own = {"seed": _seeds, "samples": _rows, "limit": _limit}.get(name)
-    if own is not None:
-        return own(value)
+    reader = {
+        "seed": _parse_seeds,
+        "samples": _parse_samples,
+        "limit": _parse_limit,
+    }.get(name)
+    if reader is not None:
+        return reader(value)
     if kind == "mapping":
-        return mapping_of(name, value)
+        return parse_mapping(name, value)
     if name in ("tasks", "trust", "plugin"):
         return [
-            part
-            for one in ([value] if isinstance(value, str) else value)
-            for part in names_of(one)
+            listed_name
+            for text in ([value] if isinstance(value, str) else value)
+            for listed_name in split_names(text)
         ]
-    takes = ""
+    expected = ""
     if name == "fewshot_as_multiturn":
         if str(value).lower() in (*_TRUE, *_FALSE):
             return str(value).lower() in _TRUE
-        takes = "true or false"
+        expected = "true or false"
     elif name in ("batch_size", "max_batch_size"):
         if not is_size(value, auto=name == "batch_size"):
-            takes = (
+            expected = (
                 "a whole number of at least"
                 f" 1{', auto or auto:N' if name == 'batch_size' else ''}"
             )
@@ -195,23 +203,23 @@ def _value_of(name: str, value: Any) -> Any:
         and kind in ("text", "integer")
         and isinstance(value, Mapping | list)
     ):
-        takes = "one value"
+        expected = "one value"
     elif name == "cache_requests" and isinstance(value, str) and value not in _CACHING:
-        takes = f"{', '.join(_CACHING)} or nothing"
-    if takes:
-        raise ConfigurationError(f"--{name} takes {takes}, not {shown(str(value))}.")
+        expected = f"{', '.join(_CACHING)} or nothing"
+    if expected:
+        raise ConfigurationError(
+            f"--{name} takes {expected}, not {quoted(str(value))}."
+        )
     return value
 
 
 def names_a_file(model: Any) -> bool:
-    """Whether a model is named as a class in a Python file: `path.py:Class`."""
+    """Whether a model is given as a class in a Python file: `path.py:Class`."""
     return isinstance(model, str) and ".py:" in model
 
 
 def is_size(value: Any, *, auto: bool = True) -> bool:
-    """Whether a value is a batch's size: a whole number of at least 1, or, where that is known,
-    "auto" or "auto:N".
-    """
+    """Whether a value is a batch size: a number above 0, or, with `auto`, "auto" or "auto:N"."""
     head, colon, number = str(value).partition(":")
     if auto and head == "auto" and not colon:
         return True
@@ -219,32 +227,32 @@ def is_size(value: Any, *, auto: bool = True) -> bool:
     return not isinstance(value, bool) and text.isdecimal() and int(text) > 0
 
 
-def _check(given: Mapping[str, Any]) -> None:
-    """What lm_eval refuses too."""
-    if gone := renamed_values(given):
-        raise ConfigurationError(" ".join(gone))
-    if given.get("fewshot_as_multiturn") and not given.get("apply_chat_template"):
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise for combinations that lm_eval refuses too."""
+    if obsolete := renamed_values(settings):
+        raise ConfigurationError(" ".join(obsolete))
+    if settings.get("fewshot_as_multiturn") and not settings.get("apply_chat_template"):
         raise ConfigurationError("--fewshot_as_multiturn needs --apply_chat_template.")
-    if given.get("samples") and given.get("limit") is not None:
+    if settings.get("samples") and settings.get("limit") is not None:
         raise ConfigurationError("Give --samples or --limit, not both.")
-    wants = [name for name in ("log_samples", "predict_only") if given.get(name)]
-    if wants and not given.get("output_path"):
+    wants = [name for name in ("log_samples", "predict_only") if settings.get(name)]
+    if wants and not settings.get("output_path"):
         raise ConfigurationError(
             f"--{wants[0]} needs --output_path: the folder for the files."
         )
 
 
-def names_of(text: Any) -> list[Any]:
-    """The names of a text with commas; what is no text stands alone."""
+def split_names(text: Any) -> list[Any]:
+    """Split a text at commas into names; anything but text becomes a list of one."""
     return (
-        [part.strip() for part in text.split(",") if part.strip()]
+        [name.strip() for name in text.split(",") if name.strip()]
         if isinstance(text, str)
         else [text]
     )
 
 
-def mapping_of(name: str, value: Any) -> dict[str, Any]:
-    """`key=value` texts (with commas or one by one), a JSON object, or a mapping.
+def parse_mapping(name: str, value: Any) -> dict[str, Any]:
+    """Parse `key=value` texts, a JSON object, or a mapping.
 
     Raises ConfigurationError.
     """
@@ -252,36 +260,36 @@ def mapping_of(name: str, value: Any) -> dict[str, Any]:
         return dict(value)
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(
-        isinstance(one, str) for one in texts
+        isinstance(text, str) for text in texts
     ):
         raise ConfigurationError(
-            f"--{name} takes key=value, or a mapping, not {shown(str(value))}."
+            f"--{name} takes key=value, or a mapping, not {quoted(str(value))}."
         )
     if len(texts) == 1 and texts[0].lstrip().startswith("{"):
         with failing_as(
             ConfigurationError,
-            f"--{name}: {shown(texts[0])} is not valid JSON",
+            f"--{name}: {quoted(texts[0])} is not valid JSON",
             ValueError,
         ):
-            found = json.loads(texts[0])
-        return dict(found)
-    out: dict[str, Any] = {}
-    for part in (part for text in texts for part in _top_level(text)):
-        key, equals, found = part.partition("=")
+            content = json.loads(texts[0])
+        return dict(content)
+    mapping: dict[str, Any] = {}
+    for pair in (pair for text in texts for pair in _split_top_level(text)):
+        key, equals, content = pair.partition("=")
         if not equals or not key.strip():
-            raise ConfigurationError(f"--{name} takes key=value, not {shown(part)}.")
-        out[key.strip()] = _value(found)
-    return out
+            raise ConfigurationError(f"--{name} takes key=value, not {quoted(pair)}.")
+        mapping[key.strip()] = _parse_scalar(content)
+    return mapping
 
 
-def shown(text: str) -> str:
-    """A text of the command line in a message."""
+def quoted(text: str) -> str:
+    """Quote a command-line argument for a message, shortened to 80 characters."""
     return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
-def _top_level(text: str) -> list[str]:
-    """The parts between commas that are in no bracket and no quotes."""
-    parts = [""]
+def _split_top_level(text: str) -> list[str]:
+    """Split at commas that are outside brackets and quotes."""
+    segments = [""]
     depth = 0
     quote = ""
     for char in text:
@@ -294,14 +302,14 @@ def _top_level(text: str) -> list[str]:
         elif char in "])}":
             depth = max(depth - 1, 0)
         elif char == "," and not depth:
-            parts.append("")
+            segments.append("")
             continue
-        parts[-1] += char
-    return [part for part in parts if part]
+        segments[-1] += char
+    return [segment for segment in segments if segment]
 
 
-def _value(text: str) -> Any:
-    """A value as lm_eval reads it: true, false, numbers, Python's literals, else the text."""
+def _parse_scalar(text: str) -> Any:
+    """Parse a value as lm_eval does: true, false, numbers, Python literals, else text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if text.isnumeric() and text.isascii():
@@ -316,37 +324,37 @@ def _value(text: str) -> Any:
         return text
 
 
-def _limit(value: Any) -> float:
+def _parse_limit(value: Any) -> float:
     try:
-        found = value if isinstance(value, int) else float(value)
-        int(found)
-        return found
+        limit = value if isinstance(value, int) else float(value)
+        int(limit)
+        return limit
     except (TypeError, ValueError, OverflowError):
         raise ConfigurationError(f"--limit takes a number, not {value!r}.") from None
 
 
-def _seeds(value: Any) -> tuple[int | None, ...]:
-    parts = value.split(",") if isinstance(value, str) else value
+def _parse_seeds(value: Any) -> tuple[int | None, ...]:
+    seeds = value.split(",") if isinstance(value, str) else value
     try:
-        several = list(parts) if isinstance(parts, list | tuple) else [parts]
-        found = [
-            None if str(part).strip().lower() == "none" else int(part)
-            for part in several
+        seed_list = list(seeds) if isinstance(seeds, list | tuple) else [seeds]
+        parsed = [
+            None if str(seed).strip().lower() == "none" else int(seed)
+            for seed in seed_list
         ]
     except (TypeError, ValueError):
-        found = []
-    if len(found) == 1:
-        found *= len(SEEDS)
-    elif len(found) == len(SEEDS) - 1:
-        found.append(SEEDS[-1])
-    if len(found) == len(SEEDS):
-        return tuple(found)
-    wanted = "one whole number, or four with commas (None for no seed)"
-    raise ConfigurationError(f"--seed takes {wanted}, not {value!r}.")
+        parsed = []
+    if len(parsed) == 1:
+        parsed *= len(SEEDS)
+    elif len(parsed) == len(SEEDS) - 1:
+        parsed.append(SEEDS[-1])
+    if len(parsed) == len(SEEDS):
+        return tuple(parsed)
+    expected = "one whole number, or four with commas (None for no seed)"
+    raise ConfigurationError(f"--seed takes {expected}, not {value!r}.")
 
 
-def _rows(value: Any) -> dict[str, list[int]]:
-    """Rows by task. Raises ConfigurationError."""
+def _parse_samples(value: Any) -> dict[str, list[int]]:
+    """Parse --samples: row numbers by task. Raises ConfigurationError."""
     if isinstance(value, str):
         text = value
         try:
@@ -354,22 +362,22 @@ def _rows(value: Any) -> dict[str, list[int]]:
                 text = Path(text).read_text(encoding="utf-8")
             value = json.loads(text)
         except OSError as error:
-            said = (
-                f"The file of --samples, {shown(text)}, cannot be read:"
+            message = (
+                f"The file of --samples, {quoted(text)}, cannot be read:"
                 f" {error.strerror}."
             )
-            raise ConfigurationError(said) from error
+            raise ConfigurationError(message) from error
         except (ValueError, RecursionError) as error:
             raise ConfigurationError(
-                f"--samples {shown(text)} is not valid JSON: {error}."
+                f"--samples {quoted(text)} is not valid JSON: {error}."
             ) from error
-    good = isinstance(value, Mapping) and all(
+    is_valid = isinstance(value, Mapping) and all(
         isinstance(rows, list)
         and rows
         and all(type(row) is int and row >= 0 for row in rows)
         for rows in value.values()
     )
-    if good and value:
+    if is_valid and value:
         return {str(task): list(rows) for task, rows in value.items()}
     example = "'{\"arc_easy\": [0, 1, 2]}'"
     raise ConfigurationError(
@@ -384,17 +392,17 @@ MODELS = _OLD["models"]
 
 
 def renamed_flags(arguments: Sequence[str]) -> list[str]:
-    """A sentence for each flag on a command line that is gone, and for its model class then."""
+    """Return a sentence for each obsolete flag of a command line, and for its model class."""
     words = [
-        part
+        token
         for word in arguments
-        for part in (word.split("=", 1) if word[:2] == "--" else (word,))
+        for token in (word.split("=", 1) if word[:2] == "--" else (word,))
     ]
     names = dict.fromkeys(
         word[2:].replace("-", "_") for word in words if word.startswith("--")
     )
-    said = [
-        _sentence(f"--{name}", _OLD["flags"][name])
+    sentences = [
+        _rename_hint(f"--{name}", _OLD["flags"][name])
         for name in names
         if name in _OLD["flags"]
     ]
@@ -403,50 +411,52 @@ def renamed_flags(arguments: Sequence[str]) -> list[str]:
         for flag, model in pairwise(words)
         if flag == "--model" and model in MODELS
     ]
-    return said + [renamed_model(model) for model in models] if said else []
+    return sentences + [renamed_model(model) for model in models] if sentences else []
 
 
 def renamed_model(name: str) -> str:
-    """The sentence for a model class, which is "" for one that never was."""
+    """Return a sentence for an obsolete model class, "" if it never existed."""
     return (
-        _sentence(f"--model {name}", f"--model {MODELS[name]}")
+        _rename_hint(f"--model {name}", f"--model {MODELS[name]}")
         if name in MODELS
         else ""
     )
 
 
-def renamed_values(given: Mapping[str, Any]) -> list[str]:
-    """A sentence for each argument of a transformers class, and each list of tasks, that is gone.
-    given: as of `normalised`.
-    """
-    model = str(given.get("model", "hf"))
+def renamed_values(settings: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each obsolete model argument or task list. settings: normalised."""
+    model = str(settings.get("model", "hf"))
     lists = _OLD["lists"]
-    ours = MODELS.get(model, model) in ("hf", "hf-auto", "huggingface")
-    said = [
-        _sentence(f"{key} in --model_args", instead)
-        for key, instead in _OLD["arguments"].items()
-        if ours and key in given.get("model_args", {})
+    is_transformers = MODELS.get(model, model) in ("hf", "hf-auto", "huggingface")
+    sentences = [
+        _rename_hint(f"{key} in --model_args", replacement)
+        for key, replacement in _OLD["arguments"].items()
+        if is_transformers and key in settings.get("model_args", {})
     ]
     named = [
         name
-        for name in given.get("tasks") or ()
+        for name in settings.get("tasks") or ()
         if isinstance(name, str) and name in lists
     ]
-    said += [
-        _sentence(f"--tasks {name}", f"`evalwright lm-eval ls {lists[name]}`")
+    sentences += [
+        _rename_hint(f"--tasks {name}", f"`evalwright lm-eval ls {lists[name]}`")
         for name in named
     ]
-    return [*said, renamed_model(model)] if said and model in MODELS else said
+    return (
+        [*sentences, renamed_model(model)]
+        if sentences and model in MODELS
+        else sentences
+    )
 
 
 def renamed_tasks(names: Iterable[str]) -> Iterator[str]:
-    """A sentence for each task that had another name; for when it is not found."""
+    """Yield a sentence for each task that was renamed; used when a task is not found."""
     for name in names:
         for old, new in _OLD["tasks"].items():
-            if found := re.fullmatch(old, name):
-                yield _sentence(f"'{name}'", f"--tasks {found.expand(new)}")
+            if match := re.fullmatch(old, name):
+                yield _rename_hint(f"'{name}'", f"--tasks {match.expand(new)}")
                 break
 
 
-def _sentence(old: str, new: str) -> str:
+def _rename_hint(old: str, new: str) -> str:
     return f"{old} is of an older lm_eval: in its place write {new}."

@@ -1,4 +1,4 @@
-"""Model classes in files of a person's own: `--plugin FILE`, and `--model FILE.py:Class`."""
+"""Model classes in the user's own files: `--plugin FILE`, and `--model FILE.py:Class`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownN
 
 
 def load_plugin(file: str) -> ModuleType:
-    """Run a Python file, which registers what it has.
+    """Run a Python file so that it registers its classes.
 
     Raises:
-        ConfigurationError: the file does not exist, is no Python file, or fails.
+        ConfigurationError: the file does not exist, is not Python, or fails.
     """
     path = Path(file).expanduser()
     if not path.is_file():
@@ -43,13 +43,13 @@ def load_plugins(files: Sequence[str]) -> None:
 
 
 def class_in_file(model: str) -> tuple[str, str]:
-    """Load the class that `path.py:Class` names, and register it where the file does not.
+    """Load the class that `path.py:Class` names, and register it unless the file does.
 
     Returns:
         The name that it is registered under, and its file.
 
     Raises:
-        ConfigurationError: the file cannot be loaded, or the name is no class.
+        ConfigurationError: the file cannot be loaded, or the name is not a class.
         UnknownName: the file has no such class.
     """
     file, _, class_name = model.rpartition(":")
@@ -61,7 +61,9 @@ def class_in_file(model: str) -> tuple[str, str]:
         ]
         raise UnknownName(f"class in '{file}'", class_name, classes)
     registered = [
-        name for name, known in MODEL_REGISTRY.items() if known is model_class
+        name
+        for name, registered_class in MODEL_REGISTRY.items()
+        if registered_class is model_class
     ]
     if registered:
         return registered[0], file
@@ -70,9 +72,7 @@ def class_in_file(model: str) -> tuple[str, str]:
 
 
 def is_registered_with_package(model: str) -> bool:
-    """Whether a file registered the name with the installed package lm_eval in place of our
-    registry.
-    """
+    """Whether a file registered the name with the installed lm_eval instead of our registry."""
     registry: Any = getattr(
         sys.modules.get("lm_eval.api.registry"), "model_registry", {}
     )

@@ -1,48 +1,40 @@
-"""A native command that was given lm_eval's flags: the line that was meant, with its own flags or
-as `evalwright lm-eval`.
-"""
+"""Suggests the right command where lm_eval's flags were given to a native command."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import join
 
-from evalwright.compat.lm_eval.harness.flags import KINDS, names_of
+from evalwright.compat.lm_eval.harness.flags import KINDS, split_names
 from evalwright.compat.lm_eval.tables import TABLES
 
 _NOT_NEEDED: dict[str, str] = TABLES["not_needed"]
 _GENERATION = {"max_gen_toks": "max_tokens", "until": "stop"}
-"""Settings of generation that are called otherwise in our tasks."""
+"""Generation settings that our tasks name differently."""
 
 
-def _ours(key: str, values: Sequence[str], foreign: bool) -> list[str] | None:
-    """What a flag becomes; None where our commands have nothing like it. foreign: whether the tasks
-    are lm_eval's.
-    """
-    parts = [one for value in values for one in value.split(",")]
+def _native_words(key: str, values: Sequence[str], foreign: bool) -> list[str] | None:
+    """Translate a flag to ours; None if there is none. foreign: the tasks are lm_eval's."""
+    pairs = [pair for text in values for pair in text.split(",")]
     if key == "model_args":
-        return [
-            word
-            for one in parts
-            if not one.startswith("pretrained=")
-            for word in ("-M", one)
-        ]
+        model_arguments = [pair for pair in pairs if not pair.startswith("pretrained=")]
+        return [word for pair in model_arguments for word in ("-M", pair)]
     if key == "gen_kwargs":
-        named = [one.partition("=")[::2] for one in parts]
+        named = [pair.partition("=")[::2] for pair in pairs]
         if foreign:
             return [
                 word
                 for name, value in named
                 for word in ("-D", f"generation.{name}={value}")
             ]
-        kept = [
+        settings = [
             (_GENERATION.get(name, name), value)
             for name, value in named
             if name != "do_sample"
         ]
         return [
             word
-            for name, value in kept
+            for name, value in settings
             for word in ("-T", f"answer.text.{name}={value}")
         ]
     first = values[0] if values else ""
@@ -56,75 +48,84 @@ def _ours(key: str, values: Sequence[str], foreign: bool) -> list[str] | None:
     return None if words is None else [word.replace("{}", first) for word in words]
 
 
-def meant(
+def suggest_command(
     option: str,
     command: Sequence[str],
     arguments: Sequence[str],
     native: Mapping[str, bool],
 ) -> str | None:
-    """What to say of an option that a command lacks and lm_eval has, with the line to write; None
-    for any other option.
+    """Suggest what to write instead of lm_eval's option; None for any other option.
 
-    command: its words, such as ("run",). arguments: all that was typed after it. native: the
-    command's own options, and whether each takes a value.
+    Args:
+        option: the unknown option.
+        command: the command's words, such as ("run",).
+        arguments: everything that was typed after the command.
+        native: the command's own options, and whether each takes a value.
     """
-    name = _name(option)
+    name = _flag_name(option)
     if name not in KINDS or option in native:
         return None
-    said = f"{option.partition('=')[0]} is an option of lm_eval."
-    parts = list(_parts(arguments, native))
-    typed = {_name(one): values for one, values in parts if one}
-    named = [value for one, values in parts for value in values if not one]
+    explanation = f"{option.partition('=')[0]} is an option of lm_eval."
+    options = list(_split_options(arguments, native))
+    typed = {_flag_name(flag): values for flag, values in options if flag}
+    named = []
+    for flag, values in options:
+        if not flag:
+            named += values
     model = next(iter(typed.get("model", ())), "")
     if (
         command == ("run",)
         and "/" not in model
-        and all(_name(one) in KINDS for one in typed)
+        and all(_flag_name(flag) in KINDS for flag in typed)
     ):
-        before = ["--tasks", ",".join(named)] if named else []
-        words = [word for one, values in parts if one for word in (one, *values)]
-        return (
-            f"{said} Write: {join(['evalwright', 'lm-eval', 'run', *before, *words])}"
-        )
-    tasks = [value for text in typed.get("tasks", ()) for value in names_of(text)]
-    foreign = bool(tasks) or any(one.startswith("lm-eval:") for one in named)
+        task_option = ["--tasks", ",".join(named)] if named else []
+        words = []
+        for flag, values in options:
+            if flag:
+                words += [flag, *values]
+        command_line = join(["evalwright", "lm-eval", "run", *task_option, *words])
+        return f"{explanation} Write: {command_line}"
+    tasks = [task for text in typed.get("tasks", ()) for task in split_names(text)]
+    foreign = bool(tasks) or any(word.startswith("lm-eval:") for word in named)
     words = [
-        one if ":" in one or one.endswith("yaml") else f"lm-eval:{one}" for one in tasks
+        task if ":" in task or task.endswith("yaml") else f"lm-eval:{task}"
+        for task in tasks
     ]
-    left: list[str] = []
-    lost: list[str] = []
-    for one, values in parts:
-        key = _name(one)
-        if not one or one in native:
-            words += [one, *values] if one else values
+    ignored: list[str] = []
+    unsupported: list[str] = []
+    for flag, values in options:
+        key = _flag_name(flag)
+        if not flag or flag in native:
+            words += [flag, *values] if flag else values
         elif key in _NOT_NEEDED:
-            left.append(f"{one} ({_NOT_NEEDED[key]})")
-        elif (made := _ours(key, values, foreign)) is not None and {
-            *made[:1]
+            ignored.append(f"{flag} ({_NOT_NEEDED[key]})")
+        elif (replacement := _native_words(key, values, foreign)) is not None and {
+            *replacement[:1]
         } <= native.keys():
-            words += made
+            words += replacement
         elif key != "tasks":
-            lost.append(one)
-    if lost:
+            unsupported.append(flag)
+    if unsupported:
         return (
-            f"{said} `evalwright {' '.join(command)}` has nothing like"
-            f" {', '.join(lost)}; `evalwright lm-eval --help` shows what takes it."
+            f"{explanation} `evalwright {' '.join(command)}` has nothing like"
+            f" {', '.join(unsupported)}; `evalwright lm-eval --help` shows what takes it."
         )
-    more = f" Not needed: {', '.join(left)}." if left else ""
-    return f"{said} Write: {join(['evalwright', *command, *words])}{more and '.'}{more}"
+    needless = f" Not needed: {', '.join(ignored)}." if ignored else ""
+    command_line = join(["evalwright", *command, *words])
+    return f"{explanation} Write: {command_line}{needless and '.'}{needless}"
 
 
-def _name(option: str) -> str:
+def _flag_name(option: str) -> str:
     return option.partition("=")[0].removeprefix("--").replace("-", "_")
 
 
-def _parts(
+def _split_options(
     arguments: Sequence[str], native: Mapping[str, bool]
 ) -> Iterator[tuple[str, list[str]]]:
-    """(option, its values), in their order; what stands alone has no option."""
-    left = list(arguments)
-    while left:
-        word = left.pop(0)
+    """Yield (option, its values) in order; positional arguments have the option ""."""
+    remaining = list(arguments)
+    while remaining:
+        word = remaining.pop(0)
         if not word.startswith("-") or word == "-":
             yield "", [word]
             continue
@@ -132,10 +133,17 @@ def _parts(
         if equals:
             yield option, [value]
             continue
-        kind = KINDS.get(_name(option), "flag")
-        several = kind == "mapping" and option not in native
-        takes = native[option] if option in native else not kind.startswith("flag")
-        values = [left.pop(0)] if takes and left else []
-        while several and left and "=" in left[0] and not left[0].startswith("-"):
-            values.append(left.pop(0))
+        kind = KINDS.get(_flag_name(option), "flag")
+        takes_pairs = kind == "mapping" and option not in native
+        takes_value = (
+            native[option] if option in native else not kind.startswith("flag")
+        )
+        values = [remaining.pop(0)] if takes_value and remaining else []
+        while (
+            takes_pairs
+            and remaining
+            and "=" in remaining[0]
+            and not remaining[0].startswith("-")
+        ):
+            values.append(remaining.pop(0))
         yield option, values

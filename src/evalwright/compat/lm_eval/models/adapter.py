@@ -1,9 +1,8 @@
-"""`lm/<name>` and `lm_eval/<backend>`: classes of lm-evaluation-harness's model interface as local
-models of ours.
+"""Model classes of lm-evaluation-harness as our local models `lm/<name>` and `lm_eval/<backend>`.
 
-All waiting requests of a kind are handed over in one call; what comes back is checked one by one. A
-method that a class does not have, or that only raises NotImplementedError, is an ability that the
-model has not, which is known before anything is asked.
+All waiting requests of one kind go to the class in one call, and each result is checked. A method
+that is missing, or only raises NotImplementedError, is an ability that the model lacks, known
+before any request is made.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from evalwright.compat.lm_eval.api import registry
 from evalwright.compat.lm_eval.api.instance import Instance, OutputType
 from evalwright.compat.lm_eval.api.model import argument_string
 from evalwright.compat.lm_eval.models.classes import (
-    IDLE,
     METHODS,
-    abilities_of,
+    SPEED_ONLY_ARGUMENTS,
     check_arguments,
     check_sources,
-    content_of,
+    find_abilities,
+    identify_content,
     is_transformers,
     own_method,
 )
@@ -70,16 +69,21 @@ ENTRY_POINTS = "evalwright.lm"
 
 
 class LMAdapter(LocalModel):
-    """A model class behind our door. The class is instantiated in `load`, in the worker thread.
+    """Runs a model class as a model of ours.
 
-    chat: whether it takes messages (None: whether it defines `apply_chat_template`). fingerprint:
-    what names its answers in the store, with the arguments. Without one nothing is shared between
-    runs, but for the transformers backend of the package of that release, of which is known what
-    answers. instance: a model of the class that was made already.
+    The class is instantiated in `load`, in the worker thread. Generation settings of an
+    lm-evaluation-harness task reach it unchanged, and its text is not cut: there, too, the class
+    decides where to stop. In all other requests a text ends before the first stop string.
 
-    Settings of generation that a task of lm-evaluation-harness carries as written reach the class
-    as they are, and its text is left as it comes: there, too, a class stops where it likes. For all
-    other requests a text ends before the first stop string.
+    Args:
+        model_class: the class.
+        arguments: what it is created with.
+        chat: whether it takes messages; None: whether it defines `apply_chat_template`.
+        fingerprint: names its answers in the store, together with the arguments. Without it nothing
+            is
+            shared between runs, except for the package's transformers backend.
+        release: the release of the package that the class comes from.
+        instance: a model object that was created already.
     """
 
     carries = frozenset(("generation_arguments",))
@@ -87,7 +91,7 @@ class LMAdapter(LocalModel):
     def __init__(
         self,
         name: str,
-        made: type,
+        model_class: type,
         arguments: Mapping[str, Any],
         *,
         chat: bool | None = None,
@@ -96,94 +100,104 @@ class LMAdapter(LocalModel):
         instance: Any = None,
     ) -> None:
         self.name = name
-        self._class = made
+        self._class = model_class
         self._arguments = dict(arguments)
         self._instance = instance
         self._release = release
         self._lm: Any = None
-        self._told: dict[str, Any] = {}
-        self.abilities = abilities_of(made, chat)
+        self._loaded_facts: dict[str, Any] = {}
+        self.abilities = find_abilities(model_class, chat)
         if not self.abilities - {"chat"}:
             raise ConfigurationError(
-                f"The model class {made.__name__} has no abilities: it defines none of"
+                f"The model class {model_class.__name__} has no abilities: it defines none of"
                 f" {', '.join(registry.METHODS)}, or they only raise"
                 " NotImplementedError."
             )
         if instance is None:
-            check_arguments(name, made, self._arguments)
-        own = fingerprint or getattr(made, "fingerprint", None)
-        named = str(own) if isinstance(own, str | int) and own else ""
-        self._own = {} if named else self._content()
-        known = named or self._own
+            check_arguments(name, model_class, self._arguments)
+        code_fingerprint = fingerprint or getattr(model_class, "fingerprint", None)
+        fingerprint_text = (
+            str(code_fingerprint)
+            if isinstance(code_fingerprint, str | int) and code_fingerprint
+            else ""
+        )
+        self._content_identity = {} if fingerprint_text else self._content()
+        identity_source = fingerprint_text or self._content_identity
         self.fingerprint = (
-            fingerprint_of(self._identity(named)) if known else unknown_fingerprint()
+            fingerprint_of(self._identity(fingerprint_text))
+            if identity_source
+            else unknown_fingerprint()
         )
 
     def _content(self) -> dict[str, Any]:
-        """What names the weights, the tokenizer and the code that answer; empty where they cannot
-        be known.
-        """
-        found = (
-            content_of(self._arguments)
+        """Identify weights, tokenizer and code by content; empty if that is not possible."""
+        content = (
+            identify_content(self._arguments)
             if self._release and is_transformers(self._class)
             else None
         )
-        return {} if found is None else {"release": self._release, "content": found}
+        return {} if content is None else {"release": self._release, "content": content}
 
     def _identity(self, named: str) -> dict[str, Any]:
         arguments = digested_arguments(self._arguments)
         if not named:
-            known = {*IDLE, *self._own["content"], "revision"}
+            named_elsewhere = {
+                *SPEED_ONLY_ARGUMENTS,
+                *self._content_identity["content"],
+                "revision",
+            }
             arguments = {
-                key: value for key, value in arguments.items() if key not in known
+                key: value
+                for key, value in arguments.items()
+                if key not in named_elsewhere
             }
         return {
-            "lm": named or self._own,
+            "lm": named or self._content_identity,
             "arguments": arguments,
             "chat": "chat" in self.abilities,
         }
 
     def describe(self) -> dict[str, Any]:
-        """With the class and its arguments; secrets are masked."""
+        """Describe the model, its class and its arguments; secrets are masked."""
         name = f"{self._class.__module__}.{self._class.__qualname__}"
         return {
             **super().describe(),
             "class": name,
             "arguments": masked_arguments(self._arguments),
-            **self._own,
-            **self._told,
+            **self._content_identity,
+            **self._loaded_facts,
         }
 
     def check(self) -> None:
-        """Raise where a file that the transformers backend is to open is not there."""
+        """Raise if a file that the transformers backend needs does not exist."""
         if self._instance is None and is_transformers(self._class):
             check_sources(self._arguments)
 
     def load(self) -> None:
-        """Make the model. Raises ModelError with the class's own words where it cannot be made."""
+        """Create the model. Raises ModelError with the class's own message if that fails."""
         if self._lm is not None:
             return
         try:
-            self._lm = self._made()
+            self._lm = self._create_instance()
         except RequestError:
             raise
         except Exception as error:
             raise ModelError(
-                f"The model '{self.name}' cannot be created: {_words(error)}"
+                f"The model '{self.name}' cannot be created: {_error_text(error)}"
             ) from error
-        if self._own and self._content() != self._own:
+        if self._content_identity and self._content() != self._content_identity:
             self.unload()
             raise ModelError(
                 f"The files of '{self.name}' were changed after the run had begun. Run"
                 " the same command again."
             )
-        self._told = {
-            **(_template_of(self._lm) if "chat" in self.abilities else {}),
-            **_facts_of(self._lm),
+        self._loaded_facts = {
+            **(_describe_template(self._lm) if "chat" in self.abilities else {}),
+            **_describe_weights(self._lm),
         }
 
     def rendered(self, messages: Sequence[Message]) -> str:
-        """Messages as the text that the class's own template makes of them."""
+        """Render messages with the class's own chat template."""
         self.load()
         return str(self._text(tuple(messages)))
 
@@ -198,14 +212,14 @@ class LMAdapter(LocalModel):
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """One call of the model's method for each kind of request that waits."""
+        """Call the model's methods, once for each kind of waiting request."""
         if self._lm is None:
             self.load()
-        for kind, (method, _) in METHODS.items():
+        for request_type, (method, _) in METHODS.items():
             places = [
                 index
                 for index, request in enumerate(requests)
-                if isinstance(request, kind)
+                if isinstance(request, request_type)
             ]
             if places:
                 yield from self._ask(
@@ -220,85 +234,93 @@ class LMAdapter(LocalModel):
                     ).as_failure(),
                 )
 
-    def _made(self) -> Any:
+    def _create_instance(self) -> Any:
         if self._instance is not None:
             return self._instance
-        made: Any = self._class
-        if own_method(made, "create_from_arg_obj"):
-            return made.create_from_arg_obj(dict(self._arguments))
-        if own_method(made, "create_from_arg_string"):
-            return made.create_from_arg_string(argument_string(self._arguments))
-        return made(**self._arguments)
+        model_class: Any = self._class
+        if own_method(model_class, "create_from_arg_obj"):
+            return model_class.create_from_arg_obj(dict(self._arguments))
+        if own_method(model_class, "create_from_arg_string"):
+            return model_class.create_from_arg_string(argument_string(self._arguments))
+        return model_class(**self._arguments)
 
     def _ask(
         self, method: OutputType, requests: Sequence[Any], places: Sequence[int]
     ) -> Iterator[tuple[int, Response | Failure]]:
         """Call one method with all its requests and check each result as it comes."""
-        kept: list[tuple[int, Any]] = []
+        answerable: list[tuple[int, Any]] = []
         instances: list[Instance] = []
-        for place, request in zip(places, requests, strict=True):
+        for index, request in zip(places, requests, strict=True):
             number = len(instances)
             try:
                 arguments = self._arguments_of(request)
             except Exception as error:
-                yield place, self._failure("apply_chat_template", error)
+                yield index, self._failure("apply_chat_template", error)
             else:
                 instances.append(
                     Instance(method, {}, arguments, number, ("evalwright", number, 1))
                 )
-                kept.append((place, request))
+                answerable.append((index, request))
         if not instances:
             return
         answered = 0
         try:
-            results = getattr(self._lm, method)(instances)
-            for (place, request), result in zip(
-                kept, self._checked(method, len(kept), results), strict=True
+            responses = getattr(self._lm, method)(instances)
+            for (index, request), response in zip(
+                answerable,
+                self._check_results(method, len(answerable), responses),
+                strict=True,
             ):
                 answered += 1
                 try:
-                    answer: Response | Failure = self._response(method, request, result)
+                    answer: Response | Failure = self._response(
+                        method, request, response
+                    )
                 except RequestError as error:
                     answer = error.as_failure()
-                yield place, answer
+                yield index, answer
         except Exception as error:
             failure = self._failure(method, error)
-            for place, _ in kept[answered:]:
-                yield place, failure
+            for index, _ in answerable[answered:]:
+                yield index, failure
 
-    def _checked(self, method: str, wanted: int, results: Any) -> Iterator[Any]:
-        """As many results as requests. Raises ModelError where there are not."""
-        if isinstance(results, str | bytes | Mapping) or not isinstance(
-            results, Iterable
+    def _check_results(
+        self, method: str, n_requests: int, responses: Any
+    ) -> Iterator[Any]:
+        """Yield as many results as requests. Raises ModelError if the number differs."""
+        if isinstance(responses, str | bytes | Mapping) or not isinstance(
+            responses, Iterable
         ):
-            raise self._wrong(
+            raise self._model_error(
                 method,
                 "must give a list with one result per request, not"
-                f" {type(results).__name__}",
+                f" {type(responses).__name__}",
             )
-        if isinstance(results, Sequence) and len(results) != wanted:
-            said = (
-                f"gave {len(results)} results for {wanted} requests, so they cannot be"
+        if isinstance(responses, Sequence) and len(responses) != n_requests:
+            mismatch = (
+                f"gave {len(responses)} results for {n_requests} requests, so they cannot be"
                 " matched to requests"
             )
-            raise self._wrong(method, said)
-        found = iter(results)
-        for count in range(wanted):
-            if (result := next(found, _END)) is _END:
-                raise self._wrong(
-                    method, f"gave only {count} results for {wanted} requests"
+            raise self._model_error(method, mismatch)
+        remaining = iter(responses)
+        for count in range(n_requests):
+            if (response := next(remaining, _END)) is _END:
+                raise self._model_error(
+                    method, f"gave only {count} results for {n_requests} requests"
                 )
-            yield result
+            yield response
 
-    def _wrong(self, method: str, said: str) -> ModelError:
-        return ModelError(f"`{method}` of '{self.name}' {said}.")
+    def _model_error(self, method: str, problem: str) -> ModelError:
+        return ModelError(f"`{method}` of '{self.name}' {problem}.")
 
     def _failure(self, method: str, error: Exception) -> Failure:
         if isinstance(error, NotImplementedError):
             lacks = f"'{self.name}' does not implement `{method}` for this request"
-            error = ModelError(f"{lacks}: {_words(error)}")
+            error = ModelError(f"{lacks}: {_error_text(error)}")
         elif not isinstance(error, RequestError):
-            error = ModelError(f"`{method}` of '{self.name}' failed: {_words(error)}")
+            error = ModelError(
+                f"`{method}` of '{self.name}' failed: {_error_text(error)}"
+            )
         return error.as_failure()
 
     def _arguments_of(self, request: Any) -> tuple[Any, ...]:
@@ -309,9 +331,9 @@ class LMAdapter(LocalModel):
         return self._text(request.prompt), _settings(request)
 
     def _text(self, prompt: Prompt) -> Any:
-        """Messages by the model's own template.
+        """Render messages with the model's own template.
 
-        What it gives is handed on as it is: some clients take more than text.
+        The result is passed on unchanged: some clients take more than text.
         """
         if isinstance(prompt, str):
             return prompt
@@ -320,54 +342,58 @@ class LMAdapter(LocalModel):
             [turn.as_dict() for turn in prompt], add_generation_prompt=opening
         )
 
-    def _response(self, method: OutputType, request: Any, result: Any) -> Response:
+    def _response(self, method: OutputType, request: Any, output: Any) -> Response:
         if method == "generate_until":
-            if not isinstance(result, str):
-                raise self._wrong(
-                    method, f"must give text, not {type(result).__name__}"
+            if not isinstance(output, str):
+                raise self._model_error(
+                    method, f"must give text, not {type(output).__name__}"
                 )
-            stopped_at = stop_in(result, request.stop) if request.stop else None
+            stopped_at = stop_in(output, request.stop) if request.stop else None
             return Response(
-                stop_at(result, request.stop),
+                stop_at(output, request.stop),
                 finish_reason="stop",
                 stopped_at=stopped_at,
             )
         greedy = None
-        value = result
+        number_like = output
         if method == "loglikelihood":
-            if not isinstance(result, tuple | list) or len(result) != 2:
-                raise self._wrong(
+            if not isinstance(output, tuple | list) or len(output) != 2:
+                raise self._model_error(
                     method,
                     "must give pairs (log-probability, is greedy), not"
-                    f" {_shown(result)}",
+                    f" {_shorten(output)}",
                 )
-            value, greedy = result
+            number_like, greedy = output
             if not (type(greedy).__name__ in ("bool_", "bool") or greedy in (0, 1)):
-                raise self._wrong(
+                raise self._model_error(
                     method,
-                    f"must say true or false for 'is greedy', not {_shown(greedy)}",
+                    f"must say true or false for 'is greedy', not {_shorten(greedy)}",
                 )
             greedy = bool(greedy)
-        elif isinstance(result, tuple | list) and result:
+        elif isinstance(output, tuple | list) and output:
             # Some classes give the number in a tuple, as the guide's text says, others bare, as its
             # code does.
-            value = result[0]
+            number_like = output[0]
         try:
-            number = float(value) if not isinstance(value, str | bool) else math.nan
+            number = (
+                float(number_like)
+                if not isinstance(number_like, str | bool)
+                else math.nan
+            )
         except (TypeError, ValueError):
             number = math.nan
         if math.isnan(number) or number > 1e-4:
-            raise self._wrong(
+            raise self._model_error(
                 method,
-                f"must give a natural log-probability, at most 0, not {_shown(value)}",
+                f"must give a natural log-probability, at most 0, not {_shorten(number_like)}",
             )
-        scored = self._count(request)
+        scored = self._count_scored_tokens(request)
         return Response(
             log_likelihood=min(number, 0.0), is_greedy=greedy, tokens_scored=scored
         )
 
-    def _count(self, request: Any) -> int | None:
-        """How many tokens were scored, where the class has a tokenizer; else nobody knows."""
+    def _count_scored_tokens(self, request: Any) -> int | None:
+        """The number of tokens scored, if the class has a tokenizer."""
         encode = getattr(self._lm, "tok_encode", None)
         if not callable(encode):
             return None
@@ -381,10 +407,8 @@ class LMAdapter(LocalModel):
         return None
 
 
-def _template_of(lm: Any) -> dict[str, Any]:
-    """The source of a class's chat template and the special tokens that it reads; empty where it
-    does not say.
-    """
+def _describe_template(lm: Any) -> dict[str, Any]:
+    """The source of a class's chat template and its special tokens; empty if unknown."""
     with suppress(Exception):  # the class's own code
         source = lm.chat_template(True)
         tokens = dict(getattr(getattr(lm, "tokenizer", None), "special_tokens_map", {}))
@@ -398,19 +422,19 @@ def _template_of(lm: Any) -> dict[str, Any]:
     return {}
 
 
-def _facts_of(lm: Any) -> dict[str, Any]:
-    """What a class says of its weights and its tokenizer, where it has them."""
-    out: dict[str, Any] = {}
+def _describe_weights(lm: Any) -> dict[str, Any]:
+    """Describe a class's weights and tokenizer, if it has them."""
+    facts: dict[str, Any] = {}
     with suppress(Exception):  # the class's own code
         if tokenizer := getattr(lm, "tokenizer", None):
-            out |= {
+            facts |= {
                 "special_tokens": special_tokens_of(tokenizer),
                 "context_length": int(lm.max_length),
             }
         if weights := getattr(lm, "_model", None):
             dtype = str(weights.dtype).removeprefix("torch.")
-            out |= {"parameters": int(weights.num_parameters()), "dtype": dtype}
-    return out
+            facts |= {"parameters": int(weights.num_parameters()), "dtype": dtype}
+    return facts
 
 
 def lm_model(
@@ -420,10 +444,9 @@ def lm_model(
     fingerprint: str | None = None,
     **arguments: Any,
 ) -> Model:
-    """`lm/<name>`: a class registered with `register_model`, in a plug-in or under the entry point
-    group `evalwright.lm`.
+    """Create `lm/<name>`: a registered class, or one of the entry point group `evalwright.lm`.
 
-    `lm/<client>/<model>`: a model behind a server; see `served`.
+    `lm/<client>/<model>` is a model behind a server; see `served`.
     """
     client, _, served_name = name.partition("/")
     if served_name and client in CLIENTS:
@@ -434,36 +457,40 @@ def lm_model(
         from evalwright.compat.lm_eval.models.served import served_model
 
         return served_model(client, served_name, **arguments)
-    made = registry.MODEL_REGISTRY.get(name)
+    model_class = registry.MODEL_REGISTRY.get(name)
     release = ""
     points = offered(ENTRY_POINTS)
-    if made is None and name in points:
-        made = resolve_name(points[name])
-        if not inspect.isclass(made):
+    if model_class is None and name in points:
+        model_class = resolve_name(points[name])
+        if not inspect.isclass(model_class):
             raise ConfigurationError(
                 f"The entry point '{name}' of {ENTRY_POINTS} is not a model class:"
                 f" {points[name]}."
             )
-    if made is None and name in registry.BUILT_IN:
+    if model_class is None and name in registry.BUILT_IN:
         release = f"evalwright {__version__}"
         try:
-            made = registry.get_model(name)
+            model_class = registry.get_model(name)
         except ImportError as error:
             raise MissingExtra(
                 f"The model 'lm/{name}'", "hf", error.name or "transformers"
             ) from None
-    if made is None:
-        known = sorted({*registry.MODEL_REGISTRY, *points})
-        listed = f"Known: {', '.join(known)}." if known else "None is registered."
+    if model_class is None:
+        known_names = sorted({*registry.MODEL_REGISTRY, *points})
+        listed = (
+            f"Known: {', '.join(known_names)}."
+            if known_names
+            else "None is registered."
+        )
         raise UnknownName(
             "model class",
             name,
-            known,
+            known_names,
             f"{listed} Name the file that registers it with --plugin.",
         )
     return LMAdapter(
         f"lm/{name}",
-        made,
+        model_class,
         arguments,
         chat=chat,
         fingerprint=fingerprint,
@@ -474,30 +501,30 @@ def lm_model(
 def lm_eval_model(
     name: str, *, chat: bool = False, fingerprint: str | None = None, **arguments: Any
 ) -> LMAdapter:
-    """`lm_eval/<backend>`: a model class of the installed package lm_eval.
+    """Create `lm_eval/<backend>`: a model class of the installed package lm_eval.
 
-    chat: apply the model's chat template; the package, too, does so only on request.
+    chat: apply the model's chat template; like the package, only on request.
     """
     try:
         release = version("lm_eval")
-        theirs = import_module("lm_eval.api.registry")
+        package_registry = import_module("lm_eval.api.registry")
     except (ImportError, PackageNotFoundError):
         raise ConfigurationError(
             f"The model 'lm_eval/{name}' needs the package lm_eval, which is not"
             " installed. Install it with: pip install lm_eval"
         ) from None
     try:
-        made = theirs.get_model(name)
+        model_class = package_registry.get_model(name)
     except (KeyError, ValueError):
-        known = sorted(map(str, theirs.model_registry.keys()))
-        raise UnknownName("backend of lm_eval", name, known) from None
+        known_names = sorted(map(str, package_registry.model_registry.keys()))
+        raise UnknownName("backend of lm_eval", name, known_names) from None
     except ImportError as error:
         raise ConfigurationError(
-            f"The backend '{name}' of lm_eval cannot be imported: {_words(error)}"
+            f"The backend '{name}' of lm_eval cannot be imported: {_error_text(error)}"
         ) from None
     return LMAdapter(
         f"lm_eval/{name}",
-        made,
+        model_class,
         arguments,
         chat=chat,
         fingerprint=fingerprint,
@@ -506,12 +533,12 @@ def lm_eval_model(
 
 
 def _settings(request: Generate) -> dict[str, Any]:
-    """A request's settings under the names of the interface; what the task leaves open is left out."""
+    """A request's generation settings under lm_eval's names; unset ones are left out."""
     further = arguments_of(request)
     if "until" in further:
         return further
     seed = None if request.seed is None else request.seed + request.draw
-    told = request.temperature
+    temperature = request.temperature
     optional = {
         "max_gen_toks": request.max_tokens,
         "top_p": request.top_p,
@@ -519,17 +546,21 @@ def _settings(request: Generate) -> dict[str, Any]:
     }
     return {
         "until": list(request.stop),
-        **({} if told is None else {"do_sample": told > 0, "temperature": told}),
+        **(
+            {}
+            if temperature is None
+            else {"do_sample": temperature > 0, "temperature": temperature}
+        ),
         **{key: value for key, value in optional.items() if value is not None},
         **further,
     }
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text = (str(error).strip().splitlines() or [""])[0].rstrip(".")
     return f"{type(error).__name__}: {text}." if text else f"{type(error).__name__}."
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

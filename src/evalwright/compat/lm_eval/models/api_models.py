@@ -1,6 +1,4 @@
-"""Model classes that ask a server: `TemplateAPI`, to be derived from by what a request says and
-what an answer means.
-"""
+"""Base class of model classes that call a server: `TemplateAPI`."""
 
 from __future__ import annotations
 
@@ -28,39 +26,42 @@ from evalwright.compat.lm_eval.utils import (
     eval_logger,
     get_rolling_token_windows,
     make_disjoint_window,
-    trusting,
+    ssl_context,
 )
 
 LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER = os.environ.get(
     "LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", ""
 )
-"""What stands for an answer of a server that has no text."""
+"""Replaces a reply without text."""
 
 LogLikelihoodInputs = tuple[tuple[str, str], list[int], list[int]]
 
 
 class JsonChatStr(NamedTuple):
-    """A conversation as JSON: messages that go to the server as they are."""
+    """A conversation as JSON, sent to the server unchanged."""
 
     prompt: str
 
     def encode(self, encoding: str) -> bytes:
-        """The JSON's bytes."""
+        """The JSON as bytes."""
         return self.prompt.encode(encoding)
 
 
 def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
-    """A conversation whose last message has these PIL images before its text."""
-    parts: list[dict[str, Any]] = []
+    """Insert PIL images before the text of a conversation's last message."""
+    blocks: list[dict[str, Any]] = []
     for image in imgs:
-        written = BytesIO()
-        image.save(written, format=fmt)
-        data = base64.b64encode(written.getvalue()).decode()
-        address = {"url": f"data:image/{fmt.lower()};base64,{data}", "detail": "auto"}
-        parts.append({"type": "image_url", "image_url": address})
+        buffer = BytesIO()
+        image.save(buffer, format=fmt)
+        encoded = base64.b64encode(buffer.getvalue()).decode()
+        address = {
+            "url": f"data:image/{fmt.lower()};base64,{encoded}",
+            "detail": "auto",
+        }
+        blocks.append({"type": "image_url", "image_url": address})
     last = chat[-1]
     content = last["content"]
-    last["content"] = parts + (
+    last["content"] = blocks + (
         content if isinstance(content, list) else [{"type": "text", "text": content}]
     )
     last.pop("type", None)
@@ -68,27 +69,32 @@ def create_image_prompt(imgs: list[Any], chat: Any, fmt: str = "PNG") -> Any:
 
 
 async def _read(response: Any) -> bytes:
-    """A reply's bytes. Raises ValueError where they are too many."""
-    out = bytearray()
-    async for part in response.content.iter_any():
-        out += part
-        if len(out) > LARGEST:
+    """Read a reply's bytes. Raises ValueError if it is too long."""
+    reply = bytearray()
+    async for chunk in response.content.iter_any():
+        reply += chunk
+        if len(reply) > LARGEST:
             raise ValueError(f"The reply is longer than {LARGEST:,} bytes.")
-    return bytes(out)
+    return bytes(reply)
 
 
 class TemplateAPI(TemplateLM):
     """A model behind a server.
 
-    A class of it defines `_create_payload`, `parse_generations`, and `parse_logprobs` where it
-    scores.
+    Subclasses define `_create_payload`, `parse_generations`, and `parse_logprobs` to score.
 
-    model, pretrained: the model's name. base_url: the whole address. tokenizer_backend:
-    "huggingface", "tiktoken", "remote" (the server's own), or None; scoring needs one.
-    tokenized_requests: send token ids in place of texts. num_concurrent: requests at a time.
-    batch_size: prompts of one request. max_retries: attempts. max_length: tokens that the model
-    takes in, and one to generate. timeout: seconds of a request. header: in place of the one with
-    `api_key`.
+    Args:
+        model, pretrained: the model's name.
+        base_url: the full address of the endpoint.
+        tokenizer_backend: "huggingface", "tiktoken", "remote" (the server's own) or None; needed to
+            score.
+        tokenized_requests: send token ids instead of text.
+        num_concurrent: requests in flight at a time.
+        batch_size: prompts per request.
+        max_retries: attempts per request.
+        max_length: the context length, of which one token is for generation.
+        timeout: seconds per request.
+        header: replaces the header with `api_key`.
     """
 
     MULTIMODAL = True
@@ -180,10 +186,10 @@ class TemplateAPI(TemplateLM):
             return tiktoken.encoding_for_model(self.model)
         import transformers
 
-        found = transformers.AutoTokenizer.from_pretrained(
+        loaded = transformers.AutoTokenizer.from_pretrained(
             name or self.model, **loading
         )
-        return configure_pad_token(found) if name is None else found
+        return configure_pad_token(loaded) if name is None else loaded
 
     def _create_payload(
         self,
@@ -195,7 +201,7 @@ class TemplateAPI(TemplateLM):
         eos: str | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """What is sent for a prompt: a text, token ids, messages, or a list of the first two."""
+        """Build the request body for texts, token ids or messages."""
         raise NotImplementedError
 
     @staticmethod
@@ -205,19 +211,20 @@ class TemplateAPI(TemplateLM):
         ctxlens: list[int] | None = None,
         **kwargs: Any,
     ) -> list[tuple[float, bool]]:
-        """(log-probability, whether greedy) of each continuation in the answers. ctxlens: how many
-        tokens stand before each.
+        """Extract (log-probability, whether greedy) of each continuation from the replies.
+
+        ctxlens: the number of context tokens of each.
         """
         raise NotImplementedError
 
     @staticmethod
     def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
-        """The texts in the answers."""
+        """Extract the texts from the replies."""
         raise NotImplementedError
 
     @cached_property
     def api_key(self) -> str:
-        """The key of the server."""
+        """The server's API key."""
         return ""
 
     @cached_property
@@ -227,15 +234,13 @@ class TemplateAPI(TemplateLM):
 
     @property
     def tokenizer_name(self) -> str:
-        """Not known."""
+        """Unknown, so empty."""
         return ""
 
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
     ) -> Any:
-        """A conversation as text by the tokenizer's template, or, where texts are not sent as
-        tokens, as it is.
-        """
+        """Render a conversation with the tokenizer's template; kept as messages if text is sent."""
         if self.tokenizer_backend == "huggingface" and self.tokenized_requests:
             return self.tokenizer.apply_chat_template(
                 chat_history,
@@ -264,7 +269,7 @@ class TemplateAPI(TemplateLM):
 
     @cached_property
     def prefix_token_id(self) -> Any:
-        """What the first token of a text is predicted from."""
+        """The token from which a text's first token is predicted."""
         if self.tokenizer is None:
             return None
         if self.custom_prefix_token_id is not None:
@@ -280,9 +285,7 @@ class TemplateAPI(TemplateLM):
         truncation: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """The tokens of a text, or of each of several. Special ones only where they are asked for,
-        or with `add_bos_token`.
-        """
+        """Tokenise one text or several; special tokens only on request or with `add_bos_token`."""
         if self.tokenizer_backend is None:
             return [string]
         single = isinstance(string, str)
@@ -308,9 +311,7 @@ class TemplateAPI(TemplateLM):
         return list(getattr(self.tokenizer, name)(tokens))
 
     def create_message(self, messages: Sequence[Any], generate: bool = False) -> Any:
-        """A batch of prompts in the form that is sent: messages, token ids, or texts (one alone is
-        no list).
-        """
+        """Convert a batch of prompts to messages, token ids, texts or a single text."""
         if isinstance(messages[0], JsonChatStr):
             assert self._batch_size == 1, (
                 "Conversations are sent one by one: set batch_size=1."
@@ -323,7 +324,7 @@ class TemplateAPI(TemplateLM):
         return messages[0] if self._batch_size <= 1 else messages
 
     def _payload(
-        self, messages: Sequence[Any], generate: bool, gen_kwargs: Any, more: Any
+        self, messages: Sequence[Any], generate: bool, gen_kwargs: Any, options: Any
     ) -> Any:
         return self._create_payload(
             self.create_message(messages),
@@ -333,7 +334,7 @@ class TemplateAPI(TemplateLM):
             ),  # a class may take from it what it has read
             seed=self._seed,
             eos=self.eos_string,
-            **more,
+            **options,
         )
 
     def _trusted(self) -> bool | str:
@@ -347,7 +348,7 @@ class TemplateAPI(TemplateLM):
         gen_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Send one batch and give the server's JSON. Raises Refused, OSError, ValueError."""
+        """Send one batch and return the server's JSON. Raises Refused, OSError, ValueError."""
         body = self._payload(messages, generate, gen_kwargs, kwargs)
         return call_json(
             str(self.base_url), body, self.header, self.timeout, self._trusted()
@@ -382,32 +383,35 @@ class TemplateAPI(TemplateLM):
                     response.status, text, response.headers.get("Retry-After")
                 )
             outputs = json.loads(await _read(response))
-        told = {} if generate else {"tokens": list(messages), "ctxlens": ctxlens}
-        return self._parsed(
-            outputs, generate, cache_keys or [None] * len(messages), **told
+        scoring_inputs = (
+            {} if generate else {"tokens": list(messages), "ctxlens": ctxlens}
+        )
+        return self._parse_reply(
+            outputs, generate, cache_keys or [None] * len(messages), **scoring_inputs
         )
 
-    def _parsed(
-        self, outputs: Any, generate: bool, keys: Sequence[Any], **told: Any
+    def _parse_reply(
+        self, outputs: Any, generate: bool, keys: Sequence[Any], **scoring_inputs: Any
     ) -> list[Any]:
-        """The results in the server's answer; the cache is told of each that has a key, which
-        windows of a rolling text have not.
+        """Parse the server's reply and tell the cache of results with a key.
+
+        Windows of a rolling text have no key.
         """
-        found: list[Any] = (
+        answers: list[Any] = (
             self.parse_generations if generate else self.parse_logprobs
-        )(outputs=outputs, **told)
-        for answer, key in zip(found, keys, strict=True):
+        )(outputs=outputs, **scoring_inputs)
+        for answer, key in zip(answers, keys, strict=True):
             if key is not None and answer is not None:
                 self.cache_hook.add_partial(
                     "generate_until" if generate else "loglikelihood", key, answer
                 )
         return [
-            LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if one is None else one
-            for one in found
+            LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER if answer is None else answer
+            for answer in answers
         ]
 
     def _call(self, **request: Any) -> Any:
-        """`model_call`, again where it may help."""
+        """Call `model_call`, retrying where that may help."""
         for attempt in count(1):
             try:
                 return self.model_call(**request)
@@ -425,7 +429,7 @@ class TemplateAPI(TemplateLM):
         raise AssertionError("an attempt returns or raises")
 
     def _wait(self, error: Exception, attempt: int) -> float:
-        """Seconds until the next attempt. Raises the error where there is none."""
+        """Seconds until the next attempt. Raises the error after the last one."""
         if attempt >= self.max_retries or (
             isinstance(error, Refused) and not error.may_pass
         ):
@@ -459,58 +463,64 @@ class TemplateAPI(TemplateLM):
         )
         async with ClientSession(
             connector=TCPConnector(
-                limit=self._concurrent, ssl=trusting(self._trusted())
+                limit=self._concurrent, ssl=ssl_context(self._trusted())
             ),
             timeout=ClientTimeout(total=self.timeout),
             trust_env=True,
         ) as session:
-            own = {"session": session, "sem": sem, "generate": generate, **kwargs}
+            shared_arguments = {
+                "session": session,
+                "sem": sem,
+                "generate": generate,
+                **kwargs,
+            }
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(
                         self._acall(
-                            messages=texts, cache_keys=keys, ctxlens=lengths, **own
+                            messages=texts,
+                            cache_keys=keys,
+                            ctxlens=lengths,
+                            **shared_arguments,
                         )
                     )
                     for texts, keys, lengths in batches
                 ]
             return [task.result() for task in tasks]
 
-    def _all(
-        self, requests: Sequence[Any], keys: Sequence[Any], **more: Any
+    def _run_batches(
+        self, requests: Sequence[Any], keys: Sequence[Any], **options: Any
     ) -> list[Any]:
-        """The results of `get_batched_requests` as one list, outside of any event loop."""
+        """Run `get_batched_requests` outside any event loop and flatten its results."""
         try:
-            found = asyncio.run(self.get_batched_requests(requests, keys, **more))
+            batches = asyncio.run(self.get_batched_requests(requests, keys, **options))
         except* Exception as errors:
             first: BaseException = errors
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
             raise first from None
-        return [result for batch in found for result in batch]
+        return [response for batch in batches for response in batch]
 
     def batch_loglikelihood_requests(
         self, chunks: Iterable[list[LogLikelihoodInputs]]
     ) -> tuple[list[list[int]], list[int], list[Any]]:
-        """Tokens, how many of them are context, and cache keys; what is too long is cut at its
-        beginning.
-        """
+        """Tokens, context lengths and cache keys; the beginning of long requests is cut."""
         inputs = []
         lengths = []
         keys = []
         for chunk in chunks:
             for key, context, continuation in chunk:
                 context = context or [self.prefix_token_id or 0]  # of white space alone
-                whole = context + continuation
-                lost = max(0, len(whole) - self.max_length)
-                if lost:
+                tokens = context + continuation
+                excess = max(0, len(tokens) - self.max_length)
+                if excess:
                     eval_logger.warning(
                         "%d tokens of a context are cut to fit %d.",
-                        lost,
+                        excess,
                         self.max_length,
                     )
-                inputs.append(whole[lost:])
-                lengths.append(len(context) - lost)
+                inputs.append(tokens[excess:])
+                lengths.append(len(context) - excess)
                 keys.append(key)
         return inputs, lengths, keys
 
@@ -522,75 +532,90 @@ class TemplateAPI(TemplateLM):
             " continuation's: set tokenizer=NAME."
         )
         order = Collator(
-            requests, lambda one: (-len(one[1] + one[2]), tuple(one[1] + one[2]))
+            requests,
+            lambda request: (
+                -len(request[1] + request[2]),
+                tuple(request[1] + request[2]),
+            ),
         )
-        results: list[Any] = []
+        responses: list[Any] = []
         for chunk in order.get_batched(
             n=self._batch_size if self._concurrent <= 1 else 0
         ):
             inputs, lengths, keys = self.batch_loglikelihood_requests([chunk])
             if self._concurrent > 1:
-                results += self._all(inputs, keys, generate=False, ctxlens=lengths)
+                responses += self._run_batches(
+                    inputs, keys, generate=False, ctxlens=lengths
+                )
                 continue
             outputs = self._call(messages=inputs, generate=False)
             listed = [outputs] if isinstance(outputs, dict) else outputs
-            results += self._parsed(listed, False, keys, tokens=inputs, ctxlens=lengths)
-        return order.get_original(results)
+            responses += self._parse_reply(
+                listed, False, keys, tokens=inputs, ctxlens=lengths
+            )
+        return order.get_original(responses)
 
     def generate_until(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> list[str]:
-        """What the server writes, one request for each batch with the same settings."""
+        """Generate texts, one request per batch with the same settings."""
         prompts: list[Any] = [request.args[0] for request in requests]
         if requests and len(requests[0].args) > 2:
             assert self.tokenizer is None, (
                 "Images are sent without a tokenizer: set tokenizer_backend=None."
             )
-            shown = [
+            conversations = [
                 create_image_prompt(
                     request.args[2]["visual"][: self.max_images],
                     json.loads(prompt.prompt),
                 )
                 for prompt, request in zip(prompts, requests, strict=True)
             ]
-            prompts = [JsonChatStr(json.dumps(chat)) for chat in shown]
+            prompts = [JsonChatStr(json.dumps(chat)) for chat in conversations]
         tokens: list[Any] = [None] * len(prompts)
         if self.tokenized_requests and prompts:
             tokens = self.tok_encode(prompts, add_special_tokens=self.add_bos_token)
         settings_of = [request.args[1] for request in requests]
-        items = list(zip(prompts, settings_of, tokens, strict=True))
-        order = Collator(items, lambda one: -len(one[0]), group_by="gen_kwargs")
-        results: list[str] = []
+        prompt_rows = list(zip(prompts, settings_of, tokens, strict=True))
+        order = Collator(prompt_rows, lambda row: -len(row[0]), group_by="gen_kwargs")
+        responses: list[str] = []
         for chunk in order.get_batched(
             n=self._batch_size if self._concurrent <= 1 else 0
         ):
             contexts, (settings, *_), encoded = zip(*chunk, strict=True)
             keys = [(context, settings) for context in contexts]
-            sent: Sequence[Any] = contexts
+            messages: Sequence[Any] = contexts
             if self.tokenized_requests:
                 room = self.max_length - settings.get(
                     "max_gen_toks", self._max_gen_toks
                 )
-                sent = [one[-room:] for one in encoded]
+                messages = [tokens[-room:] for tokens in encoded]
             if self._concurrent > 1:
-                results += self._all(sent, keys, generate=True, gen_kwargs=settings)
+                responses += self._run_batches(
+                    messages, keys, generate=True, gen_kwargs=settings
+                )
                 continue
             outputs = self._call(
-                messages=sent, generate=True, gen_kwargs=copy.deepcopy(settings)
+                messages=messages, generate=True, gen_kwargs=copy.deepcopy(settings)
             )
-            results += self._parsed(outputs, True, keys, contexts=contexts)
-        return order.get_original(results)
+            responses += self._parse_reply(outputs, True, keys, contexts=contexts)
+        return order.get_original(responses)
 
     def loglikelihood_rolling(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> list[float]:
-        """The log-probability of each text, in windows."""
-        out = []
+        """Compute the log-probability of each text, in windows."""
+        totals = []
         for (text,) in (request.args for request in requests):
             windows = get_rolling_token_windows(
                 self.tok_encode(text), self.prefix_token_id or 0, self.max_length - 1, 1
             )
             pairs: Any = [(None, *make_disjoint_window(window)) for window in windows]
-            out.append(sum(value for value, _ in self._loglikelihood_tokens(pairs)))
-            self.cache_hook.add_partial("loglikelihood_rolling", (text,), out[-1])
-        return out
+            totals.append(
+                sum(
+                    log_likelihood
+                    for log_likelihood, _ in self._loglikelihood_tokens(pairs)
+                )
+            )
+            self.cache_hook.add_partial("loglikelihood_rolling", (text,), totals[-1])
+        return totals

@@ -1,9 +1,8 @@
-"""What can be known of a class of lm-evaluation-harness's model interface without making one:
-abilities, arguments, and what answers.
+"""Inspects model classes without instantiating them.
 
-A class may load whatever it likes from wherever it likes, so its own source says nothing of what
-answers. Its transformers backend loads what its arguments name: these folders and repositories are
-named by content or commit, as for `hf/...`.
+A class may load anything from anywhere, so its source does not identify its answers. The
+transformers backend loads what its arguments name; those folders and repositories are identified by
+content or commit, as for `hf/...`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from evalwright.core.requests import (
 from evalwright.models.local.files import content_hash, file_hash
 from evalwright.models.local.hf.source import ADAPTER_CONFIG, open_repository
 
-TRANSFORMERS = (
+TRANSFORMERS_CLASSES = (
     "lm_eval.models.huggingface.HFLM",
     "evalwright.compat.lm_eval.models.huggingface.HFLM",
 )
@@ -40,30 +39,28 @@ _SOURCES = {
     "peft": ADAPTER_CONFIG,
     "delta": "config.json",
 }
-"""Arguments that name a folder or a repository of the hub, and a file that each has."""
+"""Arguments that name a folder or hub repository, and a file that each must have."""
 
-IDLE = frozenset(TABLES["idle"])
-PASSED_ON = TABLES["passed_on"]
-
-
-def is_transformers(made: type) -> bool:
-    """Whether a class is that backend itself, theirs or ours; one that derives from it may do
-    anything else.
-    """
-    return f"{made.__module__}.{made.__qualname__}" in TRANSFORMERS
+SPEED_ONLY_ARGUMENTS = frozenset(TABLES["idle"])
+FORWARDED_ARGUMENTS = TABLES["passed_on"]
 
 
-def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the arguments of the transformers backend name, by content or commit; None where that
-    cannot be known.
-    """
+def is_transformers(model_class: type) -> bool:
+    """Whether a class is the transformers backend itself, theirs or ours, not a subclass of it."""
+    return (
+        f"{model_class.__module__}.{model_class.__qualname__}" in TRANSFORMERS_CLASSES
+    )
+
+
+def identify_content(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Identify what the transformers backend loads, by content or commit; None if unknown."""
     if arguments.get("trust_remote_code"):
         return None
     revision = arguments.get("revision") or "main"
     try:
-        found: dict[str, Any] = {}
+        content_by_argument: dict[str, Any] = {}
         for name, value in arguments.items():
-            if name in IDLE or value is None:
+            if name in SPEED_ONLY_ARGUMENTS or value is None:
                 continue
             if not isinstance(value, str):
                 if name in _SOURCES or not isinstance(
@@ -72,30 +69,33 @@ def content_of(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
                     return None
             elif (path := Path(value).expanduser()).exists():
                 inner = ("subfolder", "gguf_file") if name == "pretrained" else ()
-                parts = [
+                paths = [
                     path,
                     *(
-                        path / str(arguments[one])
-                        for one in inner
-                        if arguments.get(one)
+                        path / str(arguments[file_argument])
+                        for file_argument in inner
+                        if arguments.get(file_argument)
                     ),
                 ]
-                found[name] = [_hash(part) for part in parts if part.exists()]
+                content_by_argument[name] = [
+                    _hash(path_to_hash)
+                    for path_to_hash in paths
+                    if path_to_hash.exists()
+                ]
             elif name in _SOURCES:
-                found[name] = open_repository(
+                content_by_argument[name] = open_repository(
                     value, str(revision), _SOURCES[name]
                 ).commit
-        return found
+        return content_by_argument
     except (UsageError, OSError):
         # It is not found this way, or only with a login; the class may still find it.
         return None
 
 
 def check_sources(arguments: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError where a folder, a repository or a file that the transformers backend
-    is to open is not there.
+    """Raise ConfigurationError if a folder, repository or file that the backend needs is missing.
 
-    Nothing is read, and nothing of a repository is fetched.
+    Nothing is read, and nothing is downloaded.
     """
     for name in ("pretrained", "peft", "delta"):
         source = arguments.get(name)
@@ -103,15 +103,15 @@ def check_sources(arguments: Mapping[str, Any]) -> None:
             continue
         needed = _SOURCES[name]
         if name == "pretrained":
-            inside = arguments.get("subfolder") or ""
+            subfolder = arguments.get("subfolder") or ""
             needed = str(
-                PurePosixPath(str(inside), str(arguments.get("gguf_file") or needed))
+                PurePosixPath(str(subfolder), str(arguments.get("gguf_file") or needed))
             )
         folder = Path(source).expanduser()
         if folder.exists() or source.startswith((".", "/", "~")):
             if not folder.is_dir():
-                what = "is a file" if folder.exists() else "does not exist"
-                raise ConfigurationError(f"{name}={source}: the folder {what}.")
+                problem = "is a file" if folder.exists() else "does not exist"
+                raise ConfigurationError(f"{name}={source}: the folder {problem}.")
             is_there = (folder / needed).is_file()
         else:
             repository = open_repository(
@@ -127,34 +127,38 @@ def _hash(path: Path) -> str:
 
 
 INTERFACES = (interface.__name__, "lm_eval.api.model")
-"""Where the methods stand that a class inherits without doing anything for them."""
+"""Modules whose methods are placeholders that a class inherits."""
 
 METHODS: dict[type, tuple[OutputType, Ability]] = {
     LogLikelihood: ("loglikelihood", "log-likelihood"),
     RollingLogLikelihood: ("loglikelihood_rolling", "rolling"),
     Generate: ("generate_until", "generate"),
 }
-_SEVERAL = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+_VARIADIC_KINDS = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
-def abilities_of(made: type, chat: bool | None = None) -> frozenset[Ability]:
-    """What a class can do: the methods that it has and that do more than raise NotImplementedError."""
-    able: set[Ability] = {
-        ability for method, ability in METHODS.values() if _does_something(made, method)
+def find_abilities(model_class: type, chat: bool | None = None) -> frozenset[Ability]:
+    """The abilities of a class: methods that do more than raise NotImplementedError."""
+    abilities: set[Ability] = {
+        ability
+        for method, ability in METHODS.values()
+        if _is_implemented(model_class, method)
     }
-    if _home(made, "loglikelihood") in INTERFACES and not _does_something(
-        made, "_loglikelihood_tokens"
-    ):
+    if _defining_module(
+        model_class, "loglikelihood"
+    ) in INTERFACES and not _is_implemented(model_class, "_loglikelihood_tokens"):
         # A TemplateLM scores in the method that its `loglikelihood` calls.
-        able -= {"log-likelihood"}
-    if _does_something(made, "apply_chat_template") if chat is None else chat:
-        able.add("chat")
-    return frozenset(able)
+        abilities -= {"log-likelihood"}
+    if _is_implemented(model_class, "apply_chat_template") if chat is None else chat:
+        abilities.add("chat")
+    return frozenset(abilities)
 
 
-def _does_something(made: type, name: str) -> bool:
+def _is_implemented(model_class: type, name: str) -> bool:
     method = (
-        inspect.unwrap(found) if callable(found := getattr(made, name, None)) else None
+        inspect.unwrap(attribute)
+        if callable(attribute := getattr(model_class, name, None))
+        else None
     )
     if method is None or getattr(method, "__isabstractmethod__", False):
         return False
@@ -164,12 +168,13 @@ def _does_something(made: type, name: str) -> bool:
         return True
     function = tree.body[0] if tree.body else None
     return not (
-        isinstance(function, ast.FunctionDef) and all(map(_says_nothing, function.body))
+        isinstance(function, ast.FunctionDef)
+        and all(map(_is_placeholder, function.body))
     )
 
 
-def _says_nothing(statement: ast.stmt) -> bool:
-    """A docstring, `...`, `pass`, or `raise NotImplementedError`."""
+def _is_placeholder(statement: ast.stmt) -> bool:
+    """Whether a statement is a docstring, `...`, `pass` or `raise NotImplementedError`."""
     if isinstance(statement, ast.Raise):
         raised = (
             statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
@@ -181,41 +186,47 @@ def _says_nothing(statement: ast.stmt) -> bool:
     return constant or isinstance(statement, ast.Pass)
 
 
-def own_method(made: type, name: str) -> bool:
-    """Whether a class has a method of its own, not the interface's (ours or the package's)."""
-    return _home(made, name) not in ("", *INTERFACES)
+def own_method(model_class: type, name: str) -> bool:
+    """Whether a class overrides a method of the interface (ours or the package's)."""
+    return _defining_module(model_class, name) not in ("", *INTERFACES)
 
 
-def _home(made: type, name: str) -> str:
-    """The module of the class that defines a method, "" where none does."""
-    return next((base.__module__ for base in made.__mro__ if name in base.__dict__), "")
+def _defining_module(model_class: type, name: str) -> str:
+    """The module of the class that defines a method, "" if none does."""
+    return next(
+        (base.__module__ for base in model_class.__mro__ if name in base.__dict__), ""
+    )
 
 
-def check_arguments(name: str, made: type, arguments: Mapping[str, Any]) -> None:
-    """Raise where the constructor does not take an argument or lacks one that it must have."""
+def check_arguments(name: str, model_class: type, arguments: Mapping[str, Any]) -> None:
+    """Raise if the constructor does not take an argument, or a required one is missing."""
     if "batch_size" in arguments and not is_size(value := arguments["batch_size"]):
-        said = "must be a whole number of at least 1, 'auto', or 'auto:N'"
-        raise ConfigurationError(f"batch_size={value!r} of '{name}' {said}.")
-    if own_method(made, "create_from_arg_string") or own_method(
-        made, "create_from_arg_obj"
+        requirement = "must be a whole number of at least 1, 'auto', or 'auto:N'"
+        raise ConfigurationError(f"batch_size={value!r} of '{name}' {requirement}.")
+    if own_method(model_class, "create_from_arg_string") or own_method(
+        model_class, "create_from_arg_obj"
     ):
         return
     try:
-        signature = inspect.signature(made)
+        signature = inspect.signature(model_class)
     except (TypeError, ValueError):
         return
     named = [
-        item for item in signature.parameters.values() if item.kind not in _SEVERAL
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind not in _VARIADIC_KINDS
     ]
-    known, open_ended = _names(made)
+    known_names, open_ended = _accepted_names(model_class)
     for key in arguments:
-        if key not in known and (not open_ended or closest(key, known, 1)):
-            hint = f"Known: {', '.join(known)}." if known else "It takes none."
-            raise UnknownName(f"argument of '{name}'", key, known, hint)
+        if key not in known_names and (not open_ended or closest(key, known_names, 1)):
+            hint = (
+                f"Known: {', '.join(known_names)}." if known_names else "It takes none."
+            )
+            raise UnknownName(f"argument of '{name}'", key, known_names, hint)
     missing = [
-        item.name
-        for item in named
-        if item.default is item.empty and item.name not in arguments
+        parameter.name
+        for parameter in named
+        if parameter.default is parameter.empty and parameter.name not in arguments
     ]
     if missing:
         raise ConfigurationError(
@@ -223,24 +234,26 @@ def check_arguments(name: str, made: type, arguments: Mapping[str, Any]) -> None
         )
 
 
-def _names(made: type) -> tuple[list[str], bool]:
-    """The arguments that a class and those under it take by name, and whether it takes others: what
-    it hands on is not known.
-    """
-    known: dict[str, None] = {}
-    for base in made.__mro__:
+def _accepted_names(model_class: type) -> tuple[list[str], bool]:
+    """The named arguments that a class and its bases take, and whether it takes any others."""
+    known_names: dict[str, None] = {}
+    for base in model_class.__mro__:
         if "__init__" in base.__dict__ and base is not object:
             parameters = list(inspect.signature(base).parameters.values())
-            known |= dict.fromkeys(
-                item.name for item in parameters if item.kind not in _SEVERAL
+            known_names |= dict.fromkeys(
+                parameter.name
+                for parameter in parameters
+                if parameter.kind not in _VARIADIC_KINDS
             )
-            if not any(item.kind is item.VAR_KEYWORD for item in parameters):
+            if not any(
+                parameter.kind is parameter.VAR_KEYWORD for parameter in parameters
+            ):
                 break
-    if any(map(is_transformers, made.__mro__)):
-        known |= dict.fromkeys(PASSED_ON)
-    if is_transformers(made):
-        return list(known), False
-    return list(known), any(
-        item.kind is item.VAR_KEYWORD
-        for item in inspect.signature(made).parameters.values()
+    if any(map(is_transformers, model_class.__mro__)):
+        known_names |= dict.fromkeys(FORWARDED_ARGUMENTS)
+    if is_transformers(model_class):
+        return list(known_names), False
+    return list(known_names), any(
+        parameter.kind is parameter.VAR_KEYWORD
+        for parameter in inspect.signature(model_class).parameters.values()
     )

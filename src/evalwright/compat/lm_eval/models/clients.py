@@ -1,6 +1,4 @@
-"""The released package's clients of servers by name: which interface each speaks, and what
-arguments they take.
-"""
+"""lm_eval's server clients: the interface and arguments of each."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ ENDPOINTS = {
 }
 
 ECHO_MODELS = ("babbage-002", "davinci-002")
-"""The models of which OpenAI itself gives log-likelihoods of prompts."""
+"""Models for which OpenAI returns log-likelihoods of prompts."""
 TOKENIZING = (
     "tokenizer",
     "tokenizer_backend",
@@ -41,6 +39,6 @@ ARGUMENTS = frozenset(
         "header",
     )
 )
-"""Arguments of its clients that are theirs here, too."""
+"""Arguments of lm_eval's clients that are supported here."""
 REASONING_MARKS = ("o1", "o3", "o4", "5")
-"""What names of OpenAI's models that reason are known by there."""
+"""Substrings by which lm_eval recognises OpenAI's reasoning models."""

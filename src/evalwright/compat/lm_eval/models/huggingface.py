@@ -1,9 +1,7 @@
-"""`HFLM`: a model of transformers, to be derived from.
+"""`HFLM`: a transformers model to derive from, with each step as a method.
 
-Each step is a method: open, tokenise, call, generate.
-
-For a model as it is, `hf/...` is many times faster: it computes shared contexts once. This class
-computes whole batches, so that what a class of it changes in between counts.
+For an unmodified model `hf/...` is many times faster, because it computes shared contexts once.
+This class computes whole batches, so that changes in a subclass take effect.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import torch.nn.functional as F
 from jinja2 import TemplateError
 
 from evalwright.compat.lm_eval.api.instance import Instance
-from evalwright.compat.lm_eval.models.opened import Opened
+from evalwright.compat.lm_eval.models.opened import TransformersLoader
 from evalwright.compat.lm_eval.models.utils import (
     Collator,
     _add_special_kwargs,
@@ -37,20 +35,25 @@ from evalwright.compat.lm_eval.utils import (
 )
 
 Tokens = tuple[Any, list[int], list[int]]
-"""(context and continuation), the context's tokens, the continuation's tokens."""
+"""(context and continuation), context tokens, continuation tokens."""
 
 
-class HFLM(Opened):
-    """A causal or an encoder-decoder model with its tokenizer.
+class HFLM(TransformersLoader):
+    """A causal or encoder-decoder model with its tokenizer.
 
-    pretrained: a repository, a folder, or a model that was loaded already (with `tokenizer`, a name
-    or a tokenizer). batch_size: rows of a batch, "auto" or "auto:N": as many as fit. max_length:
-    tokens that the model takes in. parallelize: spread the layers over all devices, with
-    `max_memory_per_gpu`, `max_cpu_memory` and `offload_folder`. think_end_token: text or token that
-    ends reasoning. Others go to `from_pretrained`.
+    Subclasses may set `_model`, `tokenizer`, `_device` and `_max_length` themselves and call only
+    `LM.__init__`.
 
-    A class of it may set attributes by itself and call `LM.__init__` alone: `_model`, `tokenizer`,
-    `_device`, `_max_length`.
+    Args:
+        pretrained: a repository, a folder, or a loaded model (with `tokenizer`, a name or an
+            object).
+        batch_size: rows per batch, "auto" or "auto:N" for as many as fit.
+        max_length: the context length in tokens.
+        parallelize: spread the layers over all devices, within `max_memory_per_gpu` and
+            `max_cpu_memory`,
+            with `offload_folder`.
+        think_end_token: text or token that ends reasoning.
+        kwargs: passed to `from_pretrained`.
     """
 
     # Texts and tokens
@@ -62,15 +65,13 @@ class HFLM(Opened):
         left_truncate_len: int | None = None,
         **kwargs: Any,
     ) -> list[int]:
-        """The tokens of a text; its special ones as the tokenizer has them, unless the text begins
-        with the prefix token itself.
-        """
-        how = _add_special_kwargs(add_special_tokens, self.add_bos_token)
+        """Tokenise a text, with special tokens unless it begins with the prefix token."""
+        encoding_options = _add_special_kwargs(add_special_tokens, self.add_bos_token)
         if add_special_tokens is None and self.prefix_token_id is not None:
             prefix = self.tokenizer.decode(self.prefix_token_id)
             if has_bos_prefix(string, prefix):
-                how["add_special_tokens"] = False
-        tokens: list[int] = self.tokenizer.encode(string, **how)
+                encoding_options["add_special_tokens"] = False
+        tokens: list[int] = self.tokenizer.encode(string, **encoding_options)
         return tokens[-left_truncate_len:] if left_truncate_len else tokens
 
     def tok_batch_encode(
@@ -80,32 +81,34 @@ class HFLM(Opened):
         left_truncate_len: int | None = None,
         truncation: bool | None = False,
     ) -> tuple[Any, Any]:
-        """(token ids, attention mask) of texts as rows, the longest of them cut at its beginning."""
-        how: dict[str, bool] = {}
+        """Tokenise texts as rows (token ids, attention mask), cut at the beginning if too long."""
+        encoding_options: dict[str, bool] = {}
         if self.backend == "causal":
-            how = _add_special_kwargs(None, self.add_bos_token)
+            encoding_options = _add_special_kwargs(None, self.add_bos_token)
             if has_bos_prefix(strings[0], getattr(self.tokenizer, "bos_token", None)):
-                how = {"add_special_tokens": False}
-        before = self.tokenizer.padding_side
+                encoding_options = {"add_special_tokens": False}
+        padding_side_before = self.tokenizer.padding_side
         self.tokenizer.padding_side = padding_side
         try:
-            found = self.tokenizer(
+            encoded = self.tokenizer(
                 list(strings),
                 truncation=truncation,
                 padding="longest",
                 return_tensors="pt",
-                **how,
+                **encoding_options,
             )
         finally:
-            self.tokenizer.padding_side = before
-        kept = slice(-left_truncate_len if left_truncate_len else None, None)
-        if found["input_ids"].shape[1] > (
-            left_truncate_len or found["input_ids"].shape[1]
+            self.tokenizer.padding_side = padding_side_before
+        kept_columns = slice(-left_truncate_len if left_truncate_len else None, None)
+        if encoded["input_ids"].shape[1] > (
+            left_truncate_len or encoded["input_ids"].shape[1]
         ):
             eval_logger.warning(
                 "Contexts are cut to their last %d tokens.", left_truncate_len
             )
-        return found["input_ids"][:, kept], found["attention_mask"][:, kept]
+        return encoded["input_ids"][:, kept_columns], encoded["attention_mask"][
+            :, kept_columns
+        ]
 
     def tok_decode(self, tokens: Any, skip_special_tokens: bool = True) -> str:
         """The text of tokens."""
@@ -116,36 +119,32 @@ class HFLM(Opened):
     def apply_chat_template(
         self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True
     ) -> Any:
-        """A conversation by the tokenizer's template, without its system messages where the
-        template takes none.
-        """
-        how = {
+        """Render a conversation, without system messages if the template rejects them."""
+        template_options = {
             "tokenize": False,
             "add_generation_prompt": add_generation_prompt,
             "continue_final_message": not add_generation_prompt,
             **self.chat_template_args,
         }
         try:
-            return self.tokenizer.apply_chat_template(chat_history, **how)
+            return self.tokenizer.apply_chat_template(chat_history, **template_options)
         except TemplateError:
             eval_logger.warning(
                 "The chat template failed; it is tried without system messages."
             )
-            rest = [turn for turn in chat_history if turn["role"] != "system"]
-            return self.tokenizer.apply_chat_template(rest, **how)
+            without_system = [turn for turn in chat_history if turn["role"] != "system"]
+            return self.tokenizer.apply_chat_template(
+                without_system, **template_options
+            )
 
     # The model
 
     def _autocast(self) -> Any:
-        wished = self.mixed_precision_dtype
-        return torch.autocast(
-            self.device.type, dtype=wished, enabled=wished is not None
-        )
+        dtype = self.mixed_precision_dtype
+        return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
 
     def _model_call(self, inps: Any, attn_mask: Any = None, labels: Any = None) -> Any:
-        """Logits [rows, tokens, vocabulary] of token ids [rows, tokens]; of an encoder-decoder,
-        those of `labels`.
-        """
+        """Compute logits [rows, tokens, vocabulary], of `labels` for an encoder-decoder."""
         with torch.no_grad(), self._autocast():
             if attn_mask is None and labels is None:
                 return self.model(inps).logits
@@ -156,9 +155,9 @@ class HFLM(Opened):
     def _model_generate(
         self, context: Any, max_length: int, stop: list[str], **generation_kwargs: Any
     ) -> Any:
-        """Token ids [rows, tokens], at most `max_length` with the context's.
+        """Generate token ids [rows, tokens] up to `max_length`, context included.
 
-        Greedy, where nothing says otherwise.
+        Greedy by default.
         """
         settings = {"temperature": 0.0, **generation_kwargs}
         if settings["temperature"] == 0.0 and settings.get("do_sample") is None:
@@ -181,7 +180,7 @@ class HFLM(Opened):
     def _select_cont_toks(
         self, logits: Any, contlen: int | None = None, inplen: int | None = None
     ) -> Any:
-        """Of a row's logits [tokens, vocabulary] those that predict the continuation."""
+        """Select the rows of logits [tokens, vocabulary] that predict the continuation."""
         if self.backend != "causal":
             return logits[:contlen]
         assert contlen and inplen, "contlen and inplen must be given."
@@ -192,8 +191,9 @@ class HFLM(Opened):
     def _detect_batch_size(
         self, requests: Sequence[Tokens] | None = None, pos: int = 0
     ) -> int:
-        """The most rows (a power of two below `max_batch_size`) that fit into memory at the length
-        of a request.
+        """Find the largest batch that fits into memory at a request's length.
+
+        The size is a power of two, at most `max_batch_size`.
         """
         if self.device.type != "cuda":
             return min(self.max_batch_size, 8)
@@ -206,13 +206,15 @@ class HFLM(Opened):
                 ones = torch.ones(
                     (size, max(length, 1)), dtype=torch.long, device=self.device
                 )
-                more = (
+                extra_inputs = (
                     {}
                     if self.backend == "causal"
                     else {"attn_mask": ones, "labels": ones}
                 )
                 F.log_softmax(
-                    self._model_call(ones, **more), dim=-1, dtype=self.softmax_dtype
+                    self._model_call(ones, **extra_inputs),
+                    dim=-1,
+                    dtype=self.softmax_dtype,
                 )
                 break
             except torch.cuda.OutOfMemoryError:
@@ -222,20 +224,22 @@ class HFLM(Opened):
         return size
 
     def _batch_scheduler(self, pos: int, n_reordered_requests: Sequence[Tokens]) -> int:
-        """Rows of the batch at a place: found anew for each of the `batch_schedule` parts of the
-        requests.
-        """
-        part = pos // max(int(len(n_reordered_requests) / self.batch_schedule), 1)
-        if part not in self.batch_sizes:
-            self.batch_sizes[part] = self._detect_batch_size(n_reordered_requests, pos)
-        return self.batch_sizes[part]
+        """The batch size at a position, detected anew for each of `batch_schedule` sections."""
+        schedule_index = pos // max(
+            int(len(n_reordered_requests) / self.batch_schedule), 1
+        )
+        if schedule_index not in self.batch_sizes:
+            self.batch_sizes[schedule_index] = self._detect_batch_size(
+                n_reordered_requests, pos
+            )
+        return self.batch_sizes[schedule_index]
 
     def loglikelihood(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> Any:
-        """As of TemplateLM.
+        """Score continuations, as TemplateLM does.
 
-        Raises ValueError with `enable_thinking`: reasoning is no part of a continuation.
+        Raises ValueError with `enable_thinking`: a continuation has no reasoning.
         """
         if self.enable_thinking:
             raise ValueError(
@@ -247,16 +251,16 @@ class HFLM(Opened):
     def loglikelihood_rolling(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> list[float]:
-        """The log-probability of each text, in windows as long as the model takes in."""
+        """Compute the log-probability of each text, in windows of the context length."""
         owners: list[int] = []
         windows: list[Tokens] = []
-        for place, (text,) in enumerate(request.args for request in requests):
-            found = get_rolling_token_windows(
+        for index, (text,) in enumerate(request.args for request in requests):
+            text_windows = get_rolling_token_windows(
                 self.tok_encode(text), self.prefix_token_id, self.max_length, 1
             )
-            new = [(None, *make_disjoint_window(window)) for window in found]
+            new = [(None, *make_disjoint_window(window)) for window in text_windows]
             windows += new
-            owners += [place] * len(new)
+            owners += [index] * len(new)
         size = (
             self._detect_batch_size() if self.batch_size == "auto" else self.batch_size
         )
@@ -266,10 +270,10 @@ class HFLM(Opened):
             values = self._loglikelihood_tokens(
                 batch, disable_tqdm=True, override_bs=len(batch)
             )
-            for place, (value, _) in zip(
+            for index, (log_likelihood, _) in zip(
                 owners[start : start + size], values, strict=True
             ):
-                totals[place] += value
+                totals[index] += log_likelihood
         for request, total in zip(requests, totals, strict=True):
             self.cache_hook.add_partial("loglikelihood_rolling", request.args, total)
         return totals
@@ -281,36 +285,39 @@ class HFLM(Opened):
         override_bs: int | None = None,
         **kwargs: Any,
     ) -> list[tuple[float, bool]]:
-        """(log-probability, whether greedy) of each continuation.
+        """Return (log-probability, whether greedy) of each continuation.
 
-        Raises AssertionError where a continuation has no tokens, or more than the model takes in.
+        Raises AssertionError if a continuation has no tokens, or more than the context length.
         """
         causal = self.backend == "causal"
         order = Collator(
             requests,
-            sort_fn=lambda one: (-len(one[1] + one[2]), tuple(one[1] + one[2])),
-            group_fn=lambda one: one[1] + one[2][:-1],
+            sort_fn=lambda request: (
+                -len(request[1] + request[2]),
+                tuple(request[1] + request[2]),
+            ),
+            group_fn=lambda request: request[1] + request[2][:-1],
             group_by="contexts" if causal and self.logits_cache else None,
         )
         auto = self.batch_size == "auto"
         schedule = self._batch_scheduler if auto and not override_bs else None
         if schedule:
             self.batch_sizes = {}
-        results: list[tuple[float, bool]] = []
+        responses: list[tuple[float, bool]] = []
         for chunk in order.get_batched(
             (override_bs or 0) if auto else self.batch_size, schedule
         ):
-            inputs, lengths, labels = self._rows(chunk)
+            inputs, lengths, labels = self._build_inputs(chunk)
             longest = max(lengths)
-            more: dict[str, Any] = {}
+            extra_inputs: dict[str, Any] = {}
             if not causal:
                 masks = [torch.ones_like(row) for row in inputs]
-                most = max(len(row) for row in labels)
-                more = {
+                longest_label = max(len(row) for row in labels)
+                extra_inputs = {
                     "attn_mask": pad_and_concat(longest, masks),
-                    "labels": pad_and_concat(most, labels),
+                    "labels": pad_and_concat(longest_label, labels),
                 }
-            logits = self._model_call(pad_and_concat(longest, inputs), **more)
+            logits = self._model_call(pad_and_concat(longest, inputs), **extra_inputs)
             for (strings, context, continuation), row, length in zip(
                 chunk,
                 F.log_softmax(logits, dim=-1, dtype=self.softmax_dtype),
@@ -323,23 +330,30 @@ class HFLM(Opened):
                 chosen = self._select_cont_toks(
                     row, contlen=len(continuation), inplen=end
                 )
-                for name, tokens, one in order.get_cache(
+                for name, tokens, token_logits in order.get_cache(
                     strings, context, continuation, chosen[None]
                 ):
-                    wanted = torch.tensor(tokens, device=self.device)
-                    one = one[0, -len(tokens) :]
-                    value = one.gather(1, wanted[:, None]).sum()
-                    results.append(
-                        (float(value), bool((one.argmax(-1) == wanted).all()))
+                    target_tokens = torch.tensor(tokens, device=self.device)
+                    token_logits = token_logits[0, -len(tokens) :]
+                    log_likelihood = token_logits.gather(
+                        1, target_tokens[:, None]
+                    ).sum()
+                    responses.append(
+                        (
+                            float(log_likelihood),
+                            bool((token_logits.argmax(-1) == target_tokens).all()),
+                        )
                     )
                     if name is not None:  # windows of a rolling text have none
-                        self.cache_hook.add_partial("loglikelihood", name, results[-1])
-        return order.get_original(results)
+                        self.cache_hook.add_partial(
+                            "loglikelihood", name, responses[-1]
+                        )
+        return order.get_original(responses)
 
-    def _rows(self, chunk: Sequence[Tokens]) -> tuple[list[Any], list[int], list[Any]]:
-        """What the model is given for each request, how many tokens that are, and (encoder-decoder)
-        what it is to write.
-        """
+    def _build_inputs(
+        self, chunk: Sequence[Tokens]
+    ) -> tuple[list[Any], list[int], list[Any]]:
+        """Build inputs, their lengths and, for an encoder-decoder, labels."""
         inputs = []
         labels = []
         for _, context, continuation in chunk:
@@ -361,27 +375,29 @@ class HFLM(Opened):
     def generate_until(
         self, requests: list[Instance], disable_tqdm: bool = False
     ) -> list[str]:
-        """What the model writes after each prompt, up to a stop string or its end."""
+        """Generate a text after each prompt, up to a stop string or the end token."""
         size = (
             self._detect_batch_size() if self.batch_size == "auto" else self.batch_size
         )
         order = Collator(
             [request.args for request in requests],
-            sort_fn=lambda one: (-len(self.tok_encode(one[0])), one[0]),
+            sort_fn=lambda request: (-len(self.tok_encode(request[0])), request[0]),
             group_by="gen_kwargs",
         )
         ending = self.tok_decode(self.eot_token_id, skip_special_tokens=False)
-        results: list[str] = []
+        responses: list[str] = []
         for chunk in order.get_batched(n=size):
-            contexts, (given, *_) = zip(*chunk, strict=True)
-            settings = normalize_gen_kwargs(given, self.max_gen_toks)
+            contexts, (gen_kwargs, *_) = zip(*chunk, strict=True)
+            settings = normalize_gen_kwargs(gen_kwargs, self.max_gen_toks)
             until = handle_stop_sequences(settings.pop("until"), eos=ending)
-            most = settings.pop("max_gen_toks")
+            max_new_tokens = settings.pop("max_gen_toks")
             room = (
-                self.max_length - most if self.backend == "causal" else self.max_length
+                self.max_length - max_new_tokens
+                if self.backend == "causal"
+                else self.max_length
             )
             assert room > 0, (
-                f"{most} tokens to generate leave no room for a prompt in the"
+                f"{max_new_tokens} tokens to generate leave no room for a prompt in the"
                 f" {self.max_length} that the model takes in."
             )
             context, mask = self.tok_batch_encode(
@@ -389,26 +405,26 @@ class HFLM(Opened):
             )
             context = context.to(self.device)
             mask = mask.to(self.device)
-            length = settings.pop("max_length", context.shape[1] + most)
-            written = self._model_generate(
+            length = settings.pop("max_length", context.shape[1] + max_new_tokens)
+            sequences = self._model_generate(
                 context=context,
                 attention_mask=mask,
                 stop=until,
                 max_length=length,
                 **settings,
             )
-            for tokens, prompt in zip(written.tolist(), contexts, strict=True):
+            for tokens, prompt in zip(sequences.tolist(), contexts, strict=True):
                 answer = (
                     tokens[context.shape[1] :] if self.backend == "causal" else tokens
                 )
-                results.append(self._answer(answer, until))
+                responses.append(self._answer(answer, until))
                 self.cache_hook.add_partial(
-                    "generate_until", (prompt, given), results[-1]
+                    "generate_until", (prompt, gen_kwargs), responses[-1]
                 )
-        return order.get_original(results)
+        return order.get_original(responses)
 
     def _answer(self, tokens: list[int], until: list[str]) -> str:
-        """The text of what was written: after its reasoning, up to the first stop string."""
+        """Decode an answer, without its reasoning and up to the first stop string."""
         ending = self.think_end_token
         if not isinstance(ending, int):
             return postprocess_generated_text(self.tok_decode(tokens), until, ending)

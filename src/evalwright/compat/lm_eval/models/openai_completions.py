@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's completions and chat completions, as classes to derive from."""
+"""Servers with OpenAI's completions or chat completions, as classes to derive from."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from evalwright.compat.lm_eval.utils import check_remote_tokenizer_support, eval
 def _settings(
     gen_kwargs: dict[str, Any] | None, limit: int, eos: str | None
 ) -> tuple[int, dict[str, Any]]:
-    """The most tokens of an answer, and the other settings under OpenAI's names."""
-    given = dict(gen_kwargs or {})
-    given.pop("do_sample", None)
-    own = given.pop("max_gen_toks", limit)
-    most = given.pop("max_tokens", own)
-    temperature = given.pop("temperature", 0)
-    stop = handle_stop_sequences(given.pop("until", None), eos)
-    return most, {"temperature": temperature, "stop": stop, **given}
+    """The token limit of an answer, and the other settings under OpenAI's names."""
+    settings = dict(gen_kwargs or {})
+    settings.pop("do_sample", None)
+    task_limit = settings.pop("max_gen_toks", limit)
+    max_tokens = settings.pop("max_tokens", task_limit)
+    temperature = settings.pop("temperature", 0)
+    stop = handle_stop_sequences(settings.pop("until", None), eos)
+    return max_tokens, {"temperature": temperature, "stop": stop, **settings}
 
 
-def _listed(outputs: Any) -> list[Any]:
+def _as_list(outputs: Any) -> list[Any]:
     return outputs if isinstance(outputs, list) else [outputs]
 
 
 class LocalCompletionsAPI(TemplateAPI):
-    """Completions of a server of one's own. tokenizer_backend: "auto" takes the server's tokenizer
-    where it tells one.
+    """Completions of a local server.
+
+    tokenizer_backend: "auto" uses the server's tokenizer if it has one.
     """
 
     def __init__(
@@ -45,11 +46,11 @@ class LocalCompletionsAPI(TemplateAPI):
     ) -> None:
         if tokenizer_backend == "auto":
             names = ("verify_certificate", "ca_cert_path", "auth_token")
-            how = {name: kwargs[name] for name in names if name in kwargs}
-            tells = bool(base_url) and check_remote_tokenizer_support(
-                str(base_url), **how
+            tokenizer_options = {name: kwargs[name] for name in names if name in kwargs}
+            has_tokenizer = bool(base_url) and check_remote_tokenizer_support(
+                str(base_url), **tokenizer_options
             )
-            tokenizer_backend = "remote" if tells else "huggingface"
+            tokenizer_backend = "remote" if has_tokenizer else "huggingface"
         super().__init__(
             base_url=base_url, tokenizer_backend=tokenizer_backend, **kwargs
         )
@@ -63,17 +64,17 @@ class LocalCompletionsAPI(TemplateAPI):
         eos: str | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        sent = {"model": self.model, "prompt": messages, "seed": seed}
+        payload = {"model": self.model, "prompt": messages, "seed": seed}
         if not generate:
             return {
-                **sent,
+                **payload,
                 "temperature": 0,
                 "max_tokens": 1,
                 "logprobs": 1,
                 "echo": True,
             }
-        most, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
-        return {**sent, "max_tokens": most, **settings}
+        max_tokens, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
+        return {**payload, "max_tokens": max_tokens, **settings}
 
     @staticmethod
     def parse_logprobs(
@@ -82,44 +83,42 @@ class LocalCompletionsAPI(TemplateAPI):
         ctxlens: list[int] | None = None,
         **kwargs: Any,
     ) -> list[tuple[float, bool]]:
-        """Of echoed prompts: what stands between the context and the one token that was generated."""
-        out = []
-        for found in _listed(outputs):
-            choices = sorted(found["choices"], key=lambda choice: choice["index"])
+        """Extract the continuation's part from the log-probabilities of an echoed prompt."""
+        log_likelihoods = []
+        for output in _as_list(outputs):
+            choices = sorted(output["choices"], key=lambda choice: choice["index"])
             for choice, length in zip(choices, ctxlens or (), strict=False):
                 assert length > 0, "The context must have at least one token."
                 values = choice["logprobs"]["token_logprobs"][length:-1]
                 best = choice["logprobs"]["top_logprobs"][length:-1]
                 greedy = all(
-                    value == max(top.values())
-                    for value, top in zip(values, best, strict=False)
+                    log_likelihood == max(top.values())
+                    for log_likelihood, top in zip(values, best, strict=False)
                 )
-                out.append((sum(values), greedy))
-        return out
+                log_likelihoods.append((sum(values), greedy))
+        return log_likelihoods
 
     @staticmethod
     def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
         """The texts, in the order of the prompts."""
-        out: list[str] = []
-        for found in _listed(outputs):
-            out += [
+        texts: list[str] = []
+        for output in _as_list(outputs):
+            texts += [
                 choice["text"]
                 for choice in sorted(
-                    found["choices"], key=lambda choice: choice["index"]
+                    output["choices"], key=lambda choice: choice["index"]
                 )
             ]
-        return out
+        return texts
 
     @cached_property
     def api_key(self) -> str:
-        """That of $OPENAI_API_KEY, if there is one."""
+        """The key in $OPENAI_API_KEY, if set."""
         return os.environ.get("OPENAI_API_KEY", "")
 
 
 class LocalChatCompletion(LocalCompletionsAPI):
-    """Chat completions of a server of one's own: messages alone, one conversation a request, no
-    log-likelihoods.
-    """
+    """Chat completions of a local server: one conversation per request, no log-likelihoods."""
 
     def __init__(
         self,
@@ -129,11 +128,11 @@ class LocalChatCompletion(LocalCompletionsAPI):
         think_end_token: str | None = None,
         **kwargs: Any,
     ) -> None:
-        own = {
+        tokenizer_options = {
             "tokenizer_backend": tokenizer_backend,
             "tokenized_requests": bool(tokenized_requests),
         }
-        super().__init__(base_url=base_url, **own, **kwargs)
+        super().__init__(base_url=base_url, **tokenizer_options, **kwargs)
         self.think_end_token = think_end_token
         self._batch_size = 1
 
@@ -147,35 +146,35 @@ class LocalChatCompletion(LocalCompletionsAPI):
         **kwargs: Any,
     ) -> dict[str, Any]:
         if not isinstance(messages, list) or not all(
-            isinstance(one, dict) for one in messages
+            isinstance(message, dict) for message in messages
         ):
             raise ValueError(
                 "Chat completions take messages: apply the chat template"
                 " (--apply_chat_template)."
             )
-        most, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
+        max_tokens, settings = _settings(gen_kwargs, self._max_gen_toks, eos)
         settings["stop"] = settings["stop"][:4]
         return {
             "messages": messages,
             "model": self.model,
-            "max_tokens": most,
+            "max_tokens": max_tokens,
             "seed": seed,
             **settings,
         }
 
     def parse_generations(self, outputs: Any, **kwargs: Any) -> list[Any]:  # type: ignore[override]
-        """The texts; "" where an answer has none because it was filtered."""
-        out: list[Any] = []
-        for found in _listed(outputs):
+        """The texts; "" for a reply without choices, None for one without content."""
+        answers: list[Any] = []
+        for output in _as_list(outputs):
             try:
                 texts = {
                     choice["index"]: choice["message"]["content"]
-                    for choice in found["choices"]
+                    for choice in output["choices"]
                 }
             except (KeyError, TypeError) as error:
                 eval_logger.warning("A reply has no answer: %r", error)
                 texts = {0: ""}
-            out += [
+            answers += [
                 (
                     None
                     if text is None
@@ -183,7 +182,7 @@ class LocalChatCompletion(LocalCompletionsAPI):
                 )
                 for _, text in sorted(texts.items())
             ]
-        return out
+        return answers
 
     def tok_encode(self, string: Any, *arguments: Any, **kwargs: Any) -> Any:
         """Messages stay messages."""
@@ -207,7 +206,7 @@ def _key() -> str:
 
 
 class OpenAICompletionsAPI(LocalCompletionsAPI):
-    """OpenAI's completions; log-likelihoods of its two base models."""
+    """OpenAI's completions; log-likelihoods only for its two base models."""
 
     def __init__(
         self,
@@ -221,11 +220,11 @@ class OpenAICompletionsAPI(LocalCompletionsAPI):
 
     @cached_property
     def api_key(self) -> str:
-        """That of $OPENAI_API_KEY. Raises ValueError without one."""
+        """The key in $OPENAI_API_KEY. Raises ValueError if it is not set."""
         return _key()
 
     def loglikelihood(self, requests: Any, disable_tqdm: bool = False) -> Any:
-        """Of babbage-002 and davinci-002."""
+        """Score continuations with babbage-002 or davinci-002."""
         assert self.model in ("babbage-002", "davinci-002"), (
             "OpenAI gives log-likelihoods of prompts only for babbage-002 and"
             " davinci-002."
@@ -240,8 +239,8 @@ class OpenAICompletionsAPI(LocalCompletionsAPI):
 class OpenAIChatCompletion(LocalChatCompletion):
     """OpenAI's chat completions.
 
-    To models whose name has "o1", "o3", "o4" or "5" no stop strings are sent, and temperature 1, as
-    there.
+    As in lm_eval, models whose name contains "o1", "o3", "o4" or "5" get no stop strings, and
+    temperature 1.
     """
 
     def __init__(
@@ -265,11 +264,11 @@ class OpenAIChatCompletion(LocalChatCompletion):
         eos: str | None = "<|endoftext|>",
         **kwargs: Any,
     ) -> dict[str, Any]:
-        sent = super()._create_payload(
+        payload = super()._create_payload(
             messages, generate, gen_kwargs, seed, eos, **kwargs
         )
-        sent["max_completion_tokens"] = sent.pop("max_tokens")
+        payload["max_completion_tokens"] = payload.pop("max_tokens")
         if any(mark in str(self.model) for mark in REASONING_MARKS):
-            del sent["stop"]
-            sent["temperature"] = 1
-        return sent
+            del payload["stop"]
+            payload["temperature"] = 1
+        return payload

@@ -1,4 +1,4 @@
-"""A model of transformers: its configuration, tokenizer, weights and devices."""
+"""Loads a transformers model: configuration, tokenizer, weights and devices."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from evalwright.core.errors import ConfigurationError, MissingExtra
 from evalwright.evaluation.processes import check_one_process
 
 
-class Opened(TemplateLM):
-    """What a model of transformers is and how it is opened: `HFLM` without its computations."""
+class TransformersLoader(TemplateLM):
+    """Loads a transformers model: `HFLM` without its computations."""
 
     AUTO_MODEL_CLASS: Any = None
     _DEFAULT_MAX_LENGTH = DEFAULT_MAX_LENGTH
@@ -121,11 +121,11 @@ class Opened(TemplateLM):
         self._get_backend(
             self.config, backend=backend, trust_remote_code=trust_remote_code
         )
-        own: dict[str, Any] = {
+        tokenizer_options: dict[str, Any] = {
             "use_fast_tokenizer": use_fast_tokenizer,
             "add_bos_token": add_bos_token,
         }
-        self._create_tokenizer(pretrained, tokenizer, **files, **own)
+        self._create_tokenizer(pretrained, tokenizer, **files, **tokenizer_options)
         if named:
             self._create_model(
                 pretrained=pretrained,
@@ -175,17 +175,17 @@ class Opened(TemplateLM):
         gguf_file: str | None = None,
         **how: Any,
     ) -> None:
-        """Set `_config`."""
-        more = {"gguf_file": gguf_file} if gguf_file else {}
-        found = transformers.AutoConfig.from_pretrained(
-            pretrained, revision=str(revision), **how, **more
+        """Load the configuration into `_config`."""
+        gguf_option = {"gguf_file": gguf_file} if gguf_file else {}
+        config = transformers.AutoConfig.from_pretrained(
+            pretrained, revision=str(revision), **how, **gguf_option
         )
-        self._config = found
+        self._config = config
 
     def _get_backend(self, config: Any, backend: str = "default", **how: Any) -> None:
-        """Set `backend`, and `AUTO_MODEL_CLASS` where the class has none.
+        """Set `backend`, and `AUTO_MODEL_CLASS` if the class has none.
 
-        Some kinds of model are of both sorts: these are seq2seq.
+        Model types that are both causal and seq2seq count as seq2seq.
         """
         assert backend in (
             "default",
@@ -196,12 +196,12 @@ class Opened(TemplateLM):
             getattr(config, "model_type", None)
             in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
         )
-        self.backend = (
-            backend if backend != "default" else "seq2seq" if two_sided else "causal"
-        )
+        if backend == "default":
+            backend = "seq2seq" if two_sided else "causal"
+        self.backend = backend
         if self.AUTO_MODEL_CLASS is None:
-            kind = "CausalLM" if self.backend == "causal" else "Seq2SeqLM"
-            self.AUTO_MODEL_CLASS = getattr(transformers, f"AutoModelFor{kind}")
+            head = "CausalLM" if self.backend == "causal" else "Seq2SeqLM"
+            self.AUTO_MODEL_CLASS = getattr(transformers, f"AutoModelFor{head}")
 
     def _create_tokenizer(
         self,
@@ -214,7 +214,7 @@ class Opened(TemplateLM):
         subfolder: str | None = "",
         **how: Any,
     ) -> None:
-        """Set `tokenizer`. how: revision and trust_remote_code."""
+        """Load `tokenizer`. how: revision and trust_remote_code."""
         if tokenizer and not isinstance(tokenizer, str):
             self.tokenizer = tokenizer
             return
@@ -246,7 +246,7 @@ class Opened(TemplateLM):
         peft: str | None = None,
         **how: Any,
     ) -> None:
-        """Set `_model`, on its device, with its adapter. how: what goes to `from_pretrained`."""
+        """Load `_model` onto its device, with its adapter. how: passed to `from_pretrained`."""
         for name in ("gguf_file", "quantization_config"):
             if how.get(name) in (None, ""):
                 how.pop(name, None)
@@ -285,7 +285,7 @@ class Opened(TemplateLM):
         offload_folder: str | None = "./offload",
         gpus: int | None = None,
     ) -> dict[str, Any]:
-        """Where `from_pretrained` puts the layers; nothing where they go to one device."""
+        """Arguments of `from_pretrained` that place the layers; none for a single device."""
         if not parallelize:
             return {} if device_map is None else {"device_map": device_map}
         memory: dict[Any, Any] = {}
@@ -318,7 +318,7 @@ class Opened(TemplateLM):
 
     @property
     def prefix_token_id(self) -> Any:
-        """What the first token of a text is predicted from: as wished, BOS, or EOS."""
+        """The token from which a text's first token is predicted: as set, else BOS, else EOS."""
         if self.custom_prefix_token_id is not None:
             return self.custom_prefix_token_id
         first = self.tokenizer.bos_token_id
@@ -326,14 +326,14 @@ class Opened(TemplateLM):
 
     @property
     def max_length(self) -> int:
-        """Tokens that the model takes in."""
+        """The context length in tokens."""
         return self._max_length or resolve_max_length(
             self.config, self.tokenizer, default=self._DEFAULT_MAX_LENGTH
         )
 
     @property
     def max_gen_toks(self) -> int:
-        """Tokens of an answer, where a task does not say."""
+        """Default token limit of an answer."""
         return 256
 
     @property
@@ -343,7 +343,7 @@ class Opened(TemplateLM):
 
     @property
     def tokenizer_name(self) -> str:
-        """The tokenizer's name, as part of a file's."""
+        """The tokenizer's name, made safe for file names."""
         return str(self.tokenizer.name_or_path).replace("/", "__")
 
     def get_model_info(self) -> dict[str, Any]:
@@ -358,7 +358,7 @@ class Opened(TemplateLM):
 
 
 def _device(name: str | None) -> Any:
-    """The device of a name; where it is not there, or is left open, the first GPU or the processor."""
+    """Choose the named device; if it is missing or unset, the first GPU, else the CPU."""
     if (
         name
         and name != "auto"

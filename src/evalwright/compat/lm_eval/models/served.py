@@ -1,13 +1,12 @@
-"""`lm/<client>/<model>`: models behind servers, asked as the released package's clients ask them,
-body for body.
+"""Models behind servers, `lm/<client>/<model>`, with the request bodies of lm_eval's clients.
 
     lm/local-completions/my-model   -M base_url=http://localhost:8000/v1/completions -M
     tokenizer=org/model
     lm/openai-chat-completions/gpt-4o-mini
 
-What a request says (the length where a task names none, the seed, stop strings, token ids with the
-start token, windows of long texts) is theirs, and a text is left as it comes. Keys, pacing,
-retries, prices and the store are those of `openai/...` and `anthropic/...`.
+Request bodies are lm_eval's (the length if a task names none, the seed, stop strings, token ids
+with the start token, windows of long texts), and a text is not cut. Keys, pacing, retries, prices
+and the store are those of `openai/...` and `anthropic/...`.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ from evalwright.models.remote.exchange import Call, Reply, largest_reply
 from evalwright.models.remote.openai import OpenAIModel
 from evalwright.models.remote.openai_echo import NoEcho
 from evalwright.models.remote.providers import Provider, find
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.openai_text import reply_usage
 
 log = logging.getLogger("evalwright.lm_eval")
@@ -79,26 +78,31 @@ LogLikelihoods = list[tuple[float, bool]]
 
 
 def served_model(client: str, model: str, **arguments: Any) -> RemoteModel:
-    """The model of one of the released package's clients.
+    """Create the model of one of lm_eval's server clients.
 
-    Raises UnknownName for an argument that none of them has.
+    Raises UnknownName for an argument that no client has.
     """
     client_arguments = {
         name: value for name, value in arguments.items() if value is not None
     }
     for name in client_arguments:
         if name not in ARGUMENTS:
-            known = sorted(ARGUMENTS)
+            known_names = sorted(ARGUMENTS)
             raise UnknownName(
-                f"argument of 'lm/{client}'", name, known, f"Known: {', '.join(known)}."
+                f"argument of 'lm/{client}'",
+                name,
+                known_names,
+                f"Known: {', '.join(known_names)}.",
             )
     if client in ANTHROPIC:
         return ServedMessages(client, model, client_arguments)
     return ServedModel(client, model, client_arguments)
 
 
-def _sending(client_arguments: Mapping[str, Any], ending: str) -> dict[str, Any]:
-    """The arguments of a remote model of ours: where and how fast requests are sent."""
+def _sending_arguments(
+    client_arguments: Mapping[str, Any], ending: str
+) -> dict[str, Any]:
+    """Translate client arguments that say where and how fast to send requests."""
     names = {
         "num_concurrent": "max_concurrency",
         "max_retries": "max_attempts",
@@ -118,16 +122,14 @@ def _sending(client_arguments: Mapping[str, Any], ending: str) -> dict[str, Any]
     return sending
 
 
-def _row(name: str) -> Provider:
+def _provider(name: str) -> Provider:
     row = find(name)
     assert row is not None
     return row
 
 
-def written_settings(request: Generate) -> dict[str, Any]:
-    """A request's settings of generation under the published names: as a task wrote them, where it
-    carries them so.
-    """
+def published_settings(request: Generate) -> dict[str, Any]:
+    """A request's generation settings under lm_eval's names, unchanged if a task wrote them so."""
     further = arguments_of(request)
     if "until" in further:
         return further
@@ -146,9 +148,9 @@ def written_settings(request: Generate) -> dict[str, Any]:
 
 
 class ServedModel(OpenAIModel):
-    """A client of OpenAI's two interfaces.
+    """A client of OpenAI's completions or chat completions.
 
-    Texts become token ids where a tokenizer is known, as there.
+    As in lm_eval, text is sent as token ids if a tokenizer is known.
     """
 
     carries = CARRIED
@@ -170,19 +172,19 @@ class ServedModel(OpenAIModel):
         echo = (
             None if is_chat or client == "local-completions" else model in ECHO_MODELS
         )
-        sending = _sending(client_arguments, ending)
+        sending = _sending_arguments(client_arguments, ending)
         super().__init__(
-            _row("openai"),
+            _provider("openai"),
             model,
             interface="chat" if is_chat else "completions",
             echo=echo,
             **sending,
         )
         self.carries = CARRIED
-        self.wire = self._own_wire(self.wire)
+        self.wire = self._published_wire(self.wire)
 
     def _open_client(self, model: str) -> Any:
-        """The class that writes bodies. Without a tokenizer texts are sent, which is said."""
+        """Create the object that builds bodies; without a tokenizer it sends text and warns."""
         names = (
             *TOKENIZING,
             "base_url",
@@ -202,10 +204,10 @@ class ServedModel(OpenAIModel):
         try:
             return client(model=model, **arguments)
         except Exception as error:
-            wanted = arguments.get("tokenizer") or arguments.get(
+            tokenizer_requested = arguments.get("tokenizer") or arguments.get(
                 "tokenizer_backend"
             ) not in (None, "auto")
-            if wanted:
+            if tokenizer_requested:
                 raise ConfigurationError(
                     f"The tokenizer of 'lm/{self._client_name}/{model}' cannot be"
                     f" opened: {type(error).__name__}: {error}"
@@ -220,25 +222,27 @@ class ServedModel(OpenAIModel):
             )
             return client(model=model, **{**arguments, "tokenizer_backend": None})
 
-    def _own_wire(self, wire: Wire) -> Wire:
-        said = wire.said
+    def _published_wire(self, wire: Wire) -> Wire:
+        parse_reply = wire.parse
         thinking_end = self._client_arguments.get("think_end_token")
 
-        def answer_said(data: Any, request: Any, settings: Settings) -> Said:
-            whole = said(data, request, settings)
+        def parse_without_reasoning(
+            body: Any, request: Any, settings: Settings
+        ) -> ReplyContent:
+            parsed = parse_reply(body, request, settings)
             return replace(
-                whole, text=postprocess_generated_text(whole.text, None, thinking_end)
+                parsed, text=postprocess_generated_text(parsed.text, None, thinking_end)
             )
 
         return replace(
             wire,
             payload=self._payload,
-            said=said if thinking_end is None else answer_said,
+            parse=parse_reply if thinking_end is None else parse_without_reasoning,
             options={},
         )
 
     def describe(self) -> dict[str, Any]:
-        """As for `openai/...`, with the template that renders messages here, where one does."""
+        """Describe the model, with the chat template if messages are rendered here."""
         template = (
             getattr(self._client.tokenizer, "chat_template", None)
             if self._renders
@@ -257,7 +261,7 @@ class ServedModel(OpenAIModel):
 
     @property
     def _renders(self) -> bool:
-        """Whether messages become text here."""
+        """Whether messages are rendered as text here."""
         client = self._client
         return (
             self._client_name in COMPLETIONS
@@ -286,25 +290,25 @@ class ServedModel(OpenAIModel):
     # Texts
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
-        """The body of a request to generate."""
-        written = written_settings(request)
+        """The body of a generation request."""
+        gen_kwargs = published_settings(request)
         seed = self._client._seed + (request.draw if request.stop else 0)
         return self._body(
-            self._prompt(request.prompt, written),
-            gen_kwargs=written,
+            self._prompt(request.prompt, gen_kwargs),
+            gen_kwargs=gen_kwargs,
             generate=True,
             seed=seed,
         )
 
     def _body(self, message: Any, **how: Any) -> dict[str, Any]:
-        """As there: the end's text is among the stop strings unless several requests are on their
-        way at a time.
-        """
-        more = {} if self._concurrent else {"eos": self._client.eos_string}
-        body: dict[str, Any] = self._client._create_payload(message, **how, **more)
+        """Build a body; the end text stops generation unless requests are concurrent."""
+        end_option = {} if self._concurrent else {"eos": self._client.eos_string}
+        body: dict[str, Any] = self._client._create_payload(
+            message, **how, **end_option
+        )
         return body
 
-    def _prompt(self, prompt: Prompt, written: Mapping[str, Any]) -> Any:
+    def _prompt(self, prompt: Prompt, gen_kwargs: Mapping[str, Any]) -> Any:
         client = self._client
         if self._client_name in CHAT:
             turns = (
@@ -319,7 +323,7 @@ class ServedModel(OpenAIModel):
         if not client.tokenized_requests:
             return text
         room = client.max_length - int(
-            written.get("max_gen_toks", client._max_gen_toks)
+            gen_kwargs.get("max_gen_toks", client._max_gen_toks)
         )
         tokens = client.tok_encode(text, add_special_tokens=client.add_bos_token)
         return [tokens[-room:]]
@@ -345,23 +349,25 @@ class ServedModel(OpenAIModel):
         greedy = True
         scored = 0
         for context, continuation in self._encoded(request):
-            value, is_greedy = await self._score(context, continuation, replies)
-            total = total + value
+            log_likelihood, is_greedy = await self._score(
+                context, continuation, replies
+            )
+            total = total + log_likelihood
             greedy = greedy and is_greedy
             scored = scored + len(continuation)
-        known = [reply for reply in replies if reply is not None]
+        received = [reply for reply in replies if reply is not None]
         return Response(
             finish_reason="stop",
             log_likelihood=min(total, 0.0),
             is_greedy=greedy,
             tokens_scored=scored,
-            usage=sum((reply_usage(reply.data) for reply in known), Usage()),
-            latency=sum(reply.seconds for reply in known),
-            rate_limits=known[-1].rate_limits if known else None,
+            usage=sum((reply_usage(reply.data) for reply in received), Usage()),
+            latency=sum(reply.seconds for reply in received),
+            rate_limits=received[-1].rate_limits if received else None,
         )
 
     def _encoded(self, request: Request) -> Iterator[tuple[list[int], list[int]]]:
-        """(context's tokens, continuation's tokens) of each request to the server."""
+        """Yield (context tokens, continuation tokens) for each request to the server."""
         client = self._client
         if isinstance(request, LogLikelihood):
             yield client.encoded_pair(self._text(request.context), request.continuation)
@@ -400,8 +406,8 @@ class ServedModel(OpenAIModel):
             parsed: LogLikelihoods = client.parse_logprobs(
                 reply.data, tokens=inputs, ctxlens=lengths
             )
-            value, is_greedy = parsed[0]
-            return float(value), bool(is_greedy)
+            log_likelihood, is_greedy = parsed[0]
+            return float(log_likelihood), bool(is_greedy)
         except RequestError:
             raise
         except (
@@ -432,9 +438,9 @@ class ServedMessages(ApiModel):
         self._limit = int(client_arguments.get("max_gen_toks", 256))
         self._concurrent = int(client_arguments.get("num_concurrent", 1)) > 1
         super().__init__(
-            _row("anthropic"),
+            _provider("anthropic"),
             model,
-            **_sending(client_arguments, ENDPOINTS["anthropic"]),
+            **_sending_arguments(client_arguments, ENDPOINTS["anthropic"]),
         )
         self.carries = CARRIED
         self.wire = replace(self.wire, payload=self._payload, options={})
@@ -447,9 +453,9 @@ class ServedMessages(ApiModel):
         }
 
     def _payload(self, request: Generate, settings: Settings) -> dict[str, Any]:
-        """The body of a request: a system message apart, every content as one block."""
-        written = written_settings(request)
-        written.pop("do_sample", None)
+        """Build the body of a request: the system message separate, each content as one block."""
+        gen_kwargs = published_settings(request)
+        gen_kwargs.pop("do_sample", None)
         prompt = request.prompt
         turns = (
             [{"role": "user", "content": prompt}]
@@ -459,7 +465,7 @@ class ServedMessages(ApiModel):
         system = turns[0]["content"] if turns and turns[0]["role"] == "system" else ""
         talk = turns[1:] if system else turns
         ending = "\n\nHuman:" if self._concurrent else None
-        stops = handle_stop_sequences(written.pop("until", ["\n\nHuman:"]), ending)
+        stops = handle_stop_sequences(gen_kwargs.pop("until", ["\n\nHuman:"]), ending)
         body = {
             "messages": [
                 {
@@ -469,12 +475,12 @@ class ServedMessages(ApiModel):
                 for turn in talk
             ],
             "model": settings.model,
-            "max_tokens": written.pop("max_gen_toks", self._limit),
-            "temperature": written.pop("temperature", 0),
+            "max_tokens": gen_kwargs.pop("max_gen_toks", self._limit),
+            "temperature": gen_kwargs.pop("temperature", 0),
             "stop_sequences": (
                 [stop for stop in stops if stop and stop.strip()] or ["\n\nHuman:"]
             ),
-            **written,
+            **gen_kwargs,
         }
         return {**body, "system": system} if system else body
 

@@ -1,5 +1,6 @@
-"""The helpers of `lm_eval.models.utils` that model classes import: batches, settings of generation,
-truncation, images.
+"""The helpers of `lm_eval.models.utils` that model classes import.
+
+They cover batching, generation settings, truncation and images.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from evalwright.compat.lm_eval.utils import (
     eval_logger,
     group,
     maybe_warn,
-    restored,
+    restore_order,
     warning_once,
 )
 
 TOKENIZER_INFINITY = int(1e30)
-"""The length that transformers gives a tokenizer of which none is known."""
+"""The length that transformers gives a tokenizer whose limit is unknown."""
 DEFAULT_MAX_LENGTH = 2048
-"""The context length where nothing says one."""
+"""The context length if nothing else defines it."""
 
 Side = Literal["left", "middle", "right"]
 BatchSize = Callable[[int, Any], int]
@@ -33,7 +34,7 @@ _TORCH = (
 
 
 def __getattr__(name: str) -> Any:
-    """What stood here before release 0.4.12."""
+    """Names that were in this module before release 0.4.12."""
     if name not in _TORCH.split():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from evalwright.compat.lm_eval.models import utils_hf
@@ -42,9 +43,7 @@ def __getattr__(name: str) -> Any:
 
 
 class GenKwargs(TypedDict, total=False):
-    """Settings of generation as `normalize_gen_kwargs` gives them, with whatever else a class
-    takes.
-    """
+    """Generation settings as `normalize_gen_kwargs` returns them, plus any that a class adds."""
 
     do_sample: bool
     temperature: float
@@ -55,11 +54,11 @@ class GenKwargs(TypedDict, total=False):
 def chunks(
     _iter: Iterable[Any], n: int = 0, fn: BatchSize | None = None
 ) -> Iterator[list[Any]]:
-    """Lists of `n` items (0: all), or of as many as `fn(place, items)` says."""
+    """Yield lists of `n` elements (0: all), or of as many as `fn(index, elements)` returns."""
     batch: list[Any] = []
-    for place, item in enumerate(_iter):
-        batch.append(item)
-        if len(batch) == (fn(place, _iter) if fn else n):
+    for index, element in enumerate(_iter):
+        batch.append(element)
+        if len(batch) == (fn(index, _iter) if fn else n):
             yield batch
             batch = []
     if batch:
@@ -67,18 +66,18 @@ def chunks(
 
 
 class Collator:
-    """Items in the order of `sort_fn`, in batches, and results back in the order of the items.
+    """Sorts elements by `sort_fn`, batches them, and restores the original order of results.
 
-    group_by: "gen_kwargs" puts items with the same settings (`group_fn`) into batches of their own;
-    "contexts" gives of the items with the same tokens (`group_fn`: context and continuation without
-    its last token) only one, of which `get_cache` makes all.
+    group_by: "gen_kwargs" batches only elements with the same settings (`group_fn`). "contexts"
+    keeps one of all elements with the same tokens (`group_fn`: context and continuation without its
+    last token); `get_cache` returns the results of the others.
     """
 
     def __init__(
         self,
         arr: Sequence[Any],
-        sort_fn: Callable[[Any], Any] = lambda x: x,
-        group_fn: Callable[[Any], Any] = lambda x: x[1],
+        sort_fn: Callable[[Any], Any] = lambda element: element,
+        group_fn: Callable[[Any], Any] = lambda element: element[1],
         group_by: Literal["gen_kwargs", "contexts"] | None = None,
     ) -> None:
         self._group_by = group_by
@@ -89,54 +88,55 @@ class Collator:
         self._groups: dict[Any, list[tuple[int, Any]]] = (
             {None: placed}
             if group_by is None
-            else self.group(placed, lambda one: group_fn(one[1]), group_by)
+            else self.group(placed, lambda pair: group_fn(pair[1]), group_by)
         )
 
     def get_batched(
         self, n: int = 1, batch_fn: BatchSize | None = None
     ) -> Iterator[list[Any]]:
-        """Batches of `n` items (0: all), or of as many as `batch_fn` says.
+        """Yield batches of `n` elements (0: all), or of as many as `batch_fn` returns.
 
-        With "contexts", the longest continuation of each group.
+        With "contexts", only the longest continuation of each group.
         """
         if self._group_by == "contexts":
             longest = [
-                max(found, key=lambda one: len(one[1][-1]))
-                for found in self._groups.values()
+                max(members, key=lambda pair: len(pair[1][-1]))
+                for members in self._groups.values()
             ]
             yield from self.get_chunks(
-                [item for _, item in self._sorted(longest)], n, batch_fn
+                [element for _, element in self._sorted(longest)], n, batch_fn
             )
             return
-        for found in self._groups.values():
-            ordered = self._sorted(found)
-            self._order += [place for place, _ in ordered]
-            yield from self.get_chunks([item for _, item in ordered], n, batch_fn)
+        for members in self._groups.values():
+            ordered = self._sorted(members)
+            self._order += [index for index, _ in ordered]
+            yield from self.get_chunks([element for _, element in ordered], n, batch_fn)
 
     def _sorted(self, placed: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
-        return sorted(placed, key=lambda one: self._sort_fn(one[1]))
+        return sorted(placed, key=lambda pair: self._sort_fn(pair[1]))
 
     def get_cache(
         self, req_str: Any, cxt_toks: list[int], cont_toks: list[int], logits: Any
     ) -> Iterator[tuple[Any, list[int], Any]]:
-        """(request, continuation's tokens, logits [1, tokens, vocabulary]) of all requests that
-        share these logits.
+        """Yield (request, continuation tokens, logits) for each request that shares these logits.
+
+        logits: shape [1, tokens, vocabulary].
         """
         if self._group_by != "contexts":
             yield req_str, cont_toks, logits
             return
-        found = self._groups.pop((*cxt_toks, *cont_toks[:-1]))
-        self._order += [place for place, _ in found]
-        if len(found) == 1:
+        members = self._groups.pop((*cxt_toks, *cont_toks[:-1]))
+        self._order += [index for index, _ in members]
+        if len(members) == 1:
             yield req_str, cont_toks, logits
         else:
-            for _, item in found:
-                yield item[0], item[-1], logits
+            for _, element in members:
+                yield element[0], element[-1], logits
 
     def get_original(self, newarr: Sequence[Any]) -> list[Any]:
-        """Results in the order of the items."""
+        """Results in the original order of the elements."""
         assert len(self._order) == self._size, "There are items without a result."
-        return restored(self._order, newarr)
+        return restore_order(self._order, newarr)
 
     def __len__(self) -> int:
         return self._size
@@ -145,61 +145,70 @@ class Collator:
     def group(
         arr: Iterable[Any], fn: Callable[[Any], Any], group_by: str = "gen_kwargs"
     ) -> dict[Any, list[Any]]:
-        """Items by `fn`'s value: tokens, or settings, of which every value counts."""
+        """Group elements by `fn`'s value: tokens, or settings that must all be equal."""
 
-        def key(item: Any) -> Hashable:
-            value = fn(item)
-            return tuple(value) if group_by == "contexts" else _frozen(value)
+        def key(element: Any) -> Hashable:
+            group_value = fn(element)
+            return (
+                tuple(group_value)
+                if group_by == "contexts"
+                else _hashable_key(group_value)
+            )
 
-        return {key(found[0]): found for found in group(arr, key)}
+        return {key(members[0]): members for members in group(arr, key)}
 
     @staticmethod
     def get_chunks(
         _iter: Iterable[Any], n: int = 0, fn: BatchSize | None = None
     ) -> Iterator[list[Any]]:
-        """As `chunks`, of items that `fn` may look at."""
+        """As `chunks`, for elements that `fn` may index."""
         return chunks(tuple(_iter), n, fn)
 
 
-def _frozen(value: Any) -> Hashable:
-    """Nested settings as something that can be a key; different ones give different keys."""
-    if isinstance(value, Mapping):
+def _hashable_key(settings: Any) -> Hashable:
+    """Convert nested settings to a hashable key; different settings give different keys."""
+    if isinstance(settings, Mapping):
         return (
             "mapping",
-            *sorted((str(name), _frozen(one)) for name, one in value.items()),
+            *sorted(
+                (str(name), _hashable_key(setting))
+                for name, setting in settings.items()
+            ),
         )
-    if isinstance(value, list | tuple | set):
-        return ("list", *map(_frozen, value))
-    return (type(value).__name__, repr(value))
+    if isinstance(settings, list | tuple | set):
+        return ("list", *map(_hashable_key, settings))
+    return (type(settings).__name__, repr(settings))
 
 
 class Grouper:
-    """Items by `fn`'s value, and results by the same keys back in the order of the items."""
+    """Groups elements by `fn`'s value, and restores the original order of results."""
 
     def __init__(self, arr: Sequence[Any], fn: Callable[[Any], Hashable]) -> None:
-        placed = group(enumerate(arr), lambda one: fn(one[1]))
+        placed = group(enumerate(arr), lambda pair: fn(pair[1]))
         self._places = {
-            fn(found[0][1]): [place for place, _ in found] for found in placed
+            fn(members[0][1]): [index for index, _ in members] for members in placed
         }
         self._grouped = {
-            fn(found[0][1]): [item for _, item in found] for found in placed
+            fn(members[0][1]): [element for _, element in members] for members in placed
         }
 
     def get_grouped(self) -> dict[Any, list[Any]]:
-        """The items by value."""
+        """The elements by value."""
         return self._grouped
 
     def get_original(self, grouped_dict: Mapping[Any, Sequence[Any]]) -> list[Any]:
-        """Results by value, in the order of the items."""
+        """Results in the original order of the elements."""
         assert grouped_dict.keys() == self._places.keys()
         order = chain.from_iterable(self._places[key] for key in grouped_dict)
-        return restored(list(order), list(chain.from_iterable(grouped_dict.values())))
+        return restore_order(
+            list(order), list(chain.from_iterable(grouped_dict.values()))
+        )
 
 
 def undistribute(iterable: Iterable[Iterable[Any]]) -> list[Any]:
-    """Items that were dealt out to several lists in turn, in their order again; None is left out."""
+    """Interleave lists that elements were dealt out to; None is dropped."""
     turns = zip_longest(*map(list, iterable))
-    return [item for item in chain.from_iterable(turns) if item is not None]
+    return [element for element in chain.from_iterable(turns) if element is not None]
 
 
 def retry_on_specific_exceptions(
@@ -209,9 +218,7 @@ def retry_on_specific_exceptions(
     backoff_multiplier: float = 1.5,
     on_exception_callback: Callable[[Exception, float], Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Call a function again, ever later, where it raises one of these; with `max_retries` the last
-    one is raised.
-    """
+    """Retry a function on these exceptions, waiting longer each time, up to `max_retries` times."""
 
     def decorator(func: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(func)
@@ -236,9 +243,7 @@ def retry_on_specific_exceptions(
 
 
 def configure_pad_token(tokenizer: Any, model_config: Any = None) -> Any:
-    """The tokenizer with a token that fills rows: its own, that of unknown words, the end, or a new
-    one.
-    """
+    """Give the tokenizer a padding token: its own, the unknown or end token, or a new one."""
     if getattr(tokenizer, "pad_token_id", None) is not None or getattr(
         tokenizer, "pad_token", None
     ):
@@ -260,21 +265,22 @@ def configure_pad_token(tokenizer: Any, model_config: Any = None) -> Any:
 def resolve_max_length(
     config: Any, tokenizer: Any = None, *, default: int = DEFAULT_MAX_LENGTH
 ) -> int:
-    """The context length in tokens: of the configuration (that of its text part first), of the
-    tokenizer, or `default`.
+    """The context length in tokens: from the configuration, the tokenizer, or `default`.
+
+    A configuration's text part comes first.
     """
     config = getattr(config, "text_config", None) or config
     for name in ("n_positions", "max_position_embeddings", "n_ctx"):
-        if (found := getattr(config, name, None)) is not None:
-            return int(found)
-    found = getattr(tokenizer, "model_max_length", None)
-    return default if found is None or found == TOKENIZER_INFINITY else int(found)
+        if (length := getattr(config, name, None)) is not None:
+            return int(length)
+    length = getattr(tokenizer, "model_max_length", None)
+    return default if length is None or length == TOKENIZER_INFINITY else int(length)
 
 
 def handle_stop_sequences(until: str | list[str] | None, eos: str | None) -> list[str]:
-    """The stop strings as a list, with the text that ends an answer.
+    """Return the stop strings as a list, with the end text added.
 
-    Raises ValueError for what is neither text nor list.
+    Raises ValueError for anything but text or a list.
     """
     if not (until is None or isinstance(until, str | list)):
         raise ValueError(f"`until` must be a text or a list of texts, not {until!r}.")
@@ -288,13 +294,14 @@ _LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_token
 def normalize_gen_kwargs(
     gen_kwargs: Mapping[str, Any], default_max_gen_toks: int = 256
 ) -> Any:
-    """Settings with `until` as a list, `max_gen_toks` under that name alone, and `do_sample` and
-    `temperature` that agree.
+    """Normalise generation settings.
 
-    Without sampling the temperature is 0; `do_sample` is whether the temperature is above 0 where
-    it is not given.
+    `until` becomes a list, the token limit `max_gen_toks`. Without sampling the temperature is 0.
+    If `do_sample` is not given, it is whether the temperature is above 0.
     """
-    out = {name: value for name, value in gen_kwargs.items() if name not in _LIMITS}
+    settings = {
+        name: setting for name, setting in gen_kwargs.items() if name not in _LIMITS
+    }
     limits = {
         name: gen_kwargs[name] for name in _LIMITS if gen_kwargs.get(name) is not None
     }
@@ -302,31 +309,31 @@ def normalize_gen_kwargs(
         warning_once(
             eval_logger, f"Several limits are given: {limits}. The first counts."
         )
-    until = out.get("until", [])
-    out["until"] = list(until) if isinstance(until, list) else [until]
-    out["max_gen_toks"] = int(next(iter(limits.values()), default_max_gen_toks))
-    temperature = float(out.get("temperature", 0.0))
-    if out.get("do_sample") is None:
-        out["do_sample"] = temperature > 0
-    elif out["do_sample"] is False:
+    until = settings.get("until", [])
+    settings["until"] = list(until) if isinstance(until, list) else [until]
+    settings["max_gen_toks"] = int(next(iter(limits.values()), default_max_gen_toks))
+    temperature = float(settings.get("temperature", 0.0))
+    if settings.get("do_sample") is None:
+        settings["do_sample"] = temperature > 0
+    elif settings["do_sample"] is False:
         if temperature:
             warning_once(
                 eval_logger,
                 f"do_sample=False: temperature={temperature} has no effect.",
             )
-        out["temperature"] = 0.0
+        settings["temperature"] = 0.0
     elif not temperature:
         warning_once(
             eval_logger,
             "do_sample=True with temperature 0 samples nothing: set a temperature.",
         )
-    return out
+    return settings
 
 
 def truncate_tokens(
     tokens: list[int], max_length: int, side: Side = "left"
 ) -> list[int]:
-    """Tokens cut to a length at one side, or in the middle."""
+    """Cut tokens to a length, at one side or in the middle."""
     if side == "left":
         return tokens[-max_length:]
     if side == "right":
@@ -346,23 +353,23 @@ def maybe_truncate(
     shrink_gen_toks: bool = False,
     verbose: bool = True,
 ) -> tuple[list[int], int]:
-    """Tokens and the most that are generated after them, so that both fit into the model.
+    """Truncate tokens and the generation limit so that both fit into the model.
 
     The context is cut; with `shrink_gen_toks` the answer is shortened first, down to
-    `min_gen_toks`. Raises ValueError where not even those fit.
+    `min_gen_toks`. Raises ValueError if even that does not fit.
     """
     room = max_model_len - len(tokens)
     if max_gen_toks <= room:
         return tokens, max_gen_toks
-    said = (
+    overflow = (
         f"{len(tokens)} tokens and {max_gen_toks} to generate do not fit into"
         f" {max_model_len}"
     )
     if not shrink_gen_toks:
-        maybe_warn(f"{said}: the context is cut at its {side}.", verbose)
+        maybe_warn(f"{overflow}: the context is cut at its {side}.", verbose)
         return truncate_tokens(tokens, max_model_len - max_gen_toks, side), max_gen_toks
     if room >= min_gen_toks:
-        maybe_warn(f"{said}: at most {room} are generated.", verbose)
+        maybe_warn(f"{overflow}: at most {room} are generated.", verbose)
         return tokens, room
     if max_model_len <= min_gen_toks:
         raise ValueError(
@@ -370,7 +377,7 @@ def maybe_truncate(
             f" {min_gen_toks}."
         )
     maybe_warn(
-        f"{said}: the context is cut at its {side}, and {min_gen_toks} are generated.",
+        f"{overflow}: the context is cut at its {side}, and {min_gen_toks} are generated.",
         verbose,
     )
     return truncate_tokens(tokens, max_model_len - min_gen_toks, side), min_gen_toks
@@ -379,9 +386,7 @@ def maybe_truncate(
 def postprocess_generated_text(
     generation: str, stop: list[str] | str | None, think_end_token: str | None
 ) -> str:
-    """An answer without its reasoning (what ends with `think_end_token`), up to the first stop
-    string.
-    """
+    """Remove reasoning (up to `think_end_token`), and cut at the first stop string."""
     if think_end_token:
         generation = generation.rpartition(think_end_token)[2].lstrip()
     for text in [stop] if isinstance(stop, str) else stop or ():
@@ -391,7 +396,7 @@ def postprocess_generated_text(
 
 
 def has_bos_prefix(sequence: str, bos_str: str | Iterable[str] | None = None) -> bool:
-    """Whether a text begins with (one of) these."""
+    """Whether a text begins with the BOS text, or one of several."""
     if bos_str is None:
         return False
     return sequence.startswith(bos_str if isinstance(bos_str, str) else tuple(bos_str))
@@ -400,7 +405,7 @@ def has_bos_prefix(sequence: str, bos_str: str | Iterable[str] | None = None) ->
 def _add_special_kwargs(
     add_special_tokens: bool | None, add_bos: bool | None = None
 ) -> dict[str, bool]:
-    """What a tokenizer is told about special tokens; nothing where neither says."""
+    """The tokenizer's argument for special tokens; empty if nothing is set."""
     wish = add_bos if add_special_tokens is None else add_special_tokens
     return {} if wish is None else {"add_special_tokens": wish}
 
@@ -408,14 +413,15 @@ def _add_special_kwargs(
 def replace_placeholders(
     string: str, default_placeholder: str, image_token: str, max_images: int
 ) -> str:
-    """A text with the model's token in place of its first placeholders; the others stay, or go
-    where they are that token themselves.
+    """Replace the first `max_images` placeholders with the model's image token.
+
+    Further placeholders stay, unless they are that token themselves.
     """
-    first, *parts = string.split(default_placeholder)
-    left = default_placeholder if default_placeholder != image_token else ""
+    first, *segments = string.split(default_placeholder)
+    kept_placeholder = default_placeholder if default_placeholder != image_token else ""
     return first + "".join(
-        (image_token if place < max_images else left) + part
-        for place, part in enumerate(parts)
+        (image_token if index < max_images else kept_placeholder) + segment
+        for index, segment in enumerate(segments)
     )
 
 
@@ -434,12 +440,10 @@ def resize_image(
     min_width: int = 1,
     min_height: int = 1,
 ) -> Any:
-    """A PIL image, made smaller to a width, a height, both, or a longest side (in pixels).
+    """Shrink a PIL image to a width, a height, both, or a longest side, in pixels.
 
-    Without any it stays.
-
-    keep_aspect_ratio: fit into width and height, where both are given, instead of taking them as
-    they are.
+    keep_aspect_ratio: with both width and height, fit inside them instead of using them as they
+    are.
     """
     wide, high = image.size
     if width is not None and height is not None:

@@ -14,9 +14,7 @@ def pad_and_concat(
     tensors: list[Any],
     padding_side: Literal["right", "left"] = "right",
 ) -> Any:
-    """Rows of token ids, [n] or [1, n] each, as one tensor [rows, max_length] that is filled with 0
-    at one side.
-    """
+    """Stack rows of token ids, [n] or [1, n], into [rows, max_length], padded with 0."""
     assert padding_side in (
         "left",
         "right",
@@ -31,20 +29,20 @@ def pad_and_concat(
 
 
 def clear_torch_cache() -> None:
-    """Free memory that nothing uses."""
+    """Free unused memory."""
     gc.collect()
     torch.cuda.empty_cache()
 
 
 def get_dtype(dtype: Any) -> Any:
-    """The type of a name such as "float16"; "auto" and types stay."""
+    """The torch dtype of a name such as "float16"; "auto" and dtypes are returned unchanged."""
     return (
         getattr(torch, dtype) if isinstance(dtype, str) and dtype != "auto" else dtype
     )
 
 
 class MultiTokenEOSCriteria(transformers.StoppingCriteria):  # type: ignore[misc]
-    """Ends a batch when each row has written a stop string."""
+    """Stops generation when each row contains the stop string."""
 
     def __init__(
         self,
@@ -64,13 +62,13 @@ class MultiTokenEOSCriteria(transformers.StoppingCriteria):  # type: ignore[misc
 
     def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
         """Whether all rows are done."""
-        written = input_ids[:, self.initial_decoder_input_length :][
+        new_tokens = input_ids[:, self.initial_decoder_input_length :][
             :, -self.sequence_id_len :
         ]
         # Beams stand in rows of their own; as many as there are prompts are looked at, as in the
         # release.
         for row, text in enumerate(
-            self.tokenizer.batch_decode(written)[: len(self.done_tracker)]
+            self.tokenizer.batch_decode(new_tokens)[: len(self.done_tracker)]
         ):
             self.done_tracker[row] = self.done_tracker[row] or self.sequence in text
         return all(self.done_tracker)
@@ -82,7 +80,7 @@ def stop_sequences_criteria(
     initial_decoder_input_length: int,
     batch_size: int,
 ) -> Any:
-    """What ends generation at one of these strings."""
+    """Build the criteria that stop generation at one of these strings."""
     return transformers.StoppingCriteriaList(
         [
             MultiTokenEOSCriteria(

@@ -1,1 +1,1 @@
-"""Finished runs of lm-evaluation-harness, read and written."""
+"""Reads and writes finished runs of lm-evaluation-harness."""

@@ -1,8 +1,8 @@
-"""Writes a run as lm-evaluation-harness 0.4.13 writes its results: `results_<time>.json` and
-`samples_<task>_<time>.jsonl`.
+"""Writes a run as lm-evaluation-harness 0.4.13 writes its results.
 
-Every number is the run's own. What failed has no place in those files, whose readers expect a score
-on every line, so it stands beside them in `failures_<task>_<time>.jsonl`.
+The files are `results_<time>.json` and `samples_<task>_<time>.jsonl`. Every number is the run's
+own. Readers of these files expect a score on every line, so failed samples go to
+`failures_<task>_<time>.jsonl` beside them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from evalwright._version import __version__
 from evalwright.compat.lm_eval.runs.names import (
     NO_FILTER,
     NOT_AVAILABLE,
-    TRACKED,
+    PROMPT_FACTS,
     digest,
     file_safe,
     higher_is_better,
@@ -34,18 +34,18 @@ from evalwright.compat.lm_eval.runs.rows import (
     output_type,
 )
 from evalwright.compat.lm_eval.runs.settings import (
-    better,
     group_settings,
     inner_first,
+    metric_directions,
     outer_first,
+    prompt_facts,
     renderer,
     run_config,
     task_config,
     tokenizer_facts,
-    tracked,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
-from evalwright.compat.lm_eval.tasks.results import all_results, groups_of
+from evalwright.compat.lm_eval.tasks.results import all_results, selected_groups
 from evalwright.compat.recording import writing
 from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
@@ -56,42 +56,47 @@ from evalwright.runs.writer import to_json, write_json
 from evalwright.tasks.files import failing_as, place_of, write_text
 
 AS_PUBLISHED_KEY = "evalwright_as_published"
-"""Of the results: figures that were not made of the samples here."""
+"""Key of the results that lists figures which were not computed from these samples."""
 
 
 def export_lm_eval(
-    run: Run, out: Path, model: str = "", render: Render | None = None
+    run: Run, output_folder: Path, model: str = "", render: Render | None = None
 ) -> list[Path]:
-    """Write a run under `out/<model>/` and return the files, the results first. Raises RunError.
+    """Write a run under `output_folder/<model>/` and return the files, the results file first.
 
-    model: its name, in place of the run's. render: messages as the text that the model got; without
-    it, the recorded template's.
+    Args:
+        model: the model's name, in place of the run's.
+        render: turns messages into the text that the model got; default: the recorded chat
+            template.
+
+    Raises:
+        RunError: the run cannot be exported or the files cannot be written.
     """
     refuse_left_out([run], "export")
     render = render or renderer(run)
     time = (
-        _started(run)
+        _start_time(run)
         .replace(tzinfo=None)
         .isoformat(timespec="microseconds")
         .replace(":", "-")
     )
-    folder = out / file_safe(model or run.model)
+    folder = output_folder / file_safe(model or run.model)
     with writing(folder):
         place_of(folder).mkdir(parents=True, exist_ok=True)
-        asked = _files_asked(run)
+        requested_files = _requested_files(run)
         tasks = {
-            task["name"]: _Exported(task, folder, time, render, asked, run)
+            task["name"]: _Exported(task, folder, time, render, requested_files, run)
             for task in run.data["tasks"]
         }
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             tasks[name].write(records)
-        results = folder / f"results_{time}.json"
-        write_json(results, _results(run, list(tasks.values())))
-    return [results, *(file for task in tasks.values() for file in task.files)]
+        results_file = folder / f"results_{time}.json"
+        write_json(results_file, _results(run, list(tasks.values())))
+    return [results_file, *(file for task in tasks.values() for file in task.files)]
 
 
 class _Exported:
-    """One task: its metrics in their names, and its lines as they are written."""
+    """Exports one task: its metrics under lm_eval's names, and its samples as lines."""
 
     def __init__(
         self,
@@ -99,13 +104,13 @@ class _Exported:
         folder: Path,
         time: str,
         render: Render,
-        files_asked: frozenset[str],
+        requested_files: frozenset[str],
         run: Run,
     ) -> None:
         self._run = run
         self.task = task
         self.render = render
-        self.files_asked = files_asked
+        self.requested_files = requested_files
         self.definition: Mapping[str, Any] = task["definition"]
         self.name = str(task["name"]).removeprefix(PREFIX)
         self.run_here = (
@@ -123,33 +128,34 @@ class _Exported:
         self.failures_file = folder / f"failures_{safe}_{time}.jsonl"
 
     def write(self, records: Iterator[SampleRecord]) -> None:
-        """Write the task's lines: all of the first filter, then all of the next, as their readers
-        expect.
-        """
+        """Write the task's lines filter by filter, as readers expect."""
         rows = Rows(self.task, self.metrics, self.render)
-        parts = [
+        filter_files = [
             self.samples_file.with_suffix(f".{i}.tmp") for i in range(len(rows.filters))
         ]
-        for path in (self.samples_file, *parts):
+        for path in (self.samples_file, *filter_files):
             path.unlink(missing_ok=True)
-        hashes: list[list[str]] = [[] for _ in parts]
-        how: dict[str, Any] = {
+        hashes: list[list[str]] = [[] for _ in filter_files]
+        open_options: dict[str, Any] = {
             "encoding": "utf-8",
             "newline": "\n",
             "errors": "backslashreplace",
         }
         failed: list[str] = []
         with ExitStack() as open_parts:
-            outs = [open_parts.enter_context(part.open("x", **how)) for part in parts]
+            outs = [
+                open_parts.enter_context(path.open("x", **open_options))
+                for path in filter_files
+            ]
             for _, draws in groupby(records, key=lambda record: record.index):
-                several = list(draws)
-                lines = rows.lines(several)
+                sample_records = list(draws)
+                lines = rows.lines(sample_records)
                 if not lines:
-                    failed.append(_line(rows.failed_line(several[0])))
+                    failed.append(_line(rows.failed_line(sample_records[0])))
                     continue
                 answered = next(
                     record
-                    for record in several
+                    for record in sample_records
                     if record.answer and record.failure is None
                 )
                 if not self.count and answered.answer:
@@ -163,59 +169,62 @@ class _Exported:
                     hashes[i].append(
                         line["doc_hash"] + line["prompt_hash"] + line["target_hash"]
                     )
-        self.hashes = digest("".join(text for part in hashes for text in part))
+        self.hashes = digest(
+            "".join(text for filter_hashes in hashes for text in filter_hashes)
+        )
         if self.count:
-            with self.samples_file.open("xb") as whole:
-                for part in parts:
-                    with part.open("rb") as piece:
-                        copyfileobj(piece, whole)
+            with self.samples_file.open("xb") as combined:
+                for filter_file in filter_files:
+                    with filter_file.open("rb") as piece:
+                        copyfileobj(piece, combined)
             self.files.append(self.samples_file)
-        for part in parts:
-            part.unlink()
+        for filter_file in filter_files:
+            filter_file.unlink()
         if failed:
             write_text(self.failures_file, "".join(failed))
             self.files.append(self.failures_file)
 
     def results(self) -> dict[str, Any]:
         """The task's entry in `results`."""
-        found = {metric["label"]: metric for metric in self.task["metrics"]}
+        metrics_by_label = {metric["label"]: metric for metric in self.task["metrics"]}
         alias = self.definition.get("alias", self.name)
-        out: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "name": self.name,
             "alias": alias,
             "sample_len": self.effective,
         }
         for metric in self._as_they_came():
-            for ending, part in (("", "value"), ("_stderr", "standard_error")):
-                value = found[metric.label][part]
-                if part == "standard_error" and self._run.is_as_published(
+            for ending, field in (("", "value"), ("_stderr", "standard_error")):
+                value = metrics_by_label[metric.label][field]
+                if field == "standard_error" and self._run.is_as_published(
                     self.task["name"], metric.label
                 ):
                     value = None
                 if metric.name == "bypass" and value is not None:
                     value = int(value)  # as published: 999
-                out[f"{metric.name}{ending},{metric.filter}"] = (
+                summary[f"{metric.name}{ending},{metric.filter}"] = (
                     NOT_AVAILABLE if value is None else value
                 )
-        return out
+        return summary
 
     def _as_they_came(self) -> list[ExportedMetric]:
-        """The metrics in the order of their results: filter by filter, as the lines name them."""
+        """The metrics filter by filter, in the order in which the lines name them."""
         if not self.run_here:
             return self.metrics
         places = [
             (name, pipeline) for pipeline, names in self.named.items() for name in names
         ]
-        rank = {place: number for number, place in enumerate(places)}
+        rank = {key: number for number, key in enumerate(places)}
         return sorted(
-            self.metrics, key=lambda one: rank.get((one.name, one.filter), len(rank))
+            self.metrics,
+            key=lambda metric: rank.get((metric.name, metric.filter), len(rank)),
         )
 
     @property
     def effective(self) -> int:
-        """How many samples the numbers rest on: the lines, else what the record says.
+        """The number of samples behind the scores: the lines written, else what the record says.
 
-        Where nothing is scored they say none.
+        0 if nothing was scored.
         """
         if self.run_here and not self.metrics:
             return 0
@@ -224,23 +233,27 @@ class _Exported:
         )
 
     def original(self) -> int:
-        """How many samples the data have, where that is known."""
+        """The number of samples in the dataset, if known, else in the run."""
         dataset = self.definition.get("dataset")
-        whole = self.task.get("metadata", {}).get("original")
+        sample_count = self.task.get("metadata", {}).get("original")
         if isinstance(dataset, Mapping):
-            whole = dataset.get("samples")
-        return whole if isinstance(whole, int) else int(self.task["n_samples"])
+            sample_count = dataset.get("samples")
+        return (
+            sample_count
+            if isinstance(sample_count, int)
+            else int(self.task["n_samples"])
+        )
 
     def config(self) -> dict[str, Any]:
-        """The task's entry in `configs`: as imported, else our definition in their words."""
+        """The task's entry in `configs`: as imported, else our definition in lm_eval's terms."""
         if self.definition.get("dialect") == DIALECT:
             if not self.run_here:
                 return dict(self.definition.get("config", {}))
-            return task_config(self.task, self.shots(), self.files_asked)
+            return task_config(self.task, self.shots(), self.requested_files)
         prompt = self.definition.get("prompt") or {}
         answer = self.definition.get("answer") or {}
         dataset = self.definition.get("dataset") or {}
-        out = {
+        config = {
             "task": self.name,
             "dataset_path": (
                 dataset.get("path") if isinstance(dataset, Mapping) else None
@@ -267,45 +280,47 @@ class _Exported:
             },
         }
         return (
-            {**out, "generation_kwargs": generation(answer)}
+            {**config, "generation_kwargs": generation(answer)}
             if self.type == GENERATE
-            else out
+            else config
         )
 
     def shots(self) -> int:
-        """How many worked examples each prompt has."""
+        """The number of few-shot examples in each prompt."""
         shots = self.definition.get("few_shot") or {}
-        found = self.definition.get(
+        count = self.definition.get(
             "num_fewshot", shots.get("count", 0) if isinstance(shots, Mapping) else 0
         )
-        return found if isinstance(found, int) else 0
+        return count if isinstance(count, int) else 0
 
     def version(self) -> Any:
-        """The version as the task's file has it, else as a number where it is one."""
+        """The version as in the task file, else as a number if it is one."""
         text = self.task["version"]
-        given = self.definition.get("metadata")
-        if isinstance(given, Mapping) and str(given.get("version")) == text:
-            return given["version"]
-        for kind in (int, float):
+        metadata = self.definition.get("metadata")
+        if isinstance(metadata, Mapping) and str(metadata.get("version")) == text:
+            return metadata["version"]
+        for number_type in (int, float):
             with suppress(ValueError):
-                return kind(text)
+                return number_type(text)
         return text
 
     def better(self) -> dict[str, Any]:
-        """Whether more is better, by metric."""
+        """Whether higher is better, by metric."""
         if self.run_here:
-            return better(self.definition)
-        said = self.task.get("metadata", {}).get("higher_is_better")
-        known = said or self.definition.get("higher_is_better") or {}
-        ours = {metric.name: higher_is_better(metric.kind) for metric in self.metrics}
+            return metric_directions(self.definition)
+        recorded = self.task.get("metadata", {}).get("higher_is_better")
+        directions = recorded or self.definition.get("higher_is_better") or {}
+        directions_here = {
+            metric.name: higher_is_better(metric.kind) for metric in self.metrics
+        }
         return {
-            name: up if known.get(name) is None else known[name]
-            for name, up in ours.items()
+            name: up if directions.get(name) is None else directions[name]
+            for name, up in directions_here.items()
         }
 
 
-def _files_asked(run: Run) -> frozenset[str]:
-    """Task files that were named by their path."""
+def _requested_files(run: Run) -> frozenset[str]:
+    """The task files that the run named by path."""
     names = [
         str(name).removeprefix(PREFIX)
         for name in run.data["configuration"].get("tasks") or ()
@@ -316,38 +331,40 @@ def _files_asked(run: Run) -> frozenset[str]:
 
 
 def _metrics(task: Mapping[str, Any]) -> list[ExportedMetric]:
-    """Names and filters that no two metrics of the task share."""
+    """Choose a name and filter for each metric that no other metric of the task has."""
     scorers = {scorer["name"]: scorer for scorer in task["scorers"]}
-    taken: set[tuple[str, str]] = set()
-    out = []
+    used_names: set[tuple[str, str]] = set()
+    exported_metrics = []
     for metric in task["metrics"]:
         label = metric["label"]
         kind = metric["kind"]
         scorer = metric["scorer"]
-        theirs = scorers.get(scorer, {}).get("kind") == DIALECT
-        if theirs:
+        is_lm_eval_filter = scorers.get(scorer, {}).get("kind") == DIALECT
+        if is_lm_eval_filter:
             name = label.removesuffix(f",{scorer}")
             pipeline = scorer
         else:
             name = their_metric(label, kind, scorers.get(scorer, {}))
             pipeline = NO_FILTER
-            if (name, pipeline) in taken:
+            if (name, pipeline) in used_names:
                 pipeline = scorer.replace(",", "_")
-        taken.add((name, pipeline))
-        out.append(ExportedMetric(name, pipeline, label, kind, scorer, theirs))
-    return out
+        used_names.add((name, pipeline))
+        exported_metrics.append(
+            ExportedMetric(name, pipeline, label, kind, scorer, is_lm_eval_filter)
+        )
+    return exported_metrics
 
 
 def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
-    data = run.data
-    imported: Mapping[str, Any] = data["configuration"].get("imported", {})
+    record = run.data
+    imported: Mapping[str, Any] = record["configuration"].get("imported", {})
     shots = {task.name: task.shots() for task in tasks}
     up = {task.name: task.better() for task in tasks}
     groups: Mapping[str, Any] = imported.get("groups", {}) or _groups(run, shots, up)
-    environment = data["environment"]
+    environment = record["environment"]
     libraries = environment.get("libraries", {})
-    own = f"{NOT_AVAILABLE} (written by evalwright {__version__})"
-    out: dict[str, Any] = {
+    version_note = f"{NOT_AVAILABLE} (written by evalwright {__version__})"
+    results_json: dict[str, Any] = {
         "results": {
             **{task.name: task.results() for task in tasks},
             **groups.get("results", {}),
@@ -369,52 +386,58 @@ def _results(run: Run, tasks: Sequence[_Exported]) -> dict[str, Any]:
         },
         "config": imported.get("config") or run_config(run),
         "git_hash": environment.get("git_commit"),
-        "date": _started(run).timestamp(),
+        "date": _start_time(run).timestamp(),
         "pretty_env_info": (
             f"Python version: {environment['python']}\nOS: {environment['platform']}"
         ),
         "transformers_version": libraries.get("transformers", NOT_AVAILABLE),
-        "lm_eval_version": libraries.get("lm_eval", own),
+        "lm_eval_version": libraries.get("lm_eval", version_note),
         "upper_git_hash": None,
-        **tokenizer_facts(data["model"]),
+        **tokenizer_facts(record["model"]),
         "task_hashes": {task.name: task.hashes for task in tasks if task.count},
         "model_source": imported.get(
-            "model_source", data["model"]["name"].partition("/")[0]
+            "model_source", record["model"]["name"].partition("/")[0]
         ),
         "model_name": run.model,
         "model_name_sanitized": file_safe(run.model),
-        **({key: imported.get(key) for key in TRACKED} if imported else tracked(run)),
-        "total_evaluation_time_seconds": str(data["seconds"]),
+        **(
+            {key: imported.get(key) for key in PROMPT_FACTS}
+            if imported
+            else prompt_facts(run)
+        ),
+        "total_evaluation_time_seconds": str(record["seconds"]),
     }
     if not imported or imported.get("evalwright"):
         # Says that ids and clusters of rows are ours, should the files come back.
-        out["evalwright"] = {
+        results_json["evalwright"] = {
             "rows": 1,
             "failed": {task.name: task.task["n_missing"] for task in tasks},
         }
     if run.numbers_from is not None and run.numbers_from.as_published:
-        out[AS_PUBLISHED_KEY] = {
+        results_json[AS_PUBLISHED_KEY] = {
             "what": AS_PUBLISHED,
             "figures": list(run.numbers_from.as_published),
         }
-    if not out["groups"]:
-        del out["groups"]
-    return out
+    if not results_json["groups"]:
+        del results_json["groups"]
+    return results_json
 
 
 def _groups(
     run: Run, shots: Mapping[str, int], up: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The groups that a run's tasks were asked for through, in their form."""
-    groups = groups_of(run.data["tasks"])
+    """The groups through which the run's tasks were selected, in lm_eval's form."""
+    groups = selected_groups(run.data["tasks"])
     if not groups:
         return {}
-    found = all_results(run)
-    results = {name: found[name] for name in inner_first(groups)}
+    results_by_name = all_results(run)
+    ordered_results = {name: results_by_name[name] for name in inner_first(groups)}
     return {
-        "results": results,
+        "results": ordered_results,
         "groups": {
-            name: entry for name, entry in results.items() if groups[name].averages
+            name: metrics
+            for name, metrics in ordered_results.items()
+            if groups[name].averages
         },
         "group_subtasks": {
             name: list(group.children) for name, group in outer_first(groups)
@@ -424,15 +447,15 @@ def _groups(
     }
 
 
-def _started(run: Run) -> datetime:
+def _start_time(run: Run) -> datetime:
     with failing_as(
         RunError, f"The run '{run.id}' does not say when it started", ValueError
     ):
         return datetime.fromisoformat(str(run.data["started"]))
 
 
-def _sorted(parts: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(sorted(parts.items()))
+def _sorted(by_name: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(sorted(by_name.items()))
 
 
 def _line(row: Mapping[str, Any]) -> str:

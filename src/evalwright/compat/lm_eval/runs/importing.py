@@ -1,9 +1,8 @@
-"""Makes run folders of results of lm-evaluation-harness: its results files with their samples, old
-or new, one run for each.
+"""Imports results of lm-evaluation-harness, old or new: one run for each results file.
 
 A source is one evaluation: a results file and the samples files of the same time beside it; either
-may be missing. Nothing in them is trusted: what is not as expected is a sentence that names file
-and line.
+may be missing. Nothing in them is trusted: an unexpected value raises an error that names file and
+line.
 """
 
 from __future__ import annotations
@@ -21,32 +20,32 @@ from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.compat.lm_eval.runs.names import (
-    NAMING,
+    MODEL_NAME_ARGUMENTS,
     NO_FILTER,
-    TRACKED,
+    PROMPT_FACTS,
     doc_digest,
     file_safe,
 )
 from evalwright.compat.lm_eval.runs.records import (
     Items,
+    build_record,
     failed_record,
+    list_metrics,
     metric_result,
-    metrics_of,
     number,
-    record_of,
     size,
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (
     Destination,
-    Place,
-    digest_of,
-    mapping,
+    RunFolder,
+    as_mapping,
+    hash_files,
     nothing_at,
-    opened,
-    parsed,
+    open_recorded,
+    parse_json,
     read_rows,
-    started,
+    start_time,
     task_record,
 )
 from evalwright.core.errors import RunError
@@ -62,65 +61,64 @@ from evalwright.runs.scores import hashed
 _RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
 _LINES = re.compile(r"(?P<kind>samples|failures)_(?P<task>.+)_(?P<time>[^_]+)\.jsonl")
 
-_OF_ONE_PART = ("accuracy", "exact-match", "mean")
-"""Metrics of ours that are made of one number of each score: its value, or the part that they name.
-"""
+_SINGLE_PART_METRICS = ("accuracy", "exact-match", "mean")
+"""Metrics of ours that read one number of each score: its value, or the part that they name."""
 
 
 @dataclass(slots=True)
 class Source:
-    """One evaluation. time: as in the files' names, "" in old ones. samples, failures: files by
-    task.
+    """One evaluation found on disk.
+
+    time: as in the files' names, "" for old files. samples, failures: paths by task.
     """
 
     folder: Path
     time: str
     file: Path | None = None
-    data: Mapping[str, Any] = field(default_factory=dict)
+    document: Mapping[str, Any] = field(default_factory=dict)
     samples: dict[str, Path] = field(default_factory=dict)
     failures: dict[str, Path] = field(default_factory=dict)
 
     @property
     def files(self) -> list[Path]:
-        """Everything that belongs to it."""
+        """All of its files."""
         return [
             *([self.file] if self.file else []),
             *self.samples.values(),
             *self.failures.values(),
         ]
 
-    def part(self, name: str) -> Mapping[str, Any]:
-        """A mapping of the results file, empty where there is none."""
-        return mapping(self.data.get(name))
+    def section(self, name: str) -> Mapping[str, Any]:
+        """A top-level mapping of the results file, empty if missing."""
+        return as_mapping(self.document.get(name))
 
-    def entry(self, part: str, task: str) -> Mapping[str, Any]:
-        """A task's mapping in a part, empty where there is none."""
-        return mapping(self.part(part).get(task))
+    def task_section(self, section: str, task: str) -> Mapping[str, Any]:
+        """A task's mapping in a section, empty if missing."""
+        return as_mapping(self.section(section).get(task))
 
 
 def find_sources(path: Path) -> list[Source]:
-    """The evaluations in a results file, a samples file, or a folder with any number of them, by
-    name.
+    """Find the evaluations in a results file, a samples file or a folder.
 
-    Raises RunError where there is none or a file is broken.
+    Raises RunError if there are none or a file is broken.
     """
     if not (path.is_file() or path.is_dir()):
         raise nothing_at(path, "Name a results file of lm_eval, or a folder with some.")
-    found = _of_file(path) if path.is_file() else _of_folder(path)
-    if not found:
+    sources = _sources_in_file(path) if path.is_file() else _sources_in_folder(path)
+    if not sources:
         raise RunError(
             f"'{path}' has no results of lm_eval: no results_*.json with a part"
             " 'results', no samples_*.jsonl."
         )
-    return found
+    return sources
 
 
-def _of_file(path: Path) -> list[Source]:
+def _sources_in_file(path: Path) -> list[Source]:
     if path.suffix == ".jsonl":
         named = _LINES.fullmatch(path.name)
         task, time = (named["task"], named["time"]) if named else (path.stem, "")
         return [Source(path.parent, time, samples={task: path})]
-    source = _opened(path, _by_place(path.parent.glob("*.jsonl")))
+    source = _open_source(path, _group_by_run(path.parent.glob("*.jsonl")))
     if source is None:
         raise RunError(
             f"{path} is not a results file of lm_eval: it has no part 'results' with"
@@ -129,77 +127,83 @@ def _of_file(path: Path) -> list[Source]:
     return [source]
 
 
-def _of_folder(folder: Path) -> list[Source]:
-    lines = _by_place(folder.rglob("*.jsonl"))
+def _sources_in_folder(folder: Path) -> list[Source]:
+    lines = _group_by_run(folder.rglob("*.jsonl"))
     paths = [
         path
         for path in sorted(folder.rglob("results*.json"))
         if _RESULTS.fullmatch(path.name)
     ]
     sources = [
-        source for path in paths if path.is_file() and (source := _opened(path, lines))
+        source
+        for path in paths
+        if path.is_file() and (source := _open_source(path, lines))
     ]
-    alone = [
-        _attached(Source(place, time), files)
-        for (place, time), files in sorted(lines.items())
+    sources_without_results = [
+        _attach_files(Source(folder, time), files)
+        for (folder, time), files in sorted(lines.items())
     ]
-    return [*sources, *(source for source in alone if source.samples)]
+    return [*sources, *(source for source in sources_without_results if source.samples)]
 
 
-def _by_place(paths: Iterator[Path]) -> dict[tuple[Path, str], list[Path]]:
-    found: dict[tuple[Path, str], list[Path]] = {}
+def _group_by_run(paths: Iterator[Path]) -> dict[tuple[Path, str], list[Path]]:
+    paths_by_run: dict[tuple[Path, str], list[Path]] = {}
     for path in sorted(paths):
         named = _LINES.fullmatch(path.name)
-        found.setdefault((path.parent, named["time"] if named else ""), []).append(path)
-    return found
+        paths_by_run.setdefault(
+            (path.parent, named["time"] if named else ""), []
+        ).append(path)
+    return paths_by_run
 
 
-def _attached(source: Source, files: list[Path]) -> Source:
-    known = {file_safe(name): name for name in source.part("results")}
+def _attach_files(source: Source, files: list[Path]) -> Source:
+    task_names = {file_safe(name): name for name in source.section("results")}
     for path in files:
         named = _LINES.fullmatch(path.name)
         if named:
-            place = source.samples if named["kind"] == "samples" else source.failures
-            place[known.get(named["task"], named["task"])] = path
+            paths_by_task = (
+                source.samples if named["kind"] == "samples" else source.failures
+            )
+            paths_by_task[task_names.get(named["task"], named["task"])] = path
             continue
         # Before 0.4.3 the files had no time, and a model's arguments stood before the task's name.
-        fits = [
+        matching_names = [
             name
-            for name in known
+            for name in task_names
             if path.stem == name or path.stem.endswith(f"_{name}")
         ]
-        if fits:
-            source.samples[known[max(fits, key=len)]] = path
+        if matching_names:
+            source.samples[task_names[max(matching_names, key=len)]] = path
     return source
 
 
-def _opened(path: Path, lines: dict[tuple[Path, str], list[Path]]) -> Source | None:
-    """The evaluation of a results file, with the lines that are its own taken out of those of the
-    folder.
-    """
-    with opened(path) as file:
-        data = parsed(file.read(), str(path))
-    results = data.get("results") if isinstance(data, dict) else None
-    good = (
-        isinstance(results, dict)
-        and results
-        and all(isinstance(entry, dict) for entry in results.values())
+def _open_source(
+    path: Path, lines: dict[tuple[Path, str], list[Path]]
+) -> Source | None:
+    """Open a results file, and claim its samples files from `lines`; None if it has no results."""
+    with open_recorded(path) as file:
+        document = parse_json(file.read(), str(path))
+    metrics_by_task = document.get("results") if isinstance(document, dict) else None
+    has_results = (
+        isinstance(metrics_by_task, dict)
+        and metrics_by_task
+        and all(isinstance(metrics, dict) for metrics in metrics_by_task.values())
     )
-    if not good:
+    if not has_results:
         return None
     named = _RESULTS.fullmatch(path.name)
     time = (named["time"] if named else "") or ""
-    return _attached(
-        Source(path.parent, time, path, data), lines.pop((path.parent, time), [])
+    return _attach_files(
+        Source(path.parent, time, path, document), lines.pop((path.parent, time), [])
     )
 
 
 class SampleLines:
-    """The lines of one samples file by document.
+    """Reads the lines of one samples file by document.
 
-    Reads through it once and keeps only where lines stand.
+    Scans the file once and keeps only the lines' positions.
 
-    filters: those of the results, for files that do not name a line's filter.
+    filters: those of the results, for files whose lines do not name a filter.
     """
 
     def __init__(self, path: Path, filters: tuple[str, ...]) -> None:
@@ -207,7 +211,7 @@ class SampleLines:
         self.filters: list[str] = []
         self.metrics: dict[str, list[str]] = {}
         self._places: dict[int, array[int]] = {}
-        given = filters or (NO_FILTER,)
+        filter_names = filters or (NO_FILTER,)
         for where, start, row in read_rows(path):
             doc = row.get("doc_id")
             if not isinstance(doc, int) or isinstance(doc, bool) or abs(doc) >= 2**62:
@@ -215,7 +219,9 @@ class SampleLines:
                     f"{where} has no numeric 'doc_id': it is not a sample of lm_eval."
                 )
             places = self._places.setdefault(doc, array("q"))
-            name = row.get("filter", given[min(len(places) // 2, len(given) - 1)])
+            name = row.get(
+                "filter", filter_names[min(len(places) // 2, len(filter_names) - 1)]
+            )
             if not isinstance(name, str):
                 raise RunError(f"{where}: 'filter' must be a name, not {name!r}.")
             if name not in self.filters:
@@ -232,7 +238,7 @@ class SampleLines:
         return len(self._places)
 
     def documents(self) -> Iterator[tuple[int, dict[str, dict[str, Any]]]]:
-        """(doc_id, its lines by filter), in the order of doc_id."""
+        """Yield (doc_id, its lines by filter), in the order of doc_id."""
         with self.path.open("rb") as file:
             for doc in sorted(self._places):
                 places = self._places[doc]
@@ -243,7 +249,7 @@ class SampleLines:
                 yield doc, rows
 
 
-_FIXED = {
+_LINE_FIELDS = {
     "arguments",
     "doc",
     "doc_hash",
@@ -262,52 +268,56 @@ def _metric_names(row: Mapping[str, Any]) -> list[str]:
     named = row.get("metrics")
     if isinstance(named, list) and all(isinstance(name, str) for name in named):
         return named
-    return [name for name in row if name not in _FIXED]
+    return [name for name in row if name not in _LINE_FIELDS]
 
 
-def import_lm_eval(path: Path, out: Path, name: str = "") -> list[Run]:
-    """Make a run of every evaluation in `path`, under `out`, and return them.
+def import_lm_eval(path: Path, runs_folder: Path, name: str = "") -> list[Run]:
+    """Import every evaluation in `path` as a run under `runs_folder`.
 
-    path: a results file, a samples file, or a folder with any number of them. name: of the run;
-    with several, the model's name is added. Raises RunError for broken files, and where a run of
-    that name was made from something else.
+    Args:
+        path: a results file, a samples file, or a folder of them.
+        name: the run's name; with several runs, each model's name is added.
+
+    Raises:
+        RunError: a file is broken, or another run already has that name.
     """
     sources = find_sources(path)
-    destination = Destination(out, name, alone=len(sources) == 1)
-    places = []
+    destination = Destination(runs_folder, name, alone=len(sources) == 1)
+    run_folders = []
     for source in sources:
         names = json.dumps([file.name for file in source.files])
-        made_from = {"imported": digest_of(source.files), "files": names}
-        places.append(destination.place(_model(source), [source.time], made_from))
+        made_from = {"imported": hash_files(source.files), "files": names}
+        run_folders.append(destination.place(_model(source), [source.time], made_from))
     return [
-        _import(source, place) for source, place in zip(sources, places, strict=True)
+        _import(source, run_folder)
+        for source, run_folder in zip(sources, run_folders, strict=True)
     ]
 
 
-def _import(source: Source, place: Place) -> Run:
+def _import(source: Source, run_folder: RunFolder) -> Run:
     tasks = [_Task(source, name) for name in _task_names(source)]
     if not tasks:
         raise RunError(f"{source.file or source.folder} has no task with a metric.")
-    config = source.part("config")
+    config = source.section("config")
     model = _model(source)
-    known = ("model_dtype", "model_revision", "model_sha")
-    facts = {key: config[key] for key in known if config.get(key)}
-    backend = source.data.get("model_source", config.get("model"))
+    fact_names = ("model_dtype", "model_revision", "model_sha")
+    facts = {key: config[key] for key in fact_names if config.get(key)}
+    backend = source.document.get("model_source", config.get("model"))
     configuration = {
         "limit": config.get("limit"),
         "seed": config.get("random_seed"),
         "imported": _imported(source),
     }
-    return place.write(
+    return run_folder.write(
         (record for task in tasks for record in task.records()),
         lambda: {
-            "started": _started(source),
+            "started": _start_time(source),
             "model": model,
             "code": {"imported": DIALECT, "name": model, "backend": backend, **facts},
             "tasks": [task.as_dict() for task in tasks],
             "configuration": configuration,
             "seconds": max(
-                0.0, number(source.data.get("total_evaluation_time_seconds")) or 0.0
+                0.0, number(source.document.get("total_evaluation_time_seconds")) or 0.0
             ),
             "facts": facts,
             "environment": _environment(source),
@@ -316,15 +326,15 @@ def _import(source: Source, place: Place) -> Run:
 
 
 class _Task:
-    """One task of a source: its entry, its samples where there are any, and what they add up to."""
+    """One task of a source: its results, its samples if there are any, and the totals over them."""
 
     def __init__(self, source: Source, name: str) -> None:
         self.source = source
         self.name = name
-        self.entry: Mapping[str, Any] = source.part("results").get(name, {})
-        self.metrics = metrics_of(self.entry)
-        self.ours = bool(source.part("evalwright").get("rows"))
-        self.better = dict(source.entry("higher_is_better", name))
+        self.entry: Mapping[str, Any] = source.section("results").get(name, {})
+        self.metrics = list_metrics(self.entry)
+        self.ours = bool(source.section("evalwright").get("rows"))
+        self.better = dict(source.task_section("higher_is_better", name))
         # A log-likelihood is better when higher, also where its perplexity is better when lower.
         self.less = frozenset(
             key
@@ -335,14 +345,15 @@ class _Task:
         self.lines = SampleLines(path, tuple(self.metrics)) if path else None
         if self.lines and not self.metrics:
             self.metrics = {
-                found: self.lines.metrics[found] for found in self.lines.filters
+                pipeline: self.lines.metrics[pipeline]
+                for pipeline in self.lines.filters
             }
-        places = [
+        keys = [
             (pipeline, metric)
             for pipeline, metrics in self.metrics.items()
             for metric in metrics
         ]
-        self.items = {place: Items(place[1]) for place in places}
+        self.items = {key: Items(key[1]) for key in keys}
         self.failures: Counter[str] = Counter()
         self.failed: set[int] = set()
         self.lost = 0
@@ -351,14 +362,16 @@ class _Task:
         self.content = hashlib.sha256()
 
     def records(self) -> Iterator[SampleRecord]:
-        """The task's records in the order of doc_id; counts them in as they pass."""
+        """Yield the task's records in the order of doc_id, counting them on the way."""
         failed = self._failed_records()
         for doc, lines in self.lines.documents() if self.lines else ():
             yield from (
-                failed.pop(place)
-                for place in sorted(place for place in failed if place < doc)
+                failed.pop(failed_doc)
+                for failed_doc in sorted(
+                    failed_doc for failed_doc in failed if failed_doc < doc
+                )
             )
-            record = record_of(
+            record = build_record(
                 PREFIX + self.name,
                 doc,
                 lines,
@@ -366,26 +379,26 @@ class _Task:
                 less=self.less,
                 ours=self.ours,
             )
-            self._count(record, lines)
+            self._count_record(record, lines)
             yield record
-        yield from (failed[place] for place in sorted(failed))
+        yield from (failed[failed_doc] for failed_doc in sorted(failed))
 
     def _failed_records(self) -> dict[int, SampleRecord]:
         path = self.source.failures.get(self.name)
-        out: dict[int, SampleRecord] = {}
+        records: dict[int, SampleRecord] = {}
         for where, _, row in read_rows(path) if path else ():
             doc = row.get("doc_id")
-            if not isinstance(doc, int) or doc in out:
+            if not isinstance(doc, int) or doc in records:
                 raise RunError(f"{where} has no 'doc_id' of its own.")
-            out[doc] = failed_record(PREFIX + self.name, row, doc, self.ours)
-            found = out[doc].failure
-            self.failures[found.kind if found else "not scored"] += 1
+            records[doc] = failed_record(PREFIX + self.name, row, doc, self.ours)
+            failure = records[doc].failure
+            self.failures[failure.kind if failure else "not scored"] += 1
             self.failed.add(doc)
-        self.lost = len(out)
+        self.lost = len(records)
         self.count += self.lost
-        return out
+        return records
 
-    def _count(
+    def _count_record(
         self, record: SampleRecord, lines: Mapping[str, Mapping[str, Any]]
     ) -> None:
         self.count += 1
@@ -401,31 +414,46 @@ class _Task:
         self.content.update(doc_digest(sample.metadata.get("doc")).encode())
 
     def as_dict(self) -> dict[str, Any]:
-        """The task's part of `run.json`."""
+        """The task's record for `run.json`."""
         source = self.source
         name = self.name
-        counted = source.entry("n-samples", name)
-        config = source.entry("configs", name)
-        names = [metric for several in self.metrics.values() for metric in several]
-        whole = size(self.entry, counted, names)
-        results: list[MetricResult] = []
+        counted = source.task_section("n-samples", name)
+        config = source.task_section("configs", name)
+        names = [
+            metric
+            for pipeline_metrics in self.metrics.values()
+            for metric in pipeline_metrics
+        ]
+        reported_size = size(self.entry, counted, names)
+        metric_results: list[MetricResult] = []
         for (pipeline, metric), items in self.items.items():
-            own = items if self.lines else None
-            found = metric_result(
-                metric, pipeline, self.entry, whole, own, self.lost, self.clustered
+            sample_items = items if self.lines else None
+            summary = metric_result(
+                metric,
+                pipeline,
+                self.entry,
+                reported_size,
+                sample_items,
+                self.lost,
+                self.clustered,
             )
-            less = metric in self.less and found.kind not in LOWER_IS_BETTER
-            results.append(replace(found, lower_is_better=less))
-        version = str(source.part("versions").get(name, "N/A"))
-        samples = self.count or whole
+            less = metric in self.less and summary.kind not in LOWER_IS_BETTER
+            metric_results.append(replace(summary, lower_is_better=less))
+        version = str(source.section("versions").get(name, "N/A"))
+        samples = self.count or reported_size
         failures = dict(sorted(self.failures.items()))
-        lost = len(self.failed)
-        result = TaskResult(
-            PREFIX + name, version, samples, lost, tuple(results), failures=failures
+        n_failed = len(self.failed)
+        task_result = TaskResult(
+            PREFIX + name,
+            version,
+            samples,
+            n_failed,
+            tuple(metric_results),
+            failures=failures,
         )
         made_of = fingerprint_of({"task": name, "v": version})
         return task_record(
-            result,
+            task_result,
             DIALECT,
             description=f"imported from lm_eval: {name}",
             definition={
@@ -433,18 +461,18 @@ class _Task:
                 "alias": str(self.entry.get("alias", name)).strip(" -") or name,
                 "groups": [],
                 "num_fewshot": (
-                    source.part("n-shot").get(name, config.get("num_fewshot", 0))
+                    source.section("n-shot").get(name, config.get("num_fewshot", 0))
                 ),
                 "config": config,
             },
             content_hash=self.content.hexdigest()[:32] if self.lines else made_of,
             scorers=[
-                (pipeline, DIALECT, {"metrics": several})
-                for pipeline, several in self.metrics.items()
+                (pipeline, DIALECT, {"metrics": pipeline_metrics})
+                for pipeline, pipeline_metrics in self.metrics.items()
             ],
             metrics=[
-                self._spec(metric, found)
-                for (_, metric), found in zip(self.items, results, strict=True)
+                self._spec(metric, summary)
+                for (_, metric), summary in zip(self.items, metric_results, strict=True)
             ],
             metadata={
                 "higher_is_better": self.better,
@@ -452,128 +480,138 @@ class _Task:
             },
         )
 
-    def _spec(self, metric: str, result: MetricResult) -> MetricSpec:
-        """How a metric is made of the scores: these are the first metric of their filter, and the
-        others are their parts.
+    def _spec(self, metric: str, summary: MetricResult) -> MetricSpec:
+        """Define how a metric reads scores: the first metric of a filter is the value, others
+        parts.
         """
-        is_score = metric == self.metrics[result.scorer][0] and metric not in self.less
+        is_score = metric == self.metrics[summary.scorer][0] and metric not in self.less
         options = (
-            {"part": metric} if result.kind in _OF_ONE_PART and not is_score else {}
+            {"part": metric}
+            if summary.kind in _SINGLE_PART_METRICS and not is_score
+            else {}
         )
         return MetricSpec(
-            result.label,
-            result.kind,
-            result.scorer,
+            summary.label,
+            summary.kind,
+            summary.scorer,
             options,
-            lower_is_better=result.lower_is_better,
+            lower_is_better=summary.lower_is_better,
         )
 
 
 def _task_names(source: Source) -> list[str]:
-    """Tasks with a number of their own or with samples; groups are averages of others and are kept
-    apart.
-    """
+    """Names of tasks with metrics or samples; groups, which are averages of tasks, are excluded."""
     groups = _group_names(source)
     named = [
-        name for name, entry in source.part("results").items() if metrics_of(entry)
+        name
+        for name, metrics in source.section("results").items()
+        if list_metrics(metrics)
     ]
-    own = [name for name in named if name not in groups]
-    return list(dict.fromkeys([*own, *source.samples]))
+    leaf_names = [name for name in named if name not in groups]
+    return list(dict.fromkeys([*leaf_names, *source.samples]))
 
 
 def _group_names(source: Source) -> set[str]:
     members = {
-        name for name, several in source.part("group_subtasks").items() if several
+        name for name, children in source.section("group_subtasks").items() if children
     }
-    return (members | set(source.part("groups"))) - set(source.samples)
+    return (members | set(source.section("groups"))) - set(source.samples)
 
 
 def _imported(source: Source) -> dict[str, Any]:
     names = _group_names(source)
     groups: dict[str, Any] = {
-        key: {name: value for name, value in source.part(key).items() if name in names}
+        key: {
+            name: value for name, value in source.section(key).items() if name in names
+        }
         for key in ("results", "versions", "n-shot", "higher_is_better")
     }
-    groups |= {key: source.part(key) for key in ("groups", "group_subtasks")}
+    groups |= {key: source.section(key) for key in ("groups", "group_subtasks")}
     return {
         "format": DIALECT,
-        "config": _without_secrets(source.part("config")),
+        "config": _without_secrets(source.section("config")),
         "groups": groups,
         **{
-            key: source.data[key]
-            for key in ("model_source", *TRACKED)
-            if key in source.data
+            key: source.document[key]
+            for key in ("model_source", *PROMPT_FACTS)
+            if key in source.document
         },
         **(
-            {"evalwright": source.data["evalwright"]}
-            if source.part("evalwright")
+            {"evalwright": source.document["evalwright"]}
+            if source.section("evalwright")
             else {}
         ),
     }
 
 
 def _without_secrets(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration without what may be a key among the model's arguments, and without logins in
-    its addresses.
-    """
-    kept: Any = config.get("model_args")
-    if isinstance(kept, dict):
-        kept = {key: value for key, value in kept.items() if not is_secret(key)}
-    elif isinstance(kept, str):
-        kept = ",".join(
-            p for p in kept.split(",") if not is_secret(p.partition("=")[0])
+    """Remove possible keys from the model arguments, and logins from addresses."""
+    arguments: Any = config.get("model_args")
+    if isinstance(arguments, dict):
+        arguments = {
+            key: value for key, value in arguments.items() if not is_secret(key)
+        }
+    elif isinstance(arguments, str):
+        arguments = ",".join(
+            p for p in arguments.split(",") if not is_secret(p.partition("=")[0])
         )
     return dict(
         masked_arguments(
-            {**config, "model_args": kept} if "model_args" in config else config
+            {**config, "model_args": arguments} if "model_args" in config else config
         )
     )
 
 
 def _model(source: Source) -> str:
-    """The model's name. lm_eval invents one where its arguments name none; then the backend's name
-    is used.
+    """The model's name.
+
+    lm_eval makes one up if the arguments name none; the backend's name is used then.
     """
-    named = source.data.get("model_name")
-    config = source.part("config")
-    if source.part("evalwright") and isinstance(named, str) and named:
+    named = source.document.get("model_name")
+    config = source.section("config")
+    if source.section("evalwright") and isinstance(named, str) and named:
         return named
-    given = config.get("model_args")
-    if isinstance(given, str):
-        given = dict(pair.partition("=")[::2] for pair in given.split(","))
-    known = given if isinstance(given, dict) else {}
+    arguments = config.get("model_args")
+    if isinstance(arguments, str):
+        arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))
+    named_arguments = arguments if isinstance(arguments, dict) else {}
     backend = next(
-        (known[key] for key in NAMING if known.get(key)), config.get("model") or named
+        (
+            named_arguments[key]
+            for key in MODEL_NAME_ARGUMENTS
+            if named_arguments.get(key)
+        ),
+        config.get("model") or named,
     )
     return str(backend) if backend else source.folder.resolve().name.replace("__", "/")
 
 
 def _environment(source: Source) -> dict[str, Any]:
-    text = str(source.data.get("pretty_env_info") or "")
+    text = str(source.document.get("pretty_env_info") or "")
     python = re.search(r"Python version: (\S+)", text)
     system = re.search(r"^OS: (.+)$", text, re.MULTILINE)
     versions = {"lm_eval": "lm_eval_version", "transformers": "transformers_version"}
-    commit = source.data.get("git_hash")
+    commit = source.document.get("git_hash")
     return {
         "python": python[1] if python else "unknown",
         "platform": system[1] if system else "unknown",
         "processors": None,
         "libraries": {
-            key: str(source.data[name])
+            key: str(source.document[name])
             for key, name in versions.items()
-            if source.data.get(name)
+            if source.document.get(name)
         },
         "git_commit": commit if isinstance(commit, str) else None,
     }
 
 
-def _started(source: Source) -> str:
-    """When it began: the record's own time, else that of its name, else that of the file."""
-    seconds = number(source.data.get("date"))
+def _start_time(source: Source) -> str:
+    """When it started: by its own time, else by its file name, else by the file's time."""
+    seconds = number(source.document.get("date"))
     try:
         if seconds is not None:
             return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (ValueError, OverflowError, OSError):
         pass
     day, _, clock = source.time.partition("T")
-    return started([f"{day}T{clock.replace('-', ':')}"], source.files)
+    return start_time([f"{day}T{clock.replace('-', ':')}"], source.files)

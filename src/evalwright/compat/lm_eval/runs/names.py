@@ -1,4 +1,4 @@
-"""What lm-evaluation-harness calls things: metrics, files and hashes, beside our names."""
+"""Names that lm-evaluation-harness gives to metrics, files and hashes, and how ours map to them."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from evalwright.metrics.registry import LOWER_IS_BETTER
 NO_FILTER = "none"
 NOT_AVAILABLE = "N/A"
 
-NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
-"""Arguments that name the model in its results, the first that is there."""
-TRACKED = (
+MODEL_NAME_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""Model arguments that name the model in the results; the first one present counts."""
+PROMPT_FACTS = (
     "system_instruction",
     "system_instruction_sha",
     "fewshot_as_multiturn",
     "chat_template",
     "chat_template_sha",
 )
-"""What results say of how prompts were made."""
+"""Keys of the results that say how prompts were made."""
 
-COUNTED = {
+COUNT_UNITS = {
     "bits_per_byte": "bytes",
     "byte_perplexity": "bytes",
     "token_perplexity": "tokens",
     "word_perplexity": "words",
 }
-"""Metrics whose items are pairs: a log-likelihood, and the number of these.
+"""Metrics whose items are pairs (log-likelihood, count), with the unit of the count.
 
-The one per token is ours alone.
+The metric per token exists only here.
 """
 
-_OURS = {
+_KIND_BY_METRIC = {
     **dict.fromkeys(
         ("acc", "acc_all", "acc_bytes", "acc_mutual_info", "acc_norm"), "accuracy"
     ),
@@ -45,14 +45,15 @@ _NORMALISED = {"characters": "acc_norm", "bytes": "acc_bytes"}
 
 
 def our_kind(metric: str) -> str:
-    """Our metric of that name; names without a counterpart are kept, with dashes."""
-    return _OURS.get(metric, metric.replace("_", "-"))
+    """Our name of a metric; names without a counterpart are kept, with dashes."""
+    return _KIND_BY_METRIC.get(metric, metric.replace("_", "-"))
 
 
 def their_metric(label: str, kind: str, scorer: Mapping[str, Any]) -> str:
-    """Their name of a metric of ours. scorer: the record of the scorer whose scores it summarises.
+    """lm_eval's name of one of our metrics.
 
-    A metric that has a name of its own (`mean politeness`) keeps it: `mean_politeness`.
+    scorer: the record of the scorer that the metric summarises. A metric with a label of its own
+    ("mean politeness") keeps it: `mean_politeness`.
     """
     normalised = scorer.get("options", {}).get("normalise", "none")
     if (
@@ -63,45 +64,46 @@ def their_metric(label: str, kind: str, scorer: Mapping[str, Any]) -> str:
         return _NORMALISED[normalised]
     if label == kind == "accuracy" and scorer.get("kind") == "exact-match":
         return "exact_match"
-    name = label if label != kind else "acc" if kind == "accuracy" else kind
+    name = "acc" if label == kind == "accuracy" else label
     return re.sub(r"[,\s-]+", "_", name)
 
 
 def higher_is_better(kind: str) -> bool:
-    """Whether more of a metric is better."""
+    """Whether higher is better for a kind of metric."""
     return kind not in LOWER_IS_BETTER
 
 
 def digest(text: str) -> str:
-    """The SHA-256 of a text, as their hashes are made."""
+    """SHA-256 of a text, as lm_eval's hashes are made."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def doc_digest(doc: Any) -> str:
-    """Their `doc_hash`: over the row as indented JSON."""
+    """lm_eval's `doc_hash`: the digest of the row as indented JSON."""
     return digest(json.dumps(doc, indent=2, ensure_ascii=False, default=str))
 
 
 def file_safe(model: str) -> str:
-    """A model's name as that of its folder. Nothing leads out of the parent folder."""
+    """Turn a model's name into a folder name that cannot leave its parent folder."""
     name = re.sub(r'["<>:/|\\?*\[\]]+', "__", model)
     return name if name.strip(". ") else "model"
 
 
-def spelled(value: Any) -> Any:
-    """Every number and truth value in nested lists as text, which is how they write responses."""
-    if isinstance(value, (list, tuple)):
-        return [spelled(part) for part in value]
-    return str(value)
+def stringify(response: Any) -> Any:
+    """Convert all numbers and booleans in nested lists to text, as lm_eval writes responses."""
+    if isinstance(response, (list, tuple)):
+        return [stringify(element) for element in response]
+    return str(response)
 
 
 def depths(
     children: Mapping[str, Sequence[str]], names: Collection[str]
 ) -> Iterator[tuple[str, int]]:
-    """Names with how deep each is below its groups, outer ones first, in the order of the tree;
-    what no tree reaches comes last.
+    """Yield names with their depth in the tree of groups, outer groups first.
+
+    Names outside every tree come last.
     """
-    inner = {child for below in children.values() for child in below}
+    inner = {child for members in children.values() for child in members}
     seen: set[str] = set()
     # Not by calls: a stranger's tree may be deeper than those may be.
     waiting = [(name, 0) for name in names if name not in inner][::-1]

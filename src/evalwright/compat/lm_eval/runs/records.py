@@ -1,9 +1,9 @@
-"""A document's lines of a samples file as one SampleRecord, and metrics of imported results.
+"""Converts a document's lines of a samples file to a SampleRecord, and results to metrics.
 
-Every filter is a scorer, every metric a part of its score. What a record has no place for (the row,
-arguments beyond the prompt, filtered responses, items that are no numbers) is kept in the sample's
-metadata, so that nothing is lost when the run is written back. Metrics are made again by our
-statistics where the samples give the published number, else kept as published.
+Every filter is a scorer, every metric a part of its score. What a record cannot hold (the row,
+arguments beyond the prompt, filtered responses, items that are not numbers) is kept in the sample's
+metadata, so that nothing is lost when the run is exported again. Metrics are computed again where
+the samples reproduce the published number; otherwise the published number is kept.
 """
 
 from __future__ import annotations
@@ -17,8 +17,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from evalwright.compat.lm_eval.runs.names import COUNTED, NO_FILTER, our_kind, spelled
-from evalwright.compat.lm_eval.runs.rows import first_responses, responses_of
+from evalwright.compat.lm_eval.runs.names import (
+    COUNT_UNITS,
+    NO_FILTER,
+    our_kind,
+    stringify,
+)
+from evalwright.compat.lm_eval.runs.rows import first_responses, responses_by_request
 from evalwright.compat.lm_eval.tasks.aggregation import BRIER_RANGE, by_error
 from evalwright.compat.recording import number as finite
 from evalwright.core.errors import EvalwrightError, Failure
@@ -41,23 +46,23 @@ _QUESTIONS = (
 )
 
 Lines = Mapping[str, Mapping[str, Any]]
-"""Filter -> its line."""
+"""Lines of one document, by filter."""
 
 
 def number(value: Any) -> float | None:
-    """A finite number, also where it was written as text; else None."""
+    """Parse a finite number, also from text; None if it is not one."""
     if isinstance(value, str):
-        found = _NUMPY.fullmatch(value)
+        match = _NUMPY.fullmatch(value)
         try:
-            value = float(found[1] if found else value)
+            value = float(match[1] if match else value)
         except ValueError:
             return None
     return finite(float(value) if isinstance(value, bool) else value)
 
 
 def pair(metric: str, value: Any) -> tuple[float, float] | None:
-    """The log-likelihood and count of an item of a perplexity per word or byte."""
-    if metric not in COUNTED or not isinstance(value, list) or len(value) != 2:
+    """The log-likelihood and count in an item of a per-word or per-byte metric, else None."""
+    if metric not in COUNT_UNITS or not isinstance(value, list) or len(value) != 2:
         return None
     total = number(value[0])
     count = number(value[1])
@@ -68,7 +73,7 @@ def pair(metric: str, value: Any) -> tuple[float, float] | None:
     )
 
 
-def record_of(
+def build_record(
     task: str,
     doc: int,
     lines: Lines,
@@ -77,66 +82,74 @@ def record_of(
     less: frozenset[str] = frozenset(),
     ours: bool = False,
 ) -> SampleRecord:
-    """The record of document number `doc`. metrics: names by filter.
+    """Build the record of one document from its lines.
 
-    less: metrics of which less is better, whose scores are negated, as scores are better when
-    higher. ours: the rows are those of our own export.
+    Args:
+        doc: the document's number.
+        metrics: metric names by filter.
+        less: metrics for which lower is better; their scores are negated, as higher scores are
+            better.
+        ours: whether the rows come from our own export.
     """
     first = next(iter(lines.values()))
     arguments = _arguments(first.get("arguments"))
-    rolling = bool(arguments) and all(len(part) == 1 for part in arguments)
+    rolling = bool(arguments) and all(len(request) == 1 for request in arguments)
     prompt = (
         ""
         if rolling or not arguments
         else _text(arguments[0][0] if arguments[0] else "")
     )
-    responses, several = _responses(first.get("resps"), rolling)
+    responses, repeats = _responses(first.get("resps"), rolling)
     choices = _choices(arguments, responses)
     sample = _sample(doc, first, prompt, choices, ours)
     answer = _answer(lines, prompt, arguments, responses, choices)
     scores, failures = _scores(lines, metrics, less)
-    kept: dict[str, Any] = {"target": _text(first.get("target", ""))}
-    kept["arguments"] = [
-        [None if value == prompt else value for value in part] for part in arguments
+    extras: dict[str, Any] = {"target": _text(first.get("target", ""))}
+    extras["arguments"] = [
+        [None if argument == prompt else argument for argument in request]
+        for request in arguments
     ]
-    if several > 1:
-        kept["repeats"] = several
-    sample = replace(sample, metadata={**sample.metadata, "lm_eval": kept})
+    if repeats > 1:
+        extras["repeats"] = repeats
+    sample = replace(sample, metadata={**sample.metadata, "lm_eval": extras})
     record = SampleRecord(task, doc, 0, sample, answer, scores, None, failures)
-    raw = spelled(first.get("resps") or [])
-    if responses_of(record) != raw:
-        kept["resps"] = raw
+    raw = stringify(first.get("resps") or [])
+    if responses_by_request(record) != raw:
+        extras["resps"] = raw
     filtered = {
-        name: spelled(line.get("filtered_resps") or []) for name, line in lines.items()
+        name: stringify(line.get("filtered_resps") or [])
+        for name, line in lines.items()
     }
     if differing := {
-        name: value for name, value in filtered.items() if value != first_responses(raw)
+        name: texts for name, texts in filtered.items() if texts != first_responses(raw)
     }:
-        kept["filtered_resps"] = differing
-    items = {
+        extras["filtered_resps"] = differing
+    non_numeric = {
         name: {
-            one: line[one]
-            for one in metrics.get(name, ())
-            if isinstance(line.get(one), list | dict)
+            metric: line[metric]
+            for metric in metrics.get(name, ())
+            if isinstance(line.get(metric), list | dict)
         }
         for name, line in lines.items()
     }
-    if items := {name: value for name, value in items.items() if value}:
-        kept["items"] = items
+    if non_numeric := {
+        name: by_metric for name, by_metric in non_numeric.items() if by_metric
+    }:
+        extras["items"] = non_numeric
     return record
 
 
 def failed_record(
     task: str, row: Mapping[str, Any], doc: int, ours: bool
 ) -> SampleRecord:
-    """The record of a line of a failures file, which only our own export writes."""
+    """Build the record of a line of a failures file, which only our export writes."""
     sample = _sample(doc, row, "", (), ours)
     failure = Failure("not scored", "task", "The file does not say why.")
-    if isinstance(found := row.get("failure"), dict):
+    if isinstance(details := row.get("failure"), dict):
         with suppress(TypeError):
-            failure = Failure(**found)
-    kept = {"lm_eval": {"target": _text(row.get("target", ""))}}
-    sample = replace(sample, metadata={**sample.metadata, **kept})
+            failure = Failure(**details)
+    extras = {"lm_eval": {"target": _text(row.get("target", ""))}}
+    sample = replace(sample, metadata={**sample.metadata, **extras})
     return SampleRecord(task, doc, 0, sample, None, {}, failure)
 
 
@@ -171,75 +184,82 @@ def _gold(target: str, choices: tuple[str, ...]) -> tuple[int, ...]:
     if target in choices:
         return (choices.index(target),)
     try:
-        found = json.loads(target)
+        parsed = json.loads(target)
     except (ValueError, RecursionError):
         return ()
-    listed = found if isinstance(found, list) else [found]
+    listed = parsed if isinstance(parsed, list) else [parsed]
     return tuple(
-        one for one in listed if isinstance(one, int) and 0 <= one < len(choices)
+        index
+        for index in listed
+        if isinstance(index, int) and 0 <= index < len(choices)
     )
 
 
-def _arguments(found: Any) -> list[list[Any]]:
-    """Arguments by request, from lists (old) or from `{"gen_args_0": {"arg_0": ...}}`."""
+def _arguments(arguments: Any) -> list[list[Any]]:
+    """Arguments of each request, from lists (old files) or `{"gen_args_0": {"arg_0": ...}}`."""
 
-    def values(part: Any, other: list[Any]) -> list[Any]:
-        return (
-            list(part.values())
-            if isinstance(part, dict)
-            else part
-            if isinstance(part, list)
-            else other
-        )
+    def as_list(request: Any, default: list[Any]) -> list[Any]:
+        if isinstance(request, dict):
+            return list(request.values())
+        return request if isinstance(request, list) else default
 
-    return [values(part, [part]) for part in values(found, [])]
+    return [as_list(request, [request]) for request in as_list(arguments, [])]
 
 
-def _responses(found: Any, rolling: bool) -> tuple[tuple[Response, ...], int]:
-    """Responses one after another, and how many there are to each request."""
-    if not isinstance(found, list) or not found:
+def _responses(resps: Any, rolling: bool) -> tuple[tuple[Response, ...], int]:
+    """All responses in order, and the number of responses to each request."""
+    if not isinstance(resps, list) or not resps:
         return (), 1
-    listed = [one if isinstance(one, list) else [one] for one in found]
-    return tuple(_response(value, rolling) for one in listed for value in one), max(
-        1, len(listed[0])
-    )
+    by_request = [
+        responses if isinstance(responses, list) else [responses] for responses in resps
+    ]
+    return tuple(
+        _response(response, rolling)
+        for responses in by_request
+        for response in responses
+    ), max(1, len(by_request[0]))
 
 
-def _response(value: Any, rolling: bool) -> Response:
-    told = (
-        isinstance(value, list)
-        and len(value) == 2
-        and str(value[1]) in ("True", "False")
+def _response(response: Any, rolling: bool) -> Response:
+    is_pair = (
+        isinstance(response, list)
+        and len(response) == 2
+        and str(response[1]) in ("True", "False")
     )
-    likelihood = _likelihood(value[0] if told else value) if told or rolling else None
+    likelihood = (
+        _likelihood(response[0] if is_pair else response)
+        if is_pair or rolling
+        else None
+    )
     if likelihood is None:
-        return Response(text=_text(value))
+        return Response(text=_text(response))
     return Response(
-        log_likelihood=likelihood, is_greedy=str(value[1]) == "True" if told else None
+        log_likelihood=likelihood,
+        is_greedy=str(response[1]) == "True" if is_pair else None,
     )
 
 
 def _likelihood(value: Any) -> float | None:
     try:
-        made = float(value)
+        likelihood = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return None if math.isnan(made) else made
+    return None if math.isnan(likelihood) else likelihood
 
 
 def _choices(
     arguments: Sequence[Sequence[Any]], responses: Sequence[Response]
 ) -> tuple[str, ...]:
-    """The options of multiple choice: continuations of one context, or contexts with one
-    continuation.
-    """
-    pairs = len(arguments) > 1 and all(len(part) == 2 for part in arguments)
+    """The options of multiple choice: several continuations, or several contexts."""
+    pairs = len(arguments) > 1 and all(len(request) == 2 for request in arguments)
     if not pairs or any(response.log_likelihood is None for response in responses):
         return ()
-    same = [_text(part[1]) for part in arguments if part[0] == arguments[0][0]]
-    if len(same) > 1:
-        return tuple(text.strip() for text in same)
-    return tuple(_text(part[0]) for part in arguments)
+    continuations = [
+        _text(request[1]) for request in arguments if request[0] == arguments[0][0]
+    ]
+    if len(continuations) > 1:
+        return tuple(text.strip() for text in continuations)
+    return tuple(_text(request[0]) for request in arguments)
 
 
 def _answer(
@@ -249,11 +269,13 @@ def _answer(
     responses: tuple[Response, ...],
     choices: tuple[str, ...],
 ) -> Answer:
-    found = tuple(
-        one.log_likelihood for one in responses if one.log_likelihood is not None
+    likelihoods = tuple(
+        response.log_likelihood
+        for response in responses
+        if response.log_likelihood is not None
     )
-    if choices and len(found) >= len(choices):
-        values = found[: len(choices)]
+    if choices and len(likelihoods) >= len(choices):
+        values = likelihoods[: len(choices)]
         best = max(range(len(values)), key=values.__getitem__)
         return Answer(
             choices[best],
@@ -262,15 +284,17 @@ def _answer(
             prompt=prompt,
             responses=responses,
         )
-    if found and arguments and arguments[0]:
+    if likelihoods and arguments and arguments[0]:
         text = _text(arguments[0][-1])
         return Answer(
-            text, log_likelihoods=found[:1], prompt=prompt, responses=responses
+            text, log_likelihoods=likelihoods[:1], prompt=prompt, responses=responses
         )
-    taken = next(iter(lines.values())).get("filtered_resps")
-    while isinstance(taken, list) and taken:
-        taken = taken[0]
-    text = taken if isinstance(taken, str) else responses[0].text if responses else ""
+    filtered = next(iter(lines.values())).get("filtered_resps")
+    while isinstance(filtered, list) and filtered:
+        filtered = filtered[0]
+    text = responses[0].text if responses else ""
+    if isinstance(filtered, str):
+        text = filtered
     return Answer(text, prompt=prompt, responses=responses)
 
 
@@ -284,10 +308,10 @@ def _scores(
         parts = dict[str, float]()
         for metric in names:
             if (counted := pair(metric, line.get(metric))) is not None:
-                parts["log_likelihood"], parts[COUNTED[metric]] = counted
+                parts["log_likelihood"], parts[COUNT_UNITS[metric]] = counted
             elif (value := number(line.get(metric))) is not None:
                 parts[metric] = value
-        worth = _worth(names[0], line.get(names[0])) if names else None
+        worth = _item_score(names[0], line.get(names[0])) if names else None
         if worth is None:
             message = (
                 f"The samples have no value of '{names[0]}' here."
@@ -295,7 +319,7 @@ def _scores(
                 else "There is no metric."
             )
             failures[name] = Failure("no score", "scorer", message)
-        elif names[0] in less and names[0] not in COUNTED and names[0] in parts:
+        elif names[0] in less and names[0] not in COUNT_UNITS and names[0] in parts:
             scores[name] = Score(
                 -worth, explanation="negated: less is better", parts=parts
             )
@@ -304,8 +328,8 @@ def _scores(
     return scores, failures
 
 
-def _worth(metric: str, value: Any) -> float | None:
-    """One number for an item: of a pair, the log-likelihood, or whether both are the same."""
+def _item_score(metric: str, value: Any) -> float | None:
+    """Reduce an item to one number: of a pair, the log-likelihood, or whether both are equal."""
     if (counted := pair(metric, value)) is not None:
         return counted[0]
     if not isinstance(value, list):
@@ -320,17 +344,15 @@ BRIER = "brier_score"
 
 
 def _loss(metric: str, value: Any) -> float | None:
-    """An item's number; of a Brier score's pair (right choice, probabilities of all) the squared
-    distance.
-    """
+    """An item's number; for a Brier score (gold choice, probabilities), the squared distance."""
     if metric != BRIER or not (
         isinstance(value, list) and len(value) == 2 and isinstance(value[1], list)
     ):
         return number(value)
-    probabilities = [number(one) or 0.0 for one in value[1]]
+    probabilities = [number(probability) or 0.0 for probability in value[1]]
     return math.fsum(
-        (one - float(place == value[0])) ** 2.0
-        for place, one in enumerate(probabilities)
+        (probability - float(index == value[0])) ** 2.0
+        for index, probability in enumerate(probabilities)
     )
 
 
@@ -338,43 +360,40 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-_CLOSE = 1e-6
-"""How far our number may be from the published one, relatively, and still be the same: files round.
-"""
+_RELATIVE_TOLERANCE = 1e-6
+"""How far a recomputed number may be from the published one, which may be rounded."""
 
-_ENTRY = {"alias", "name", "sample_len", "sample_count", "samples"}
+_NOT_METRICS = {"alias", "name", "sample_len", "sample_count", "samples"}
 
 
-def metrics_of(entry: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Metric names by filter in a task's entry of the results, old (`acc`) or new (`acc,none`), in
-    its order.
-    """
-    out: dict[str, list[str]] = {}
-    for key, value in entry.items():
+def list_metrics(task_results: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Metric names by filter, from old keys of the results (`acc`) or new ones (`acc,none`)."""
+    names_by_filter: dict[str, list[str]] = {}
+    for key, value in task_results.items():
         name, _, pipeline = key.partition(",")
         if (
-            key in _ENTRY
+            key in _NOT_METRICS
             or name.endswith("_stderr")
             or (number(value) is None and value != "N/A")
         ):
             continue
-        out.setdefault(pipeline or NO_FILTER, []).append(name)
-    return out
+        names_by_filter.setdefault(pipeline or NO_FILTER, []).append(name)
+    return names_by_filter
 
 
 def published(
-    entry: Mapping[str, Any], metric: str, pipeline: str
+    task_results: Mapping[str, Any], metric: str, pipeline: str
 ) -> tuple[float | None, float | None]:
-    """Value and standard error in a task's entry; None where there is none."""
-    value = entry.get(f"{metric},{pipeline}", entry.get(metric))
-    error = entry.get(f"{metric}_stderr,{pipeline}", entry.get(f"{metric}_stderr"))
+    """The published value and standard error of a metric; None where missing."""
+    value = task_results.get(f"{metric},{pipeline}", task_results.get(metric))
+    error = task_results.get(
+        f"{metric}_stderr,{pipeline}", task_results.get(f"{metric}_stderr")
+    )
     return number(value), number(error)
 
 
 class Items:
-    """One metric's items over a task's documents, a row each, as numbers or as pairs
-    (log-likelihood, count).
-    """
+    """One metric's items over a task's documents, as numbers or pairs (log-likelihood, count)."""
 
     def __init__(self, metric: str) -> None:
         self.metric = metric
@@ -385,7 +404,7 @@ class Items:
         self.usable = True
 
     def add(self, item: Any, cluster: int) -> None:
-        """Count one document's item in; None is missing."""
+        """Add one document's item; None counts as missing."""
         value, count = pair(self.metric, item) or (_loss(self.metric, item), 1.0)
         if value is not None:
             self.values.append(value)
@@ -400,25 +419,26 @@ class Items:
 def metric_result(
     metric: str,
     pipeline: str,
-    entry: Mapping[str, Any],
+    task_results: Mapping[str, Any],
     n: int,
     items: Items | None,
     n_missing: int,
     clustered: bool,
 ) -> MetricResult:
-    """A metric of a task. n: how many samples the results name. n_missing: samples without any
-    score.
+    """Build a task's metric, recomputed if that gives the published number.
+
+    n: number of samples according to the results. n_missing: samples without a score.
     """
-    value, error = published(entry, metric, pipeline)
+    value, error = published(task_results, metric, pipeline)
     kind = our_kind(metric)
     estimate = None
     if items is not None and items.usable and len(items.values):
-        kind, estimate = _again(
+        kind, estimate = _recompute(
             metric, kind, items, n_missing + items.missing, clustered
         )
-    near = {"rel_tol": _CLOSE, "abs_tol": _CLOSE}
+    tolerance = {"rel_tol": _RELATIVE_TOLERANCE, "abs_tol": _RELATIVE_TOLERANCE}
     if estimate is None or (
-        value is not None and not math.isclose(estimate.value, value, **near)
+        value is not None and not math.isclose(estimate.value, value, **tolerance)
     ):
         kind = our_kind(metric)
         estimate = _as_published(
@@ -428,10 +448,10 @@ def metric_result(
     return MetricResult(label, kind, pipeline, estimate)
 
 
-def _again(
+def _recompute(
     metric: str, kind: str, items: Items, n_missing: int, clustered: bool
 ) -> tuple[str, Estimate | None]:
-    """The metric by our statistics; None where it is none that we make."""
+    """Compute the metric with our statistics; None if we have no such metric."""
     import numpy as np
 
     from evalwright import statistics
@@ -451,16 +471,20 @@ def _again(
             values, clusters=clusters, n_missing=n_missing, value_range=BRIER_RANGE
         )
     parts = (
-        {"log_likelihood": values, COUNTED[metric]: counts} if metric in COUNTED else {}
+        {"log_likelihood": values, COUNT_UNITS[metric]: counts}
+        if metric in COUNT_UNITS
+        else {}
     )
     column = Column(values, parts, clusters, n_missing)
-    ours = kind if kind in ("accuracy", "exact-match") or metric in COUNTED else "mean"
+    recomputed_kind = (
+        kind if kind in ("accuracy", "exact-match") or metric in COUNT_UNITS else "mean"
+    )
     try:
-        estimate = compute(ours, column)
+        estimate = compute(recomputed_kind, column)
     except EvalwrightError:
         return kind, None
     # The kind says which way is better, so a mean of which less is better keeps its name.
-    return kind if kind in LOWER_IS_BETTER else ours, estimate
+    return kind if kind in LOWER_IS_BETTER else recomputed_kind, estimate
 
 
 def _as_published(
@@ -480,24 +504,24 @@ def _as_published(
 
 
 def size(
-    entry: Mapping[str, Any], counted: Mapping[str, Any], names: Sequence[str]
+    task_results: Mapping[str, Any], counted: Mapping[str, Any], names: Sequence[str]
 ) -> int:
-    """How many samples a task's numbers rest on, where the results say so; else 0.
+    """The number of samples behind a task's results; 0 if unknown.
 
-    Results before 0.4.3 do not: there the standard error of a share gives it, as p (1 - p) / (n -
-    1) is its square.
+    Results before 0.4.3 do not have it. For a proportion p it follows from the standard error,
+    whose square is p (1 - p) / (n - 1).
     """
-    for found in (
+    for count in (
         counted.get("effective"),
-        entry.get("sample_len"),
-        entry.get("samples"),
+        task_results.get("sample_len"),
+        task_results.get("samples"),
     ):
-        if isinstance(found, int) and not isinstance(found, bool) and 0 < found < 2**53:
-            return found
+        if isinstance(count, int) and not isinstance(count, bool) and 0 < count < 2**53:
+            return count
     for name in names:
         if our_kind(name) in ("accuracy", "exact-match"):
-            for pipeline in metrics_of(entry):
-                share, error = published(entry, name, pipeline)
+            for pipeline in list_metrics(task_results):
+                share, error = published(task_results, name, pipeline)
                 if share is not None and error and 0 < share < 1:
                     n = share * (1 - share) / error**2 + 1
                     if abs(n - round(n)) < 1e-3 * max(1.0, n / 1000):

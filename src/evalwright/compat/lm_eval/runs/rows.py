@@ -1,4 +1,7 @@
-"""Records of samples as lines of `samples_<task>_<time>.jsonl`, one for each sample and filter."""
+"""Converts sample records to lines of `samples_<task>_<time>.jsonl`.
+
+There is one line for each sample and filter.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,12 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
-from evalwright.compat.lm_eval.runs.names import COUNTED, digest, doc_digest, spelled
+from evalwright.compat.lm_eval.runs.names import (
+    COUNT_UNITS,
+    digest,
+    doc_digest,
+    stringify,
+)
 from evalwright.compat.lm_eval.tasks.estimates import FILTERED, NAMED
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.core.requests import Message, Prompt, prompt_from
@@ -21,24 +29,24 @@ GENERATE, CHOOSE, CONTINUE, ROLLING = [
     "loglikelihood_rolling",
 ]
 PAIRED = {"macro-f1", "balanced-accuracy"}
-"""Metrics over classes, of which an item is the pair (right class, class given)."""
+"""Metrics over classes, whose items are pairs (gold class, predicted class)."""
 
 
 Render = Callable[[Sequence[Message]], str]
-"""Messages as the text that a model got."""
+"""Turns messages into the text that a model got."""
 
 
 def as_json(messages: Sequence[Message]) -> str:
-    """Messages as JSON, as their chat backends get them."""
+    """Serialise messages as lm_eval's chat backends get them."""
     plain = [{"role": message.role, "content": message.text} for message in messages]
     return json.dumps(plain, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedMetric:
-    """One metric of a task: `name,filter` there; label, kind and scorer here.
+    """One metric of a task: `name,filter` in lm_eval; label, kind and scorer here.
 
-    theirs: the scorer is one of their filters, which keeps every metric as a part of its score.
+    theirs: the scorer is one of lm_eval's filters, which keeps every metric as a part of its score.
     """
 
     name: str
@@ -50,8 +58,9 @@ class ExportedMetric:
 
 
 class Rows:
-    """Makes the lines of one task from its records. task: the task's part of `run.json`; render:
-    messages as text.
+    """Builds the lines of one task.
+
+    task: its record in `run.json`. render: turns messages into text.
     """
 
     def __init__(
@@ -64,7 +73,9 @@ class Rows:
         self.render = render
         self.metrics = metrics
         pipelines = [
-            one["name"] for one in task["scorers"] if one.get("kind") == DIALECT
+            scorer["name"]
+            for scorer in task["scorers"]
+            if scorer.get("kind") == DIALECT
         ]
         self.filters = tuple(
             dict.fromkeys([*(metric.filter for metric in metrics), *pipelines])
@@ -79,13 +90,13 @@ class Rows:
             int(config.get("repeats") or 1) if "generation" in definition else 1
         )
         chat = prompt.get("format") == "chat" and not prompt.get("prefill")
-        given = (
+        delimiter = (
             config.get("target_delimiter") if self.theirs else prompt.get("delimiter")
         )
-        self.delimiter = "" if chat else str(" " if given is None else given)
+        self.delimiter = "" if chat else str(" " if delimiter is None else delimiter)
 
     def lines(self, draws: Sequence[SampleRecord]) -> list[dict[str, Any]]:
-        """The lines of one sample, of all its draws, by filter; none where nothing was scored."""
+        """Build one line per filter from a sample's draws; no lines if nothing was scored."""
         answered = [
             record
             for record in draws
@@ -93,67 +104,75 @@ class Rows:
         ]
         if not answered or not any(record.scores for record in answered):
             return []
-        whole = self._request(answered)
-        out = []
+        request_fields = self._request(answered)
+        lines = []
         for name in self.filters:
-            found = {
+            metrics_by_name = {
                 metric.name: metric for metric in self.metrics if metric.filter == name
             }
-            filtered = self._filtered(name, list(found), answered, whole)
+            filtered = self._filtered(
+                name, list(metrics_by_name), answered, request_fields
+            )
             items = {
-                metric: self._item(found[metric], answered)
+                metric: self._item(metrics_by_name[metric], answered)
                 for metric in filtered["metrics"]
             }
             # In the order of their lines, so that the files read alike.
-            out.append({**whole, **filtered, **_hashes(whole), **items})
-        return out
+            lines.append(
+                {**request_fields, **filtered, **_hashes(request_fields), **items}
+            )
+        return lines
 
     def failed_line(self, record: SampleRecord) -> dict[str, Any]:
-        """What is kept of a sample without a score, in a file of its own."""
-        found = record.failure or next(iter(record.score_failures.values()), None)
+        """Build the line of a sample without a score, for the failures file."""
+        failure = record.failure or next(iter(record.score_failures.values()), None)
         doc = self._doc(record)
         target = _target(record)
         line = {
-            "doc_id": self._place(record),
+            "doc_id": self._doc_id(record),
             "doc": doc,
             "target": target,
             "doc_hash": doc_digest(doc),
         }
-        return {**line, "failure": found.as_dict() if found else None}
+        return {**line, "failure": failure.as_dict() if failure else None}
 
     def _request(self, draws: Sequence[SampleRecord]) -> dict[str, Any]:
         first = draws[0]
         assert first.answer is not None
-        kept = _kept(first)
+        extras = _import_extras(first)
         doc = self._doc(first)
         target = _target(first)
-        asked = kept.get("arguments") or (
+        recorded_arguments = extras.get("arguments") or (
             first.answer.strategy.get("arguments") if self.theirs else None
         )
         arguments = (
-            self._restored(asked, first.answer)
-            if asked
+            self._restore_arguments(recorded_arguments, first.answer)
+            if recorded_arguments
             else self._arguments(first, first.answer)
         )
-        made = [responses_of(record, self.repeats, self.rolling) for record in draws]
-        requests = range(max(map(len, made)))
-        resps = [
-            [value for one in made if i < len(one) for value in one[i]]
-            for i in requests
+        responses_by_draw = [
+            responses_by_request(record, self.repeats, self.rolling) for record in draws
         ]
+        resps: list[list[Any]] = []
+        for by_request in responses_by_draw:
+            resps += [[] for _ in range(len(by_request) - len(resps))]
+            for index, responses in enumerate(by_request):
+                resps[index] += responses
         return {
-            "doc_id": self._place(first),
+            "doc_id": self._doc_id(first),
             "doc": doc,
             "target": target,
             "arguments": {
-                f"gen_args_{i}": {f"arg_{j}": value for j, value in enumerate(part)}
-                for i, part in enumerate(arguments)
+                f"gen_args_{i}": {
+                    f"arg_{j}": argument for j, argument in enumerate(request)
+                }
+                for i, request in enumerate(arguments)
             },
-            "resps": kept.get("resps", resps),
+            "resps": extras.get("resps", resps),
         }
 
-    def _place(self, record: SampleRecord) -> int:
-        """The row's number in the data, which is the id of a sample of theirs."""
+    def _doc_id(self, record: SampleRecord) -> int:
+        """The row's number in the dataset, which is the sample's id in a task of lm_eval's."""
         return (
             int(record.sample.id)
             if self.theirs and record.sample.id.isdecimal()
@@ -179,31 +198,39 @@ class Rows:
         }
 
     def _arguments(self, record: SampleRecord, answer: Answer) -> list[list[Any]]:
-        kind = output_type(record, answer, self.rolling)
+        answer_type = output_type(record, answer, self.rolling)
         prompt = self._text(answer.prompt)
-        if kind == CHOOSE:
+        if answer_type == CHOOSE:
             letters = self.answer.get("mode") == "letter"
             options = ascii_uppercase if letters else record.sample.choices
             count = len(record.sample.choices)
             return [[prompt, self.delimiter + option] for option in options[:count]]
-        if kind == CONTINUE:
+        if answer_type == CONTINUE:
             # A task of theirs answers with the whole continuation.
             return [
                 [prompt, answer.text if self.theirs else self.delimiter + answer.text]
             ]
-        return [[answer.text]] if kind == ROLLING else [[prompt, dict(self.generation)]]
+        return (
+            [[answer.text]]
+            if answer_type == ROLLING
+            else [[prompt, dict(self.generation)]]
+        )
 
-    def _restored(
-        self, kept: Sequence[Sequence[Any]], answer: Answer
+    def _restore_arguments(
+        self, recorded: Sequence[Sequence[Any]], answer: Answer
     ) -> list[list[Any]]:
-        """Recorded arguments: the prompt is kept once, in the answer, and None stands in its place."""
+        """Restore recorded arguments: the prompt, recorded once in the answer, replaces None."""
 
-        def whole(value: Any) -> Any:
-            if value is None:
+        def restore(argument: Any) -> Any:
+            if argument is None:
                 return self._text(answer.prompt)
-            return self._text(prompt_from(value)) if isinstance(value, list) else value
+            return (
+                self._text(prompt_from(argument))
+                if isinstance(argument, list)
+                else argument
+            )
 
-        return [list(map(whole, part)) for part in kept]
+        return [list(map(restore, request)) for request in recorded]
 
     def _text(self, prompt: Prompt) -> str:
         return prompt if isinstance(prompt, str) else self.render(prompt)
@@ -213,19 +240,27 @@ class Rows:
         name: str,
         names: list[str],
         draws: Sequence[SampleRecord],
-        whole: Mapping[str, Any],
+        request_fields: Mapping[str, Any],
     ) -> dict[str, Any]:
         score = draws[0].scores.get(name) if self.theirs else None
         noted: Mapping[str, Any] = (score.item or {}) if score else {}
-        taken = _kept(draws[0]).get("filtered_resps", {}).get(name, noted.get(FILTERED))
+        filtered = (
+            _import_extras(draws[0])
+            .get("filtered_resps", {})
+            .get(name, noted.get(FILTERED))
+        )
         return {
-            "filtered_resps": _taken(draws, whole) if taken is None else taken,
+            "filtered_resps": _scored_responses(draws, request_fields)
+            if filtered is None
+            else filtered,
             "filter": name,
-            "metrics": [one for one in noted.get(NAMED, names) if one in names],
+            "metrics": [
+                metric for metric in noted.get(NAMED, names) if metric in names
+            ],
         }
 
     def _item(self, metric: ExportedMetric, draws: Sequence[SampleRecord]) -> Any:
-        items = _kept(draws[0]).get("items", {}).get(metric.filter, {})
+        items = _import_extras(draws[0]).get("items", {}).get(metric.filter, {})
         if metric.theirs and metric.name in items:
             return items[metric.name]
         scores = [
@@ -235,11 +270,11 @@ class Rows:
         ]
         if not scores:
             return None
-        unit = COUNTED.get(metric.name)
+        unit = COUNT_UNITS.get(metric.name)
         if unit and {"log_likelihood", unit} <= scores[0].parts.keys():
             return [
-                _mean(score.parts.get(part) for score in scores)
-                for part in ("log_likelihood", unit)
+                _mean(score.parts.get(part_name) for score in scores)
+                for part_name in ("log_likelihood", unit)
             ]
         if metric.kind in PAIRED and {"gold", "predicted"} <= scores[0].parts.keys():
             return [scores[0].parts["gold"], scores[0].parts["predicted"]]
@@ -252,10 +287,10 @@ class Rows:
         return _mean(score.value for score in scores)
 
 
-def _taken(draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> list[Any]:
-    """What was scored: the answers' texts without their reasoning, or the first response to each
-    request.
-    """
+def _scored_responses(
+    draws: Sequence[SampleRecord], request_fields: Mapping[str, Any]
+) -> list[Any]:
+    """What was scored: answers without reasoning, or the first response to each request."""
     first = draws[0]
     assert first.answer is not None
     if (
@@ -264,7 +299,7 @@ def _taken(draws: Sequence[SampleRecord], whole: Mapping[str, Any]) -> list[Any]
     ):
         texts = [record.answer.text for record in draws if record.answer]
         return texts if len(texts) == 1 else [texts]
-    return first_responses(whole["resps"])
+    return first_responses(request_fields["resps"])
 
 
 def _hashes(line: Mapping[str, Any]) -> dict[str, str]:
@@ -278,14 +313,14 @@ def _hashes(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_rolling(definition: Mapping[str, Any]) -> bool:
-    """Whether a task's definition says that whole texts are scored."""
+    """Whether a task scores whole texts."""
     if definition.get("dialect") == DIALECT:
         return bool((definition.get("config") or {}).get("output_type") == ROLLING)
     return bool((definition.get("answer") or {}).get("mode") == "perplexity")
 
 
 def output_type(record: SampleRecord, answer: Answer, rolling: bool = False) -> str:
-    """Their word for how an answer was made, as its responses show it. rolling: see `is_rolling`."""
+    """Infer lm_eval's output type of an answer from its responses."""
     if rolling:
         return ROLLING
     if not any(response.log_likelihood is not None for response in answer.responses):
@@ -297,11 +332,13 @@ def output_type(record: SampleRecord, answer: Answer, rolling: bool = False) -> 
     return CONTINUE if answer.responses[0].is_greedy is not None else ROLLING
 
 
-def responses_of(
+def responses_by_request(
     record: SampleRecord, repeats: int = 1, rolling: bool = False
 ) -> list[list[Any]]:
-    """A record's responses by request, each asked `repeats` times where the record does not say:
-    texts, numbers (rolling), or pairs of log-likelihood and whether it is greedy, all as text.
+    """A record's responses by request, as text.
+
+    Each is a text, a number (rolling), or a pair (log-likelihood, is greedy). repeats: responses to
+    each request, unless the record says otherwise.
     """
     assert record.answer is not None
     responses = record.answer.responses
@@ -310,20 +347,23 @@ def responses_of(
         if response.log_likelihood is None:
             values.append(response.text)
         elif rolling or response.is_greedy is None:
-            values.append(spelled(response.log_likelihood))
+            values.append(stringify(response.log_likelihood))
         else:
-            values.append(spelled([response.log_likelihood, response.is_greedy]))
-    several = _kept(record).get("repeats", repeats)
-    return [values[i : i + several] for i in range(0, len(values), several)]
+            values.append(stringify([response.log_likelihood, response.is_greedy]))
+    per_request = _import_extras(record).get("repeats", repeats)
+    return [values[i : i + per_request] for i in range(0, len(values), per_request)]
 
 
 def first_responses(resps: Any) -> list[Any]:
     """The first response to each request."""
-    return [one[0] if isinstance(one, list) and one else one for one in resps]
+    return [
+        responses[0] if isinstance(responses, list) and responses else responses
+        for responses in resps
+    ]
 
 
 def _as_array(item: Any) -> Any:
-    """The pair of a right class and probabilities, which they write as an array's text."""
+    """Write the probabilities in a pair (gold class, probabilities) as numpy prints an array."""
     if (
         not isinstance(item, list | tuple)
         or len(item) != 2
@@ -336,34 +376,36 @@ def _as_array(item: Any) -> Any:
 
 
 def generation(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Generation settings in their words, from the part `answer` of a task's definition."""
+    """Generation settings in lm_eval's terms, from `answer` in a task's definition."""
     temperature = answer.get("temperature") or 0.0
-    out = {
+    settings = {
         "until": list(answer.get("stop") or ()),
         "do_sample": temperature > 0,
         "temperature": temperature,
     }
     if answer.get("max_tokens") is not None:
-        out["max_gen_toks"] = answer["max_tokens"]
+        settings["max_gen_toks"] = answer["max_tokens"]
     if answer.get("top_p") is not None:
-        out["top_p"] = answer["top_p"]
-    return out
+        settings["top_p"] = answer["top_p"]
+    return settings
 
 
-def _kept(record: SampleRecord) -> Mapping[str, Any]:
-    """What an import kept of a line that a record has no place for."""
+def _import_extras(record: SampleRecord) -> Mapping[str, Any]:
+    """What the import kept in the sample's metadata because a record cannot hold it."""
     return dict(record.sample.metadata.get("lm_eval", {}))
 
 
 def _target(record: SampleRecord) -> str:
-    kept = _kept(record)
-    if "target" in kept:
-        return str(kept["target"])
+    extras = _import_extras(record)
+    if "target" in extras:
+        return str(extras["target"])
     sample = record.sample
     listed = list(sample.gold) if sample.choices else list(sample.targets)
-    return str(listed[0]) if len(listed) == 1 else str(listed) if listed else ""
+    if len(listed) == 1:
+        return str(listed[0])
+    return str(listed) if listed else ""
 
 
 def _mean(values: Iterable[float | None]) -> float:
-    found = [value for value in values if value is not None]
-    return sum(found) / len(found)
+    present = [value for value in values if value is not None]
+    return sum(present) / len(present)

@@ -1,6 +1,4 @@
-"""The settings of a run in their words: what its results files say of tasks, groups, prompts and
-the model.
-"""
+"""A run's settings in lm_eval's terms, for its results files."""
 
 from __future__ import annotations
 
@@ -12,10 +10,10 @@ from typing import Any
 from evalwright.compat.lm_eval.runs.names import depths, digest
 from evalwright.compat.lm_eval.runs.rows import Render, as_json
 from evalwright.compat.lm_eval.tasks.config import FewShot
-from evalwright.compat.lm_eval.tasks.estimates import LESS
+from evalwright.compat.lm_eval.tasks.estimates import LOWER_IS_BETTER_NAMES
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.compat.lm_eval.tasks.results import Group
-from evalwright.compat.lm_eval.tasks.scoring import KNOWN
+from evalwright.compat.lm_eval.tasks.scoring import PUBLISHED_METRICS
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import Message
 from evalwright.core.secrets import masked_arguments
@@ -23,31 +21,38 @@ from evalwright.runs.reader import Run
 
 
 def task_config(
-    task: Mapping[str, Any], shots: int, files_asked: Collection[str] = ()
+    task: Mapping[str, Any], shots: int, requested_files: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The entry in `configs` of a task of theirs that was run here: its file's settings with every
-    default.
+    """The entry in `configs` of an lm_eval task that was run here, with all defaults filled in.
 
-    files_asked: files that were named by their path, of which they do not say where a task is from.
+    requested_files: task files that were named by path; lm_eval does not say where those are.
     """
     definition = task["definition"]
     config = dict(definition["config"])
     generates = config.get("output_type", "generate_until") == "generate_until"
     if generates or "generation_kwargs" in config:
         config["generation_kwargs"] = definition["generation"]
-    if isinstance(given := config.get("dataset_kwargs"), Mapping):
+    if isinstance(dataset_kwargs := config.get("dataset_kwargs"), Mapping):
         config["dataset_kwargs"] = {
-            key: given[key] for key in given if key != "trust_remote_code"
+            key: dataset_kwargs[key]
+            for key in dataset_kwargs
+            if key != "trust_remote_code"
         }
-    config["fewshot_config"] = _shots_config(config)
+    config["fewshot_config"] = _few_shot_config(config)
     # A row's own functions are there as source text; those of shots are not read there.
-    known = task.get("metadata", {})
-    config |= known.get("code", {})
+    metadata = task.get("metadata", {})
+    config |= metadata.get("code", {})
     if config.get("metric_list") == [{"metric": "bypass"}]:
         config["process_results"] = "process_results"
-    place = known.get("config_source")
+    config_source = metadata.get("config_source")
     source = (
-        {"config_source": "inline" if place in files_asked else place} if place else {}
+        {
+            "config_source": "inline"
+            if config_source in requested_files
+            else config_source
+        }
+        if config_source
+        else {}
     )
     return {
         **config,
@@ -56,24 +61,25 @@ def task_config(
     }
 
 
-def _shots_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    given = config.get("fewshot_config") or {}
-    known = {
+def _few_shot_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    few_shot = config.get("fewshot_config") or {}
+    settings = {
         **config,
         "split": config.get("fewshot_split"),
         "sampler": "default",
         "samples": None,
-        **given,
+        **few_shot,
     }
-    return {one.name: known.get(one.name) for one in fields(FewShot)}
+    return {field.name: settings.get(field.name) for field in fields(FewShot)}
 
 
-def better(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether more is better, by metric: as the task's file says, else as they know."""
-    return {
-        name: (name not in LESS if name in KNOWN else None) if said is None else said
-        for name, said in definition.get("higher_is_better", {}).items()
-    }
+def metric_directions(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether higher is better, by metric, from the task file or the default; None if unknown."""
+    directions = dict(definition.get("higher_is_better", {}))
+    for name, direction in directions.items():
+        if direction is None and name in PUBLISHED_METRICS:
+            directions[name] = name not in LOWER_IS_BETTER_NAMES
+    return directions
 
 
 def group_settings(
@@ -81,10 +87,9 @@ def group_settings(
     shots: Mapping[str, int],
     up: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """`n-shot` and `higher_is_better` with the groups, which have what is the same in all directly
-    in them.
+    """`n-shot` and `higher_is_better`, with an entry for a group where all its children agree.
 
-    shots, up: of the tasks.
+    shots, up: by task.
     """
     all_shots: dict[str, int] = dict(shots)
     all_up: dict[str, Mapping[str, Any]] = dict(up)
@@ -92,28 +97,24 @@ def group_settings(
         counts = {all_shots[child] for child in group.children if child in all_shots}
         if len(counts) == 1:
             all_shots[name] = counts.pop()
-        found: dict[str, Any] = {}
+        directions: dict[str, Any] = {}
         for child in group.children:
             for metric, way in all_up.get(child, {}).items():
-                same = found.setdefault(metric, way) == way
-                found[metric] = way if same else None
-        if found:
-            all_up[name] = found
+                agrees = directions.setdefault(metric, way) == way
+                directions[metric] = way if agrees else None
+        if directions:
+            all_up[name] = directions
     return {"n-shot": all_shots, "higher_is_better": all_up}
 
 
 def outer_first(groups: Mapping[str, Group]) -> Iterator[tuple[str, Group]]:
-    """Groups before the groups in them, which is the order in which theirs go: an outer one has
-    nothing of an inner one.
-    """
+    """Groups before the groups inside them, the order in which lm_eval lists them."""
     children = {name: group.children for name, group in groups.items()}
     return ((name, groups[name]) for name, _ in depths(children, groups))
 
 
 def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:
-    """Names of groups after those of the groups in them, which is the order in which theirs are
-    averaged.
-    """
+    """Names of groups, inner ones first, the order in which lm_eval averages them."""
     waiting = [(name, False) for name, _ in outer_first(groups)][::-1]
     seen: set[str] = set()
     while waiting:
@@ -128,12 +129,21 @@ def inner_first(groups: Mapping[str, Group]) -> Iterator[str]:
             ]
 
 
-def tracked(run: Run) -> dict[str, Any]:
-    """How prompts were made: instruction and chat template, with their hashes."""
+def prompt_facts(run: Run) -> dict[str, Any]:
+    """System instruction and chat template of the run, with their hashes."""
     definitions = [task["definition"] for task in run.data["tasks"]]
-    theirs = [one for one in definitions if one.get("dialect") == DIALECT]
-    system = next((one["system"] for one in theirs if one.get("system")), None)
-    chat = [one for one in theirs if one.get("chat")]
+    dialect_definitions = [
+        definition for definition in definitions if definition.get("dialect") == DIALECT
+    ]
+    system = next(
+        (
+            definition["system"]
+            for definition in dialect_definitions
+            if definition.get("system")
+        ),
+        None,
+    )
+    chat = [definition for definition in dialect_definitions if definition.get("chat")]
     template = (run.data["model"].get("template") or {}).get("source") if chat else None
     return {
         "system_instruction": system,
@@ -145,13 +155,11 @@ def tracked(run: Run) -> dict[str, Any]:
 
 
 def renderer(run: Run) -> Render:
-    """Messages as the text that the run's model got, by the recorded template; as JSON where there
-    is none.
-    """
+    """Choose how messages are rendered: by the run's chat template, as JSON if it has none."""
     from evalwright.models.local.chat_template import ChatTemplate
     from evalwright.models.local.hf.prompts import fold_system
 
-    found = run.data["model"].get("template") or {}
+    template_facts = run.data["model"].get("template") or {}
     published = _model_arguments(run).get("token_rules") == "published"
 
     def render(messages: Sequence[Message]) -> str:
@@ -162,9 +170,11 @@ def renderer(run: Run) -> Render:
             return template.render(others if published else fold_system(messages))
         return as_json(messages)
 
-    if found.get("source"):
+    if template_facts.get("source"):
         with suppress(EvalwrightError):
-            template = ChatTemplate(found["source"], found.get("variables", {}))
+            template = ChatTemplate(
+                template_facts["source"], template_facts.get("variables", {})
+            )
             return render
     return as_json
 
@@ -175,26 +185,30 @@ def _model_arguments(run: Run) -> Mapping[str, Any]:
 
 
 def run_config(run: Run) -> dict[str, Any]:
-    """The entry `config` of a run of ours. Seeds that nothing here draws from are null."""
+    """The entry `config` of a run of ours. Seeds that have no effect here are null."""
     configuration = run.data["configuration"]
-    provider, _, rest = run.model.partition("/")
-    given = dict(_model_arguments(run))
+    provider, _, model_path = run.model.partition("/")
+    model_arguments = dict(_model_arguments(run))
     dialect: Mapping[str, Any] = configuration.get("dialect") or {}
     definitions = [task["definition"] for task in run.data["tasks"]]
-    shot_seeds = [one["seed"] for one in definitions if "seed" in one and "chat" in one]
-    arguments = {"pretrained" if provider == "hf" else "model": rest or provider}
+    shot_seeds = [
+        definition["seed"]
+        for definition in definitions
+        if "seed" in definition and "chat" in definition
+    ]
+    arguments = {"pretrained" if provider == "hf" else "model": model_path or provider}
     arguments |= {
         key: value
-        for key, value in given.items()
+        for key, value in model_arguments.items()
         if key not in ("device", "batch_size")
     }
     return {
         "model": provider,
         "model_args": masked_arguments(arguments),
         **_model_facts(run.data["model"]),
-        "batch_size": given.get("batch_size"),
+        "batch_size": model_arguments.get("batch_size"),
         "batch_sizes": [],
-        "device": given.get("device"),
+        "device": model_arguments.get("device"),
         "use_cache": None,
         "limit": configuration.get("limit"),
         "bootstrap_iters": dialect.get("bootstrap", 100_000) if shot_seeds else 0,
@@ -212,40 +226,49 @@ def _model_facts(model: Mapping[str, Any]) -> dict[str, Any]:
         "model_dtype": ("dtype", lambda dtype: f"torch.{dtype}"),
         "model_revision": ("revision", str),
     }
-    out = {
-        name: made(model[key])
-        for name, (key, made) in facts.items()
+    model_facts = {
+        name: convert(model[key])
+        for name, (key, convert) in facts.items()
         if model.get(key) is not None
     }
     # A folder has neither; this is what they write then.
     return (
-        {**out, "model_revision": out.get("model_revision", "main"), "model_sha": ""}
-        if out
-        else out
+        {
+            **model_facts,
+            "model_revision": model_facts.get("model_revision", "main"),
+            "model_sha": "",
+        }
+        if model_facts
+        else model_facts
     )
 
 
 def tokenizer_facts(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Special tokens and context length of a model whose tokenizer is known.
+    """Special tokens and context length, if the tokenizer is known.
 
-    Where there is no padding token, they pad with another.
+    Without a padding token, another one pads.
     """
     tokens: Mapping[str, Sequence[Any]] = model.get("special_tokens") or {}
     if not tokens:
         return {}
-    known = {
+    token_by_role = {
         role: tokens.get(f"{role}_token", (None, None))
         for role in ("bos", "eos", "pad", "unk")
     }
-    known["pad"] = next(
-        (known[role] for role in ("pad", "unk", "eos") if known[role][0]), known["pad"]
+    token_by_role["pad"] = next(
+        (
+            token_by_role[role]
+            for role in ("pad", "unk", "eos")
+            if token_by_role[role][0]
+        ),
+        token_by_role["pad"],
     )
-    out = {
-        f"tokenizer_{role}_token": [known[role][0], str(known[role][1])]
+    facts = {
+        f"tokenizer_{role}_token": [token_by_role[role][0], str(token_by_role[role][1])]
         for role in ("pad", "eos", "bos")
     }
     return {
-        **out,
-        "eot_token_id": known["eos"][1],
+        **facts,
+        "eot_token_id": token_by_role["eos"][1],
         "max_length": model.get("context_length"),
     }

@@ -36,9 +36,11 @@ __all__ = ["TaskManager", "get_task_dict"]
 
 right_or_wrong = frozenset({"acc", "acc_norm", "exact_match"})
 keys = frozenset({
-    "dataset_path", "dataset_name", "dataset_kwargs", "custom_dataset", "training_split", "validation_split", "test_split",
-    "fewshot_split", "output_type", "doc_to_text", "doc_to_target", "doc_to_choice", "process_docs", "process_results", "use_prompt",
-    "fewshot_config", "metric_list", "generation_kwargs", "filter_list", "aggregate_metric_list", "task_alias", "group_alias",
+    "dataset_path", "dataset_name", "dataset_kwargs", "custom_dataset", "training_split",
+    "validation_split", "test_split", "fewshot_split", "output_type", "doc_to_text",
+    "doc_to_target", "doc_to_choice", "process_docs", "process_results", "use_prompt",
+    "fewshot_config", "metric_list", "generation_kwargs", "filter_list",
+    "aggregate_metric_list", "task_alias", "group_alias",
 })  # fmt: skip
 """Of its task files, those that ours do not have."""
 

@@ -1,8 +1,8 @@
-"""Scores of all rows as one number with its standard error.
+"""Aggregates the scores of all rows to one number with its published standard error.
 
-The published standard errors: of a mean, the sample deviation over the root of n; of some others,
-the spread of bootstrap replicates drawn with Python's generator in chunks of 1,000, each chunk
-seeded with its number; of the rest, none. The draws are reproduced to the last one, but made and
+The published standard error of a mean is the sample deviation over the root of n. For some other
+metrics it is the spread of bootstrap replicates, drawn with Python's generator in chunks of 1,000,
+each seeded with its number; the rest have none. The draws are reproduced exactly, but made and
 summed as arrays.
 """
 
@@ -30,10 +30,10 @@ Items = Sequence[Any]
 Aggregation = Callable[[Items], Any]
 
 CHUNK = 1_000
-LEVEL = 0.95
+CONFIDENCE_LEVEL = 0.95
 _Z95 = 1.959963984540054
-SLOW = frozenset({"bleu", "chrf", "chrf++", "ter"})
-"""Metrics of which 100 replicates are drawn."""
+CORPUS_METRICS = frozenset({"bleu", "chrf", "chrf++", "ter"})
+"""Corpus metrics, for which only 100 bootstrap replicates are drawn."""
 
 
 def mean(items: Items) -> Any:
@@ -42,13 +42,13 @@ def mean(items: Items) -> Any:
 
 
 def nanmean(items: Items) -> float:
-    """The mean of what is a number."""
-    kept = [float(item) for item in items if not math.isnan(item)]
-    return sum(kept) / len(kept) if kept else math.nan
+    """The mean, ignoring nan."""
+    numbers = [float(item) for item in items if not math.isnan(item)]
+    return sum(numbers) / len(numbers) if numbers else math.nan
 
 
 def upper_median(items: Items) -> Any:
-    """The middle value, the upper of two."""
+    """The median; of two middle values the upper one."""
     return sorted(items)[len(items) // 2]
 
 
@@ -58,7 +58,7 @@ def perplexity(items: Items) -> float:
 
 
 def weighted(items: Items) -> float:
-    """The sum of values over the sum of their weights."""
+    """The sum of values over the sum of weights."""
     likelihoods, weights = zip(*items, strict=True)
     return float(sum(likelihoods) / sum(weights))
 
@@ -94,25 +94,28 @@ def brier_score(items: Items) -> float:
 
 
 def corpus_score(name: str, items: Items) -> float:
-    """BLEU, chrF, chrF++ or TER of sacrebleu over (reference or references, text) pairs."""
+    """BLEU, chrF, chrF++ or TER from sacrebleu, over (reference or references, text) pairs."""
     return float(corpus.SCORES[name](corpus_counts(name, items).sum(axis=0)))
 
 
 def corpus_counts(name: str, items: Items) -> NDArray[np.float64]:
-    """The counts that the score is a function of the sums of, (items, counts).
+    """The counts (items, counts) whose column sums determine the score.
 
-    All items have as many references as the one with fewest.
+    All items are scored with as many references as the one with fewest.
     """
     import numpy as np
 
     require(what=f"The metric '{name}'", extra="lm-eval")
-    spread = [(one,) if isinstance(one, str) else tuple(one) for one, _ in items]
-    least = min(map(len, spread))
+    references_by_item = [
+        (references,) if isinstance(references, str) else tuple(references)
+        for references, _ in items
+    ]
+    n_references = min(map(len, references_by_item))
     plain = [text if isinstance(text, str) else text[0] for _, text in items]
     return np.array(
         [
-            _counts(name, text, own[:least])
-            for text, own in zip(plain, spread, strict=True)
+            _counts(name, text, references[:n_references])
+            for text, references in zip(plain, references_by_item, strict=True)
         ]
     )
 
@@ -131,11 +134,13 @@ BUILT_IN: dict[str, Aggregation] = {
     "nanmean": nanmean,
     "perplexity": perplexity,
     "weighted_perplexity": weighted_perplexity,
-    **{name: partial(corpus_score, name) for name in SLOW},
-    **{name: partial(labels.value, name) for name in ("f1", "matthews_corrcoef")},
+    **{name: partial(corpus_score, name) for name in CORPUS_METRICS},
+    **{
+        name: partial(labels.label_metric, name) for name in ("f1", "matthews_corrcoef")
+    },
 }
 
-BOOTSTRAPPED = SLOW | {
+BOOTSTRAPPED = CORPUS_METRICS | {
     "f1",
     "macro_f1",
     "matthews_corrcoef",
@@ -143,18 +148,19 @@ BOOTSTRAPPED = SLOW | {
     "nanmean",
     "perplexity",
 }
-"""Aggregations whose standard error is a bootstrap's."""
+"""Aggregations whose standard error is bootstrapped."""
 
 
-def named(given: Any, metric: str, task: str) -> tuple[str, Aggregation]:
-    """The name and function of an aggregation; the name is "" where the task brings its own
-    function.
+def resolve_aggregation(
+    setting: Any, metric: str, task: str
+) -> tuple[str, Aggregation]:
+    """Return an aggregation's name and function; the name is "" for a function of the task.
 
-    Raises UnknownName, or TaskError where a metric names none and has none of its own.
+    Raises UnknownName, or TaskError if a metric names no aggregation and has no default.
     """
-    if callable(given):
-        return "", given
-    name = TABLES["aggregations"].get(metric) if given is None else str(given)
+    if callable(setting):
+        return "", setting
+    name = TABLES["aggregations"].get(metric) if setting is None else str(setting)
     if name is None:
         raise TaskError(
             f"The task '{task}': the metric '{metric}' needs the key `aggregation`,"
@@ -169,8 +175,9 @@ def named(given: Any, metric: str, task: str) -> tuple[str, Aggregation]:
 def standard_error(
     name: str, items: Items, metric: str, iterations: int
 ) -> float | None:
-    """The published standard error of an aggregation by name, None where there is none. iterations:
-    of the bootstrap.
+    """The published standard error of an aggregation; None if it has none.
+
+    iterations: bootstrap replicates.
     """
     if len(items) < 2 or iterations < 1:
         return None
@@ -178,12 +185,13 @@ def standard_error(
         return deviation([float(item) for item in items]) / math.sqrt(len(items))
     if name not in BOOTSTRAPPED:
         return None
-    if metric in SLOW:
+    if metric in CORPUS_METRICS:
         iterations = min(iterations, 100)
     size = min(CHUNK, iterations)
-    over = _over_rows(name, items)
+    score_draws = _bootstrap_scorer(name, items)
     chunks = [
-        over(_draws(chunk, size, len(items))) for chunk in range(iterations // size)
+        score_draws(_draws(chunk, size, len(items)))
+        for chunk in range(iterations // size)
     ]
     return deviation([value for chunk in chunks for value in chunk])
 
@@ -196,31 +204,40 @@ def by_error(
     method: str,
     value_range: Any = None,
 ) -> Estimate:
-    """An Estimate with the normal interval of a standard error; without an interval where there is
-    none.
+    """Build an Estimate with the normal interval of a standard error, or without an interval.
 
-    value_range: the interval is cut at its ends, unless the value is outside.
+    value_range: limits the interval, unless the value is outside.
     """
     if error is None or not math.isfinite(error):
         return Estimate(
-            value, math.nan, math.nan, LEVEL, n, n_missing, None, None, method
+            value,
+            math.nan,
+            math.nan,
+            CONFIDENCE_LEVEL,
+            n,
+            n_missing,
+            None,
+            None,
+            method,
         )
     low = value - _Z95 * error
     high = value + _Z95 * error
     if value_range is not None:
         low = max(low, min(value_range[0], value))
         high = min(high, max(value_range[1], value))
-    return Estimate(value, low, high, LEVEL, n, n_missing, None, error, method)
+    return Estimate(
+        value, low, high, CONFIDENCE_LEVEL, n, n_missing, None, error, method
+    )
 
 
 def deviation(values: Sequence[float]) -> float:
-    """The sample deviation."""
+    """The sample standard deviation."""
     centre = sum(values) / len(values)
     return math.sqrt(sum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
 def _draws(seed: int, rows: int, n: int) -> NDArray[np.int64]:
-    """What `random.Random(seed).choices(range(n), k=n)` gives `rows` times: shape (rows, n).
+    """`rows` draws as by `random.Random(seed).choices(range(n), k=n)`: shape (rows, n).
 
     Both generators are MT19937.
     """
@@ -234,12 +251,14 @@ def _draws(seed: int, rows: int, n: int) -> NDArray[np.int64]:
     return np.floor(generator.random_sample((rows, n)) * n).astype(np.int64)
 
 
-def _over_rows(name: str, items: Items) -> Callable[[NDArray[np.int64]], list[float]]:
+def _bootstrap_scorer(
+    name: str, items: Items
+) -> Callable[[NDArray[np.int64]], list[float]]:
     import numpy as np
 
-    if name in labels.KINDS:
-        return labels.over(name, items)
-    if name in SLOW:
+    if name in labels.LABEL_METRICS:
+        return labels.label_metric_over_draws(name, items)
+    if name in CORPUS_METRICS:
         table = corpus_counts(name, items)
         return lambda draws: [
             float(corpus.SCORES[name](table[row].sum(axis=0))) for row in draws
@@ -255,12 +274,12 @@ def _over_rows(name: str, items: Items) -> Callable[[NDArray[np.int64]], list[fl
 def _nanmeans(values: NDArray[np.float64]) -> list[float]:
     import numpy as np
 
-    there = ~np.isnan(values)
-    sums = np.where(there, values, 0.0).sum(axis=1)
-    counts = there.sum(axis=1)
+    is_number = ~np.isnan(values)
+    sums = np.where(is_number, values, 0.0).sum(axis=1)
+    counts = is_number.sum(axis=1)
     return [
-        float(one)
-        for one in np.divide(
+        float(row_mean)
+        for row_mean in np.divide(
             sums, counts, out=np.full(counts.shape, math.nan), where=counts > 0
         )
     ]

@@ -1,6 +1,4 @@
-"""What is asked of the model for one row, in the published words and as our requests, and the
-strategy that asks it.
-"""
+"""Builds a row's requests, in lm_eval's form and in ours, and the strategy that sends them."""
 
 from __future__ import annotations
 
@@ -43,13 +41,13 @@ ABILITIES: Mapping[str, Ability] = {
 Fits = Callable[[Any], bool]
 
 
-def _real(value: Any) -> bool:
+def _is_real(value: Any) -> bool:
     return type(value) in (int, float) and isfinite(value)
 
 
-def _texts(value: Any) -> bool:
+def _is_text_or_texts(value: Any) -> bool:
     return isinstance(value, str) or (
-        isinstance(value, list) and all(isinstance(one, str) for one in value)
+        isinstance(value, list) and all(isinstance(text, str) for text in value)
     )
 
 
@@ -58,77 +56,78 @@ _COUNT: tuple[Fits, str] = (
     "a whole number of at least 1",
 )
 _SHARE: tuple[Fits, str] = (
-    lambda value: _real(value) and 0 <= value <= 1,
+    lambda value: _is_real(value) and 0 <= value <= 1,
     "a number between 0 and 1",
 )
 LIMITS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 GENERATION: Mapping[str, tuple[Fits, str]] = {
-    **dict.fromkeys(("until", "stop"), (_texts, "a text, or a list of texts")),
+    **dict.fromkeys(
+        ("until", "stop"), (_is_text_or_texts, "a text, or a list of texts")
+    ),
     **dict.fromkeys((*LIMITS, "top_k", "num_beams"), _COUNT),
     "do_sample": (lambda value: isinstance(value, bool), "true or false"),
     "temperature": (
-        lambda value: _real(value) and value >= 0,
+        lambda value: _is_real(value) and value >= 0,
         "a number of at least 0",
     ),
     **dict.fromkeys(("top_p", "min_p"), _SHARE),
-    "length_penalty": (_real, "a number"),
+    "length_penalty": (_is_real, "a number"),
     "early_stopping": (
         lambda value: isinstance(value, bool) or value == "never",
         "true, false or never",
     ),
 }
-"""The settings of generation that every request carries, with what each may be."""
+"""Generation settings that requests carry, with the check of each value."""
 FURTHER_GENERATION: frozenset[str] = GENERATE_ARGUMENTS | frozenset(
     TABLES["server_fields"]
 )
-"""Those that a model's own library or server has, which `Generate.generation_arguments` carries.
+"""Generation settings of a model's library or server, carried by `Generate.generation_arguments`.
 
-No others reach a model: a task file is a stranger's, and some arguments run code, load another
-model, or are paid for.
+Others never reach a model: a task file comes from a stranger, and some arguments run code, load
+another model or cost money.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """One request in the published words: a context, and a continuation or settings of generation.
+    """One request in lm_eval's form: a context, and a continuation or generation settings.
 
-    A rolling request has only a text, as `context`, and nothing else.
+    A rolling request has only a text, as `context`.
     """
 
     context: Prompt
-    rest: Any = None
+    second_argument: Any = None
     rolling: bool = False
 
     def request(self, draw: int, as_written: bool = False) -> Request:
-        """The request as ours. as_written: see `options.Options`."""
+        """Convert to a request of ours. as_written: see `options.Options`."""
         if self.rolling:
             assert isinstance(self.context, str)
             return RollingLogLikelihood(self.context)
-        if isinstance(self.rest, str):
-            return LogLikelihood(self.context, self.rest)
+        if isinstance(self.second_argument, str):
+            return LogLikelihood(self.context, self.second_argument)
         if as_written:
-            return generate_as_written(self.context, self.rest, draw)
-        return generate(self.context, self.rest, draw)
+            return generate_as_written(self.context, self.second_argument, draw)
+        return generate(self.context, self.second_argument, draw)
 
 
 def generate_as_written(
     prompt: Prompt, settings: Mapping[str, Any], draw: int
 ) -> Generate:
-    """The published settings of generation as they stand, for models that are handed them under
-    these very names.
+    """Build a request whose generation settings are passed on under lm_eval's names.
 
-    Stop strings are among them and nowhere else: in published runs it is the model that ends its
-    text there, or does not. Every draw is a request of its own, at temperature 0 too: a class may
-    sample by itself, and a server answer differently each time.
+    Stop strings are only among these settings: in published runs the model itself ends the text
+    there, or does not. Every draw is a separate request, even at temperature 0, because a class may
+    sample by itself and a server may answer differently each time.
     """
-    known = {*GENERATION, *FURTHER_GENERATION}
+    carried = {*GENERATION, *FURTHER_GENERATION}
     return Generate(
         prompt,
         max_tokens=_token_limit(settings),
         temperature=float(settings.get("temperature") or 0.0),
         draw=draw,
         generation_arguments=_canonical(
-            {name: settings[name] for name in settings if name in known}
+            {name: settings[name] for name in settings if name in carried}
         ),
     )
 
@@ -145,13 +144,15 @@ def _canonical(arguments: Mapping[str, Any]) -> str:
 
 
 def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate:
-    """The published settings of generation as a request.
+    """Build a request from lm_eval's generation settings.
 
-    `do_sample: false` is greedy, whatever the temperature says.
+    `do_sample: false` is greedy, whatever the temperature.
     """
-    given = [settings.get(key) or () for key in ("until", "stop")]
+    stop_settings = [settings.get(key) or () for key in ("until", "stop")]
     stops = tuple(
-        text for one in given for text in ((one,) if isinstance(one, str) else one)
+        text
+        for stop_setting in stop_settings
+        for text in ((stop_setting,) if isinstance(stop_setting, str) else stop_setting)
     )
     sampled = settings.get("do_sample") is not False
     temperature = float(settings.get("temperature") or 0.0) if sampled else 0.0
@@ -159,7 +160,7 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
     names: tuple[str, ...] = ("top_k", "min_p") if temperature > 0 else ()
     if settings.get("num_beams") not in (None, 1):
         names += ("num_beams", "length_penalty", "early_stopping")
-    more: dict[str, Any] = {
+    options: dict[str, Any] = {
         name: settings[name] for name in names if settings.get(name) is not None
     }
     idle = () if temperature > 0 else SAMPLING_ARGUMENTS
@@ -169,7 +170,7 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
         if name in FURTHER_GENERATION and name not in idle and value is not None
     }
     if further:
-        more["generation_arguments"] = _canonical(further)
+        options["generation_arguments"] = _canonical(further)
     return Generate(
         prompt,
         max_tokens=_token_limit(settings),
@@ -177,12 +178,15 @@ def generate(prompt: Prompt, settings: Mapping[str, Any], draw: int) -> Generate
         top_p=float(top_p) if top_p is not None and temperature > 0 else None,
         stop=stops,
         draw=draw if temperature > 0 else 0,
-        **more,
+        **options,
     )
 
 
 class Questions:
-    """Makes the requests of a row. mutual: each choice is also asked for after nothing."""
+    """Builds the requests of a row.
+
+    mutual: each choice is also scored without a context.
+    """
 
     def __init__(
         self, definition: Definition, fields: Fields, prompts: Prompts, options: Options
@@ -201,17 +205,17 @@ class Questions:
 
     def __call__(self, index: int, doc: Doc) -> list[Arguments]:
         """The row's requests, in order."""
-        kind = self.definition.config.output_type
-        if kind == "loglikelihood_rolling":
+        output_type = self.definition.config.output_type
+        if output_type == "loglikelihood_rolling":
             return [Arguments(self.fields.target(doc), rolling=True)]
         prompt = self.prompts(index, doc)
-        if kind == "multiple_choice":
+        if output_type == "multiple_choice":
             return [
                 Arguments(context, f"{self.delimiter}{text}")
                 for context, text in self._choices(prompt, doc)
             ]
         assert not isinstance(prompt, list)
-        if kind == "loglikelihood":
+        if output_type == "loglikelihood":
             return [Arguments(prompt, self.fields.target(doc))]
         return [Arguments(prompt, dict(self.generation))]
 
@@ -220,7 +224,7 @@ class Questions:
     ) -> Iterator[tuple[Prompt, Any]]:
         choices = self.fields.choices(doc)
         if isinstance(prompt, list):
-            yield from ((one, self.fields.target(doc)) for one in prompt)
+            yield from ((context, self.fields.target(doc)) for context in prompt)
         else:
             yield from ((prompt, choice) for choice in choices)
         if self.mutual:
@@ -228,20 +232,24 @@ class Questions:
 
 
 class Strategy:
-    """Sends all requests of a row, each `repeats` times; the answer keeps the responses in that
-    order.
+    """Sends all requests of a row, each `repeats` times.
 
-    asked: the requests of a sample, which raises what the task's own Python raises on this row. The
-    answer's text is that of the first generated response; its choice the most likely of several
-    continuations. usual: settings of generation that are not recorded with each answer; requests
-    that the rest of the record does not tell are, as `strategy["arguments"]`. as_written: see
-    `options.Options`.
+    The answer keeps the responses in that order. Its text is the first generated response; its
+    choice is the most likely continuation.
+
+    Args:
+        make_requests: builds a sample's requests; raises what the task's own Python raises.
+        usual: generation settings that need not be recorded with each answer. Other requests that
+            the record
+            does not determine are recorded as `strategy["arguments"]`.
+        as_written: see `options.Options`.
+        without: advice for a model that lacks abilities.
     """
 
     def __init__(
         self,
         needs: Iterable[Ability],
-        asked: Callable[[Sample], list[Arguments]],
+        make_requests: Callable[[Sample], list[Arguments]],
         repeats: int,
         published: bool,
         usual: Mapping[str, Any] | None = None,
@@ -249,7 +257,7 @@ class Strategy:
         without: Callable[[frozenset[Ability]], str] | None = None,
     ) -> None:
         self.needs = frozenset(needs)
-        self.asked = asked
+        self.make_requests = make_requests
         self.repeats = repeats
         self.published = published
         self.usual = usual
@@ -257,97 +265,103 @@ class Strategy:
         self.without = without
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """All requests are sent at once."""
-        asked = self.asked(sample)
+        """Send all requests at once."""
+        row_requests = self.make_requests(sample)
         repeats = self.repeats
-        wanted = [
+        pending = [
             ask(TARGET, arguments.request(draw * repeats + repeat, self.as_written))
-            for arguments in asked
+            for arguments in row_requests
             for repeat in range(repeats)
         ]
-        responses = tuple(await asyncio.gather(*wanted))
-        firsts = list(zip(asked, responses[::repeats], strict=True))
+        responses = tuple(await asyncio.gather(*pending))
+        firsts = list(zip(row_requests, responses[::repeats], strict=True))
         texts = [
-            text_of(found, self.published)
-            for one, found in firsts
-            if isinstance(one.rest, Mapping)
+            scored_text(response, self.published)
+            for arguments, response in firsts
+            if isinstance(arguments.second_argument, Mapping)
         ]
         values = tuple(
-            log_likelihood_of(found)
-            for one, found in firsts
-            if not isinstance(one.rest, Mapping)
+            log_likelihood_of(response)
+            for arguments, response in firsts
+            if not isinstance(arguments.second_argument, Mapping)
         )
         best = (
             max(range(len(values)), key=values.__getitem__)
             if len(values) > 1 and not texts
             else None
         )
-        first = asked[0]
-        told = str(first.context if first.rolling else asked[best or 0].rest)
+        first = row_requests[0]
+        default_text = str(
+            first.context if first.rolling else row_requests[best or 0].second_argument
+        )
         prompt = "" if first.rolling else first.context
         return Answer(
-            texts[0] if texts else told,
+            texts[0] if texts else default_text,
             choice=best,
             log_likelihoods=values,
             prompt=prompt,
             responses=responses,
             strategy=(
-                {} if self._usual(asked) else {"arguments": arguments_of(asked, prompt)}
+                {}
+                if self._usual(row_requests)
+                else {"arguments": recorded_arguments(row_requests, prompt)}
             ),
         )
 
-    def _usual(self, asked: Sequence[Arguments]) -> bool:
-        """Whether prompt, text and definition tell the request."""
-        return len(asked) == 1 and (
-            not isinstance(asked[0].rest, Mapping) or asked[0].rest == self.usual
+    def _usual(self, row_requests: Sequence[Arguments]) -> bool:
+        """Whether prompt, text and definition determine the request."""
+        return len(row_requests) == 1 and (
+            not isinstance(row_requests[0].second_argument, Mapping)
+            or row_requests[0].second_argument == self.usual
         )
 
 
-def arguments_of(asked: Iterable[Arguments], prompt: Prompt) -> list[list[Any]]:
-    """Requests as lists for the record; None where a context is the prompt, which is recorded once."""
+def recorded_arguments(
+    row_requests: Iterable[Arguments], prompt: Prompt
+) -> list[list[Any]]:
+    """Convert requests to lists for the record; None stands for the recorded prompt."""
     return [
         [
             (
                 None
-                if one.context == prompt
-                else prompt_payload(one.context, recorded=True)
+                if arguments.context == prompt
+                else prompt_payload(arguments.context, recorded=True)
             ),
-            *([] if one.rolling else [one.rest]),
+            *([] if arguments.rolling else [arguments.second_argument]),
         ]
-        for one in asked
+        for arguments in row_requests
     ]
 
 
-def text_of(response: Response, published: bool) -> str:
-    """The text that is scored: in published scoring what came, reasoning included."""
+def scored_text(response: Response, published: bool) -> str:
+    """The text that is scored; published scoring includes reasoning."""
     return response.text if published else separate_reasoning(response).answer
 
 
-def answers_of(
+def published_responses(
     answer: Answer, output_type: str, repeats: int, published: bool
 ) -> list[list[Any]]:
-    """The responses in the published form, for each request its repeats: (log-likelihood, is
-    greedy), a number, or a text.
-    """
-    found = [
-        value_of(response, output_type, published) for response in answer.responses
+    """Responses in lm_eval's form, a list of repeats for each request."""
+    answers = [
+        published_response(response, output_type, published)
+        for response in answer.responses
     ]
-    return [found[start : start + repeats] for start in range(0, len(found), repeats)]
+    return [
+        answers[start : start + repeats] for start in range(0, len(answers), repeats)
+    ]
 
 
-def value_of(response: Response, output_type: str, published: bool) -> Any:
-    """One response in the published form."""
+def published_response(response: Response, output_type: str, published: bool) -> Any:
+    """A response in lm_eval's form: (log-likelihood, is greedy), a number, or a text."""
     if output_type == "generate_until":
-        return text_of(response, published)
+        return scored_text(response, published)
     if output_type == "loglikelihood_rolling":
         return response.log_likelihood
     return response.log_likelihood, response.is_greedy
 
 
-def as_text(prompt: Prompt, template: Any) -> str:
-    """A prompt as one text. template: `(messages, add_generation_prompt)` to text, as a model would
-    render messages.
-    """
+def prompt_as_text(prompt: Prompt, template: Any) -> str:
+    """Render a prompt as text. template: a function (messages, add_generation_prompt) -> text."""
     if isinstance(prompt, str):
         return prompt
     return str(

@@ -1,9 +1,8 @@
-"""Tasks that are Python classes of lm-evaluation-harness (`class: !function task.Name`), run by
-their own methods.
+"""Runs tasks that are Python classes of lm-evaluation-harness (`class: !function task.Name`).
 
-Such a class holds its data, its prompts, its requests and its arithmetic, so the released package
-must be installed. What we add is all around it: the door to the model, the record, intervals, and
-in corrected scoring the shots.
+Such a class holds its data, prompts, requests and arithmetic, so the released package must be
+installed. We add the model, the record, intervals and, in corrected scoring, the choice of few-shot
+examples.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.asking import Arguments, value_of
-from evalwright.compat.lm_eval.tasks.compiling import TaskWork, shown
+from evalwright.compat.lm_eval.tasks.asking import Arguments, published_response
+from evalwright.compat.lm_eval.tasks.compiling import TaskWork, try_render
 from evalwright.compat.lm_eval.tasks.config import (
     Definition,
     FewShot,
@@ -29,11 +28,11 @@ from evalwright.compat.lm_eval.tasks.files import (
     FunctionRef,
     Unavailable,
     has_code_metric,
-    reasons,
+    refusal_reasons,
 )
 from evalwright.compat.lm_eval.tasks.functions import Functions, install_command
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.prompts import digest_of
+from evalwright.compat.lm_eval.tasks.prompts import row_digest
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet, reported
 from evalwright.core.errors import (
@@ -48,41 +47,44 @@ from evalwright.core.tasks import Task
 
 INSTALL = install_command("lm_eval")
 STRUCTURE = ("tag", "group", "task_list", "class")
-"""Keys that the class's own configuration does not get."""
+"""Keys that are not passed to the class."""
 
 
 def require_package(task: str) -> None:
     """Import the released package. Raises ConfigurationError with the command that installs it."""
-    known = sys.modules.get("lm_eval")
+    package = sys.modules.get("lm_eval")
     missing = (
-        hasattr(known, "__evalwright__")
-        if known
+        hasattr(package, "__evalwright__")
+        if package
         else importlib.util.find_spec("lm_eval") is None
     )
-    about = (
+    subject = (
         f"The task '{task}' is a Python class of lm-evaluation-harness and needs that"
         " package"
     )
     if missing:
         raise ConfigurationError(
-            f"{about}, which is not installed. Install it with: {INSTALL}"
+            f"{subject}, which is not installed. Install it with: {INSTALL}"
         )
     try:
         importlib.import_module("lm_eval.api.task")
         importlib.import_module("lm_eval.filters")
     except Exception as error:
         raise ConfigurationError(
-            f"{about}, which cannot be imported: {type(error).__name__}: {error}."
+            f"{subject}, which cannot be imported: {type(error).__name__}: {error}."
             f" Install it whole with: {INSTALL}"
         ) from error
 
 
-def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _class_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key not in STRUCTURE}
 
 
 def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
-    """The task object of a class, which opens its data. Raises ConfigurationError or DatasetError."""
+    """Create a class's task object, which opens its data.
+
+    Raises ConfigurationError or DatasetError.
+    """
     name = str(settings["task"])
     if not isinstance(cls, type):
         raise TaskError(
@@ -92,19 +94,19 @@ def construct(cls: Any, settings: Mapping[str, Any]) -> Any:
     unsafe = bool(settings.get("unsafe_code")) or has_code_metric(
         vars(module) if module else {}
     )
-    for reason in reasons(name, unsafe=unsafe, multimodal=False):
+    for reason in refusal_reasons(name, unsafe=unsafe, multimodal=False):
         raise reason
     makes: Callable[..., Any] = cls
     takes_config = "config" in inspect.signature(makes).parameters
-    said = f"The class {cls.__name__} of the task '{name}' cannot be made"
-    with reported(DatasetError, said), fixed_chance(), quiet():
-        task = makes(config=_own(settings)) if takes_config else makes()
+    problem = f"The class {cls.__name__} of the task '{name}' cannot be made"
+    with reported(DatasetError, problem), fixed_chance(), quiet():
+        task = makes(config=_class_settings(settings)) if takes_config else makes()
     if hasattr(getattr(task, "config", None), "task"):
         task.config.task = name
     unsafe, multimodal = (
         bool(getattr(task, key, False)) for key in ("UNSAFE_CODE", "MULTIMODAL")
     )
-    for reason in reasons(name, unsafe=unsafe, multimodal=multimodal):
+    for reason in refusal_reasons(name, unsafe=unsafe, multimodal=multimodal):
         raise reason
     return task
 
@@ -113,26 +115,28 @@ _MARK = "\0conversation\0"
 
 
 class Conversation(str):
-    """Messages where the package expects the text that a chat template made of them."""
+    """Messages, passed where the package expects the text of a chat template."""
 
     messages: tuple[Message, ...]
 
     @classmethod
     def of(cls, turns: Sequence[Mapping[str, str]], **how: Any) -> Conversation:
-        """Called as the package calls a model's template. how: whether the answer is begun, which
-        the last turn says too.
+        """Called as a model's chat template.
+
+        how: ignored; the last turn says whether the answer is begun.
         """
-        made = cls(
+        conversation = cls(
             _MARK + "\n".join(f"{turn['role']}: {turn['content']}" for turn in turns)
         )
-        made.messages = tuple(Message(turn["role"], turn["content"]) for turn in turns)  # type: ignore[arg-type]
-        return made
+        messages = (Message(turn["role"], turn["content"]) for turn in turns)  # type: ignore[arg-type]
+        conversation.messages = tuple(messages)
+        return conversation
 
 
-def prompt_of(context: Any, task: str) -> Prompt:
-    """A request's context as a prompt.
+def as_prompt(context: Any, task: str) -> Prompt:
+    """Convert a request's context to a prompt.
 
-    Raises TaskError where it is no text, or messages to which the class added text.
+    Raises TaskError for anything but text, or if the class added text to messages.
     """
     if isinstance(context, Conversation):
         return context.messages
@@ -150,7 +154,7 @@ def prompt_of(context: Any, task: str) -> Prompt:
 
 
 class ClassWork(TaskWork):
-    """One task object of the package at work."""
+    """Asks and scores one task object of the package."""
 
     def __init__(self, task: Any, name: str, options: Options) -> None:
         self.task = task
@@ -164,16 +168,17 @@ class ClassWork(TaskWork):
         )
         task.set_config(key="num_fewshot", value=self.num_fewshot)
         if options.generation and task.get_config("output_type") == "generate_until":
-            known = dict(task.get_config("generation_kwargs") or {})
+            generation_kwargs = dict(task.get_config("generation_kwargs") or {})
             task.set_config(
-                key="generation_kwargs", value={**known, **options.generation}
+                key="generation_kwargs",
+                value={**generation_kwargs, **options.generation},
             )
-        self.pipelines = {one.name: one for one in task._filters}
+        self.pipelines = {ensemble.name: ensemble for ensemble in task._filters}
 
     @cached_property
     def rows(self) -> Any:
-        said = f"The class of the task '{self.name}' fails on its data"
-        with reported(DatasetError, said), fixed_chance(), quiet():
+        problem = f"The class of the task '{self.name}' fails on its data"
+        with reported(DatasetError, problem), fixed_chance(), quiet():
             rows = self.task.eval_docs
             rows = rows if hasattr(rows, "__getitem__") else list(rows)
         if not len(rows):
@@ -188,42 +193,41 @@ class ClassWork(TaskWork):
             return list(self.task.fewshot_docs() or ())
 
     def row(self, index: int) -> Any:
-        """A row, apart from the rows kept, as the class's code may change it."""
+        """A copy of a row, which the class's code may change."""
         doc = self.rows[index]
         return copy.deepcopy(doc) if isinstance(self.rows, list) else doc
 
     def sample(self, index: int) -> Sample:
         doc = self.row(index)
-        target = shown(self.task.doc_to_target, doc)
+        target = try_render(self.task.doc_to_target, doc)
         targets = (
             tuple(map(str, target)) if isinstance(target, list) else (str(target),)
         )
-        text = str(shown(self.task.doc_to_text, doc))
-        whole = {
+        text = str(try_render(self.task.doc_to_text, doc))
+        metadata = {
             "doc": doc if isinstance(doc, Mapping) else str(doc),
             "lm_eval": {"target": str(target)},
         }
-        return Sample(str(index), text, targets, metadata=whole)
+        return Sample(str(index), text, targets, metadata=metadata)
 
     def hashed(self, row: Any) -> bytes:
-        return digest_of(row).encode()
+        return row_digest(row).encode()
 
     # -- asking
-    # -----------------------------------------------------------------------------------------------------
 
     def context(self, index: int) -> Any:
-        """Instruction, shots and question of a row, as the class puts them together."""
+        """A row's instruction, few-shot examples and question, as the class formats them."""
         if self.num_fewshot and self.options.published:
             return self._stream[index]
         doc = self.row(index)
         if self.num_fewshot:
-            self._avoid(doc)
-        self.task.set_fewshot_seed(seed=f"{self.options.seed}:{digest_of(doc)}")
+            self._exclude_own_row(doc)
+        self.task.set_fewshot_seed(seed=f"{self.options.seed}:{row_digest(doc)}")
         return self._context(doc)
 
     @cached_property
     def _stream(self) -> list[Any]:
-        """All contexts, made in the order of the rows from one stream of random numbers."""
+        """All contexts, made in row order from one stream of random numbers."""
         self.task.set_fewshot_seed(seed=self.options.seed)
         return [self._context(self.row(index)) for index in range(len(self.rows))]
 
@@ -239,55 +243,54 @@ class ClassWork(TaskWork):
             gen_prefix=self.task.doc_to_prefix(doc),
         )
 
-    def _avoid(self, doc: Any) -> None:
-        """No row is its own shot: the sampler leaves out this one, where it is in the pool."""
+    def _exclude_own_row(self, doc: Any) -> None:
+        """Make the sampler leave out this row, so that it is not its own example."""
         sampler = getattr(self.task, "sampler", None)
         if sampler is None:
             return
-        own = doc if digest_of(doc) in self._pooled else None
+        excluded_doc = doc if row_digest(doc) in self._pooled else None
         draw = type(sampler).sample.__get__(sampler)
 
-        def sample(n: int, eval_doc: Any = None, **more: Any) -> Any:
-            return draw(n=n, eval_doc=own, **more)
+        def sample(n: int, eval_doc: Any = None, **options: Any) -> Any:
+            return draw(n=n, eval_doc=excluded_doc, **options)
 
         sampler.sample = sample
 
     @cached_property
     def _pooled(self) -> frozenset[str]:
-        return frozenset(map(digest_of, self.pool))
+        return frozenset(map(row_digest, self.pool))
 
     def instances(self, index: int) -> list[Any]:
         """The row's requests in the package's form."""
-        found = self.task.construct_requests(
+        requests = self.task.construct_requests(
             doc=self.row(index),
             ctx=self.context(index),
             metadata=(self.name, index, self.repeats),
             apply_chat_template=self.options.chat,
             chat_template=Conversation.of if self.options.chat else None,
         )
-        return list(found) if isinstance(found, list | tuple) else [found]
+        return list(requests) if isinstance(requests, list | tuple) else [requests]
 
-    def asked(self, sample: Sample) -> list[Arguments]:
+    def make_requests(self, sample: Sample) -> list[Arguments]:
         return [
             self._arguments(instance) for instance in self.instances(int(sample.id))
         ]
 
     def _arguments(self, instance: Any) -> Arguments:
-        first, *rest = instance.args
+        first, *remaining = instance.args
         if instance.request_type == "loglikelihood_rolling":
             return Arguments(str(first), rolling=True)
-        if not rest:
+        if not remaining:
             raise TaskError(
                 f"The task '{self.name}' makes a request without a continuation or"
                 " settings."
             )
         return Arguments(
-            prompt_of(first, self.name),
-            rest[0] if isinstance(rest[0], str) else dict(rest[0]),
+            as_prompt(first, self.name),
+            remaining[0] if isinstance(remaining[0], str) else dict(remaining[0]),
         )
 
     # -- scoring
-    # ----------------------------------------------------------------------------------------------------
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Any) -> Score:
         instances = self.instances(int(sample.id))
@@ -297,23 +300,27 @@ class ClassWork(TaskWork):
                 f"The row asks {len(instances) * repeats} requests, and"
                 f" {len(answer.responses)} responses are there."
             )
-        for place, instance in enumerate(instances):
-            own = answer.responses[place * repeats : (place + 1) * repeats]
+        for index, instance in enumerate(instances):
+            responses = answer.responses[index * repeats : (index + 1) * repeats]
             instance.resps = [
-                value_of(one, instance.request_type, self.options.published)
-                for one in own
+                published_response(
+                    response, instance.request_type, self.options.published
+                )
+                for response in responses
             ]
         pipeline.apply(instances)
-        instances.sort(key=lambda one: one.idx)
-        results = [one.filtered_resps[pipeline.name] for one in instances]
-        came = [one.resps for one in instances]
+        instances.sort(key=lambda instance: instance.idx)
+        filtered = [instance.filtered_resps[pipeline.name] for instance in instances]
+        unfiltered = [instance.resps for instance in instances]
         return self.metrics.score(
-            self.task.process_results(self.row(int(sample.id)), results), results, came
+            self.task.process_results(self.row(int(sample.id)), filtered),
+            filtered,
+            unfiltered,
         )
 
 
 def _definition(task: Any, name: str, options: Options) -> Definition:
-    """Names and aggregations of a class as those of a file."""
+    """Read a class's metric names and aggregations into a definition."""
     import numpy as np
     from lm_eval.api.registry import AGGREGATION_REGISTRY
 
@@ -339,11 +346,15 @@ def compile_class(
     groups: Sequence[Group] = (),
     generated: Options | None = None,
 ) -> Task:
-    """The Task of a file with `class`. Runs the class, which opens its data.
+    """Compile a file with `class` to a Task. Runs the class, which opens its data.
 
-    generated: other options where all that is asked for is generated text. Raises TaskError where
-    the class's folder is not trusted, ConfigurationError where the package is not installed,
-    DatasetError where the class fails.
+    Args:
+        generated: other options to use if every request generates text.
+
+    Raises:
+        TaskError: the class's folder is not trusted.
+        ConfigurationError: the package is not installed.
+        DatasetError: the class fails.
     """
     name = str(settings.get("task", ""))
     ref = settings["class"]
@@ -357,39 +368,47 @@ def compile_class(
     resolved = functions.resolve(dict(settings), name)
     if isinstance(resolved["class"], Unavailable):
         raise resolved["class"].reason
-    made = construct(resolved["class"], resolved)
-    work = ClassWork(made, name, options)
-    needs = _needs(work)
+    task_object = construct(resolved["class"], resolved)
+    work = ClassWork(task_object, name, options)
+    needs = _required_abilities(work)
     if generated is not None and needs == {"generate"}:
-        work = ClassWork(made, name, generated)
-        needs = _needs(work)
+        work = ClassWork(task_object, name, generated)
+        needs = _required_abilities(work)
     metadata = settings.get("metadata") or {}
-    version = metadata.get("version", getattr(made, "VERSION", None))
+    version = metadata.get("version", getattr(task_object, "VERSION", None))
     return work.compiled(
         needs,
         settings={
-            key: value for key, value in _own(settings).items() if key != "metadata"
+            key: value
+            for key, value in _class_settings(settings).items()
+            if key != "metadata"
         },
         metadata=metadata,
         version=str(version if version is not None else "N/A"),
         groups=groups,
-        more={"class": f"{type(made).__module__}.{type(made).__qualname__}"},
+        extra_definition={
+            "class": f"{type(task_object).__module__}.{type(task_object).__qualname__}"
+        },
     )
 
 
-def _needs(work: ClassWork) -> set[Ability]:
-    """What the requests of the first row need. Raises TaskError where these cannot be made."""
+def _required_abilities(work: ClassWork) -> set[Ability]:
+    """The abilities that the first row's requests need. Raises TaskError if they cannot be made."""
     with reported(
         TaskError,
         f"The first row of the task '{work.name}' cannot be turned into requests",
     ):
-        first = work.asked(Sample("0", ""))
+        first = work.make_requests(Sample("0", ""))
     needs: set[Ability] = set()
-    for asked in first:
-        if asked.rolling:
+    for arguments in first:
+        if arguments.rolling:
             needs.add("rolling")
             continue
-        needs.add("generate" if isinstance(asked.rest, Mapping) else "log-likelihood")
-        if not isinstance(asked.context, str):
+        needs.add(
+            "generate"
+            if isinstance(arguments.second_argument, Mapping)
+            else "log-likelihood"
+        )
+        if not isinstance(arguments.context, str):
             needs.add("chat")
     return needs

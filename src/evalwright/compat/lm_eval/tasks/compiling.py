@@ -1,5 +1,6 @@
-"""From a definition to a Task: samples that open their data when first asked for, a strategy, a
-scorer for each pipeline.
+"""Compiles a definition to a Task.
+
+It has lazily opened samples, a strategy, and a scorer for each filter pipeline.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from evalwright.compat.lm_eval.tasks.asking import (
     Arguments,
     Questions,
     Strategy,
-    answers_of,
+    published_responses,
 )
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
@@ -28,7 +29,7 @@ from evalwright.compat.lm_eval.tasks.files import FunctionRef, is_sandboxed
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
 from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
-from evalwright.compat.lm_eval.tasks.prompts import Prompts, Shots
+from evalwright.compat.lm_eval.tasks.prompts import FewShotSampler, Prompts
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
@@ -39,22 +40,20 @@ from evalwright.core.outcomes import NO_ANSWER
 from evalwright.core.requests import Ability
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Scorer, Task
-from evalwright.scorers.code.unit_tests import turns
+from evalwright.scorers.code.unit_tests import program_slots
 
-MOST_REPEATS = 10_000
+MAX_REPEATS = 10_000
 """The most repeats of a request; published tasks have up to 64."""
 
 
 class TaskWork:
-    """A task at work: its rows, what they are asked, and what the answers are worth.
+    """Asks and scores the rows of a task; data is opened on first use, and once.
 
-    What needs its data is made at first use, and once.
-
-    repeats: of every request; shots: those that the task itself wants. pipelines: of filters, by
-    name. rows: those that are asked; pool: those that shots are drawn from, none where no shots are
-    wanted; hashed: what a row adds to the content hash; sample: that of the row at a place; asked:
-    its requests; score: a row's worth by metric, as the published runner has it, as one Score, with
-    the pipeline by name.
+    repeats: of every request. shots: few-shot examples that the task itself wants. pipelines:
+    filter pipelines by name. rows: the rows to evaluate. pool: rows that examples are drawn from.
+    hashed: a row's contribution to the content hash. sample: the sample of the row at an index.
+    make_requests: a sample's requests. score: a row's scores by metric, as the published runner
+    computes them, in one Score; takes the pipeline by keyword.
     """
 
     runs_programs = False
@@ -63,7 +62,7 @@ class TaskWork:
     pool: Any
     hashed: Callable[[Any], bytes]
     sample: Callable[[int], Sample]
-    asked: Callable[[Sample], list[Arguments]]
+    make_requests: Callable[[Sample], list[Arguments]]
     score: Callable[..., Score]
 
     def __init__(
@@ -73,10 +72,10 @@ class TaskWork:
         self.options = options
         # Requests are made before the first is sent, so a file from elsewhere must not want any
         # number of them.
-        if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
+        if type(repeats) is not int or not 1 <= repeats <= MAX_REPEATS:
             raise TaskError(
                 f"The task '{definition.name}' has `repeats: {str(repeats)[:40]}`; it"
-                f" must be a whole number from 1 to {MOST_REPEATS:,}."
+                f" must be a whole number from 1 to {MAX_REPEATS:,}."
             )
         self.repeats = repeats
         self.metrics = Metrics(definition, options)
@@ -88,25 +87,25 @@ class TaskWork:
     def scorer(
         self,
         name: str,
-        how: Mapping[str, Any],
+        options: Mapping[str, Any],
         score: Callable[[Sample, Answer], Score],
         on_fault: Callable[..., Any] | None = None,
     ) -> Scorer:
         """The scorer of a pipeline.
 
-        What runs programs waits for its turn, and does not hold up the requests.
+        One that runs programs waits for its turn in a thread and does not block requests.
         """
         if not self.runs_programs:
-            return Scorer(name, DIALECT, how, score, on_fault=on_fault)
+            return Scorer(name, DIALECT, options, score, on_fault=on_fault)
 
         async def score_apart(sample: Sample, answer: Answer, ask: Ask) -> Score:
-            async with turns():
+            async with program_slots():
                 return await asyncio.to_thread(score, sample, answer)
 
-        return Scorer(name, DIALECT, how, score_apart, asks=True, on_fault=on_fault)
+        return Scorer(name, DIALECT, options, score_apart, asks=True, on_fault=on_fault)
 
     def without(self, lacking: frozenset[Ability]) -> str:
-        """What to do where the model lacks abilities that the task needs."""
+        """Advice for a model that lacks abilities that the task needs."""
         if "log-likelihood" not in lacking:
             return ""
         return generative.advice(self.definition.name, Index(self.options.folders()))
@@ -119,26 +118,26 @@ class TaskWork:
         metadata: Mapping[str, Any],
         version: str,
         groups: Sequence[Group],
-        more: Mapping[str, Any] | None = None,
+        extra_definition: Mapping[str, Any] | None = None,
     ) -> Task:
-        """The Task.
+        """Build the Task.
 
         Its definition is everything that decides what is asked and how it is scored, as plain JSON.
 
-        settings: those of the task's file; more: what else its definition has.
+        settings: those of the task's file. extra_definition: further keys of the definition.
         """
         name = self.definition.name
         options = self.options
-        own = self.definition.metrics
+        metrics = self.definition.metrics
         alias = str(settings.get("task_alias") or name)
-        how = {"scoring": options.scoring}
-        generation = plain({**self.definition.generation, **options.generation})
+        scoring_options = {"scoring": options.scoring}
+        generation = to_plain_json({**self.definition.generation, **options.generation})
         return Task(
             name=f"{PREFIX}{name}",
             samples=self.samples,
             strategy=Strategy(
                 needs,
-                self.asked,
+                self.make_requests,
                 self.repeats,
                 options.published,
                 generation,
@@ -148,23 +147,23 @@ class TaskWork:
             scorers=tuple(
                 self.scorer(
                     key,
-                    how,
+                    scoring_options,
                     partial(self.score, pipeline=pipeline),
                     on_fault=partial(self.score_fault, pipeline=pipeline),
                 )
                 for key, pipeline in self.pipelines.items()
             ),
             metrics=self.metrics.specs(
-                {key: [one.name for one in own] for key in self.pipelines}
+                {key: [metric.name for metric in metrics] for key in self.pipelines}
             ),
             version=version,
             description=f"{alias} ({options.scoring})",
             slices=(),
             metadata={
                 "dialect": DIALECT,
-                **how,
+                **scoring_options,
                 "notes": list(self.definition.findings),
-                **({"code": code} if (code := sources(settings)) else {}),
+                **({"code": code} if (code := read_sources(settings)) else {}),
                 **(
                     {"config_source": str(source)}
                     if (source := metadata.get("config_source"))
@@ -175,29 +174,29 @@ class TaskWork:
                 "dialect": DIALECT,
                 "task": name,
                 "alias": alias,
-                **(more or {}),
-                **how,
+                **(extra_definition or {}),
+                **scoring_options,
                 "num_fewshot": self.num_fewshot,
                 "chat": options.chat,
                 "multiturn": options.multiturn,
                 "system": options.system,
                 "seed": options.seed,
                 "generation": generation,
-                "metadata": plain(
+                "metadata": to_plain_json(
                     {
                         key: value
                         for key, value in metadata.items()
                         if key != "config_source"
                     }
                 ),
-                "config": plain(settings),
+                "config": to_plain_json(settings),
                 **(
                     {"samples": sorted(chosen)}
                     if (chosen := options.samples.get(name)) is not None
                     else {}
                 ),
                 "higher_is_better": {
-                    metric.name: metric.higher_is_better for metric in own
+                    metric.name: metric.higher_is_better for metric in metrics
                 },
                 "groups": [group.as_dict() for group in groups],
             },
@@ -210,9 +209,7 @@ class TaskWork:
     def score_fault(
         self, sample: Sample, answer: Answer, *, pipeline: Pipeline
     ) -> Score:
-        """The Score of a reply that is no answer: that of an empty text, and where likelihoods
-        lack, 0 in every share.
-        """
+        """Score a reply that is not an answer as an empty text; all 0 if that fails."""
         try:
             return self.score(sample, answer, pipeline=pipeline)
         except Exception:  # whatever a task's own Python does with what is not there
@@ -220,14 +217,14 @@ class TaskWork:
 
 
 class Samples:
-    """The rows that are asked (`core.tasks.SampleSource`), read from disk one by one."""
+    """The rows to evaluate (`core.tasks.SampleSource`), read from disk one by one."""
 
     def __init__(self, work: TaskWork) -> None:
         self._work = work
 
     @cached_property
     def content_hash(self) -> str:
-        """Of all rows that are asked and all that shots are drawn from."""
+        """Hash of all rows to evaluate and all rows that examples are drawn from."""
         digest = hashlib.blake2b(digest_size=16)
         for rows in (self._work.rows, self._work.pool):
             for row in rows:
@@ -236,13 +233,13 @@ class Samples:
 
     @cached_property
     def _places(self) -> Sequence[int]:
-        """The rows that are asked: all, or those that were chosen."""
+        """Indices of the rows to evaluate: all, or those that were selected."""
         rows = range(len(self._work.rows))
         name = self._work.definition.name
         chosen = self._work.options.samples.get(name)
         if chosen is None:
             return rows
-        if beyond := [place for place in chosen if place not in rows]:
+        if beyond := [index for index in chosen if index not in rows]:
             raise DatasetError(
                 f"The task '{name}' has {len(rows):,} rows, from 0: it has no row"
                 f" {beyond[0]:,}."
@@ -251,7 +248,7 @@ class Samples:
 
     @property
     def n_rows(self) -> int:
-        """How many rows the data have."""
+        """The number of rows in the data."""
         return len(self._work.rows)
 
     def __len__(self) -> int:
@@ -265,8 +262,8 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A task whose data is open: its rows, what they are asked, and how they are scored."""
+class OpenedTask:
+    """A task with its data open: its rows, its requests, and its scoring."""
 
     rows: Any
     fields: Fields
@@ -275,8 +272,9 @@ class Opened:
 
 
 class Work(TaskWork):
-    """The work of a definition. lacking: why it cannot be run here, which is raised when its
-    samples are first asked for.
+    """Asks and scores the rows of a definition.
+
+    lacking: why the task cannot run here, raised when its samples are first needed.
     """
 
     def __init__(
@@ -293,13 +291,13 @@ class Work(TaskWork):
         )
         self.lacking = lacking
         self.runs_programs = is_sandboxed(
-            [getattr(definition.config, one.name) for one in fields(TaskConfig)]
+            [getattr(definition.config, field.name) for field in fields(TaskConfig)]
         )
         self.pipelines = {pipeline.name: pipeline for pipeline in definition.pipelines}
 
     @cached_property
-    def opened(self) -> Opened:
-        """Opens the data."""
+    def opened(self) -> OpenedTask:
+        """Open the data."""
         if self.lacking:
             raise self.lacking[0]
         self.metrics.check()
@@ -312,13 +310,13 @@ class Work(TaskWork):
             raise DatasetError(f"The task '{definition.name}' has no rows.")
         features = getattr(rows, "features", None)
         columns = features if features is not None else rows[0]
-        scoring = scoring_of(definition, rows[0], columns, options, "first row")
+        scoring = build_scoring(definition, rows[0], columns, options, "first row")
         shots = None
         if count and definition.config.output_type != "loglikelihood_rolling":
-            shots = Shots(definition, splits.pool(), rows, count, options)
+            shots = FewShotSampler(definition, splits.pool(), rows, count, options)
         fields = scoring.fields
         prompts = Prompts(definition, fields, shots, options, scoring.multiple_input)
-        return Opened(
+        return OpenedTask(
             rows, fields, Questions(definition, fields, prompts, options), scoring
         )
 
@@ -332,72 +330,78 @@ class Work(TaskWork):
         return shots.pool if shots is not None else ()
 
     def hashed(self, row: Any) -> bytes:
-        text = json.dumps(row, default=_name, ensure_ascii=False, sort_keys=True)
+        text = json.dumps(
+            row, default=_json_fallback, ensure_ascii=False, sort_keys=True
+        )
         return text.encode("utf-8", "surrogatepass") + b"\n"
 
-    def asked(self, sample: Sample) -> list[Arguments]:
-        """A sample's requests. Its row is read anew, because the task's own Python may change it."""
+    def make_requests(self, sample: Sample) -> list[Arguments]:
+        """Build a sample's requests from a fresh copy of its row, which the task may change."""
         index = int(sample.id)
         return self.opened.questions(index, self.rows[index])
 
     def sample(self, index: int) -> Sample:
         doc = self.rows[index]
-        own = self.opened.fields
-        return Sample(str(index), str(shown(own.text, doc)), **_gold(own, doc))
+        fields = self.opened.fields
+        return Sample(
+            str(index), str(try_render(fields.text, doc)), **_gold(fields, doc)
+        )
 
-    def came(self, answer: Answer) -> list[list[Any]]:
-        """The answers to each request of a row."""
-        kind = self.definition.config.output_type
-        return answers_of(answer, kind, self.repeats, self.options.published)
+    def responses_by_request(self, answer: Answer) -> list[list[Any]]:
+        """The responses to each request of a row."""
+        output_type = self.definition.config.output_type
+        return published_responses(
+            answer, output_type, self.repeats, self.options.published
+        )
 
     def score(self, sample: Sample, answer: Answer, *, pipeline: Pipeline) -> Score:
-        return self.scored(
+        return self.score_answer(
             self.opened.scoring, pipeline, self.rows[int(sample.id)], answer
         )
 
-    def scored(
+    def score_answer(
         self, scoring: Scoring, pipeline: Pipeline, doc: Doc, answer: Answer
     ) -> Score:
-        """The Score of the answers to a row, with what the pipeline took."""
-        came = self.came(answer)
-        taken = pipeline(came, doc)
-        return self.metrics.score(scoring(doc, taken), taken, came)
+        """Score the responses to a row after filtering them."""
+        unfiltered = self.responses_by_request(answer)
+        filtered = pipeline(unfiltered, doc)
+        return self.metrics.score(scoring(doc, filtered), filtered, unfiltered)
 
 
-def scoring_of(
+def build_scoring(
     definition: Definition,
     row: Doc,
     columns: Collection[str],
     options: Options,
-    what: str,
+    row_name: str,
 ) -> Scoring:
-    """The scoring of a task.
+    """Build the scoring of a task.
 
-    What its first row is decides whether rows have several inputs or several right answers.
+    The first row decides whether rows have several inputs or several right answers.
 
-    what: that row, for errors. Raises TaskError where it cannot be read.
+    row_name: what to call that row in errors. Raises TaskError if it cannot be read.
     """
     require_trust(definition, options)
     fields = Fields(definition.config, columns, strict=options.published)
     with reported(
-        TaskError, f"The {what} of the task '{definition.name}' cannot be read"
+        TaskError, f"The {row_name} of the task '{definition.name}' cannot be read"
     ):
         text = fields.text(row)
         target = fields.target(row)
-    several = isinstance(text, int) and fields.has_choices
+    multiple_input = isinstance(text, int) and fields.has_choices
     return Scoring(
-        definition, fields, several, isinstance(target, list), options.published
+        definition, fields, multiple_input, isinstance(target, list), options.published
     )
 
 
-def _name(value: Any) -> str:
-    """What has no JSON form (an image, a time) by its text, without an address in memory."""
+def _json_fallback(value: Any) -> str:
+    """A value without a JSON form (an image, a time) as text, without memory addresses."""
     text = str(value)
     return type(value).__name__ if " at 0x" in text else text
 
 
-def shown(function: Callable[[Any], Any], doc: Any) -> Any:
-    """What is shown of a row; what goes wrong here is reported when the row is asked."""
+def try_render(function: Callable[[Any], Any], doc: Any) -> Any:
+    """Render something of a row for the record; errors are reported when the row is asked."""
     try:
         return function(doc)
     except Exception:
@@ -405,37 +409,32 @@ def shown(function: Callable[[Any], Any], doc: Any) -> Any:
 
 
 def _gold(fields: Fields, doc: Doc) -> dict[str, Any]:
-    """Targets, choices and right places of a row, for the record only; its target as published
-    where they do not tell it.
-    """
+    """A row's targets, choices and gold indices, for the record only."""
     try:
         target = fields.target(doc)
         choices = tuple(map(str, fields.choices(doc))) if fields.has_choices else ()
     except Exception:
         return {"metadata": {"doc": doc}}
-    told = isinstance(target, str) and not fields.has_choices
+    target_is_text = isinstance(target, str) and not fields.has_choices
     listed = target if isinstance(target, list) else [target]
-    places = [
-        (
-            int(one)
-            if isinstance(one, int)
-            else choices.index(str(one))
-            if str(one) in choices
-            else -1
-        )
-        for one in listed
-    ]
-    right = [place if 0 <= place < len(choices) else -1 for place in places]
+    indices = []
+    for answer in listed:
+        if isinstance(answer, int):
+            indices.append(int(answer))
+        else:
+            text = str(answer)
+            indices.append(choices.index(text) if text in choices else -1)
+    valid_indices = [index if 0 <= index < len(choices) else -1 for index in indices]
     return {
         "targets": tuple(
-            str(one) if place < 0 else choices[place]
-            for one, place in zip(listed, right, strict=True)
+            str(answer) if index < 0 else choices[index]
+            for answer, index in zip(listed, valid_indices, strict=True)
         ),
         "choices": choices,
-        "gold": tuple(place for place in right if place >= 0),
+        "gold": tuple(index for index in valid_indices if index >= 0),
         "metadata": {
             "doc": doc,
-            **({} if told else {"lm_eval": {"target": str(target)}}),
+            **({} if target_is_text else {"lm_eval": {"target": str(target)}}),
         },
     }
 
@@ -446,12 +445,16 @@ def compile_definition(
     groups: Sequence[Group] = (),
     lacking: Sequence[EvalwrightError] = (),
 ) -> Task:
-    """The Task of a definition.
+    """Compile a definition to a Task, without opening its data.
 
-    Opens no data. Raises TaskError and UnknownName at what cannot be used.
+    Args:
+        lacking: why the task cannot run here (Python that cannot be imported, images), raised when
+            its
+            samples are first needed.
 
-    lacking: why the task cannot be run here (Python that cannot be imported, images), which is
-    raised when its samples are first asked for.
+    Raises:
+        TaskError: a setting cannot be used.
+        UnknownName: a name is unknown.
     """
     config = definition.config
     for setting in (
@@ -466,12 +469,12 @@ def compile_definition(
     if options.chat and config.output_type != "loglikelihood_rolling":
         needs.add("chat")
     metadata = config.metadata or {}
-    given = (
-        (one.name, getattr(config, one.name))
-        for one in fields(config)
-        if one.name != "metadata"
+    pairs = (
+        (field.name, getattr(config, field.name))
+        for field in fields(config)
+        if field.name != "metadata"
     )
-    settings = {name: value for name, value in given if value is not None}
+    settings = {name: value for name, value in pairs if value is not None}
     return Work(definition, options, lacking).compiled(
         needs,
         settings=settings,
@@ -481,36 +484,37 @@ def compile_definition(
     )
 
 
-def sources(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are functions, or metrics with some, with the source of each function."""
-    out = {name: _source(value) for name, value in settings.items() if callable(value)}
-    metrics = [dict(one) for one in settings.get("metric_list") or ()]
-    if any(callable(part) for one in metrics for part in one.values()):
-        out["metric_list"] = [
-            {key: _source(part) for key, part in one.items()} for one in metrics
+def read_sources(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are functions, or metrics with functions, with each function's source."""
+    function_sources = {
+        name: _source(value) for name, value in settings.items() if callable(value)
+    }
+    metrics = [dict(metric) for metric in settings.get("metric_list") or ()]
+    if any(callable(setting) for metric in metrics for setting in metric.values()):
+        function_sources["metric_list"] = [
+            {key: _source(setting) for key, setting in metric.items()}
+            for metric in metrics
         ]
-    return out
+    return function_sources
 
 
 def _source(value: Any) -> Any:
     try:
-        return inspect.getsource(value) if callable(value) else plain(value)
+        return inspect.getsource(value) if callable(value) else to_plain_json(value)
     except (TypeError, OSError):
-        return plain(value)
+        return to_plain_json(value)
 
 
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
-"""A place in memory, in the name of a function that was made by another; it differs from run to
-run.
-"""
+"""A memory address in a function's name, which differs from run to run."""
 
 
-def plain(value: Any) -> Any:
-    """JSON of a setting; a function becomes its name."""
+def to_plain_json(value: Any) -> Any:
+    """Convert a setting to JSON; a function becomes its name."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_plain_json(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_plain_json(element) for element in value]
     if isinstance(value, FunctionRef):
         return str(value)
     if callable(value):

@@ -1,4 +1,4 @@
-"""One task's settings, with their defaults: what a task file says, checked key by key."""
+"""A task file's settings with their defaults, checked key by key."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.compat.lm_eval.tasks.filters import Pipeline, pipelines_of
+from evalwright.compat.lm_eval.tasks.filters import Pipeline, build_pipelines
 from evalwright.compat.lm_eval.tasks.registered import registered_metric
 from evalwright.core.errors import TaskError, UnknownName, check_known, closest
 
@@ -19,10 +19,10 @@ OUTPUT_TYPES = (
     "generate_until",
 )
 MAX_TOKENS = 256
-"""How much is generated where a task does not say."""
+"""Default token limit of generation."""
 
 STRUCTURE = frozenset({"tag", "group", "task_list"})
-"""Keys that place a task among others and say nothing of the task itself."""
+"""Keys that place a task among others and do not describe it."""
 
 DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = {
     "loglikelihood": ("perplexity", "acc"),
@@ -41,8 +41,9 @@ _EXACT_MATCH = (
 
 @dataclass(frozen=True, slots=True)
 class MetricEntry:
-    """One entry of `metric_list`. function: a metric that the task brings; options: what it is
-    called with.
+    """One entry of `metric_list`.
+
+    function: a metric that the task defines. options: keyword arguments for it.
     """
 
     name: str
@@ -55,7 +56,7 @@ class MetricEntry:
 
 @dataclass(frozen=True, slots=True)
 class FewShot:
-    """How shots are chosen and written. What a file leaves out is as for the task's own questions."""
+    """How few-shot examples are chosen and written; defaults are those of the task's questions."""
 
     sampler: Any = "default"
     split: str | None = None
@@ -111,10 +112,10 @@ class TaskConfig:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A task's settings with everything derived from them. findings: what is odd in the file, in
-    sentences.
+    """A task's settings and everything derived from them.
 
-    source: the task file, "" or another word where there is none.
+    findings: sentences about oddities in the file. source: the task file, "" or another word
+    without one.
     """
 
     config: TaskConfig
@@ -134,23 +135,25 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """The task's name in its own framework."""
+        """The task's name in lm-evaluation-harness."""
         return self.config.task
 
 
 def read(settings: Mapping[str, Any], where: str = "") -> Definition:
-    """A task's definition from its merged settings, `!function` already resolved. where: the file,
-    for errors.
+    """Build a task's definition from its merged settings, with `!function` resolved.
 
-    Raises UnknownName at a key that tasks do not have, TaskError at a value that cannot be used.
+    where: the file, for errors. Raises UnknownName for an unknown key, TaskError for an unusable
+    value.
     """
-    given = {key: value for key, value in settings.items() if key not in STRUCTURE}
-    name = str(given.get("task", ""))
-    _known(given, TaskConfig, f"key of the task '{name}'", where)
+    task_settings = {
+        key: value for key, value in settings.items() if key not in STRUCTURE
+    }
+    name = str(task_settings.get("task", ""))
+    _check_keys(task_settings, TaskConfig, f"key of the task '{name}'", where)
     config = TaskConfig(
         **{
             key: value
-            for key, value in given.items()
+            for key, value in task_settings.items()
             if value is not None or key == "task"
         }
     )
@@ -162,68 +165,74 @@ def read(settings: Mapping[str, Any], where: str = "") -> Definition:
     if shots.fewshot_indices is not None:
         findings.append("`fewshot_config.fewshot_indices` has no effect, as published.")
     metrics = _metrics(config, findings)
-    pipelines = pipelines_of(config.filter_list, name)
+    pipelines = build_pipelines(config.filter_list, name)
     generation = _generation(config, findings)
     return Definition(
         config, shots, metrics, pipelines, generation, tuple(findings), where
     )
 
 
-def _known(given: Mapping[str, Any], cls: Any, kind: str, where: str) -> None:
-    names = [one.name for one in fields(cls)]
-    for key in given:
+def _check_keys(
+    settings: Mapping[str, Any], cls: Any, description: str, where: str
+) -> None:
+    names = [field.name for field in fields(cls)]
+    for key in settings:
         if key not in names:
-            raise UnknownName(kind, str(key), names, f"({where})" if where else "")
+            raise UnknownName(
+                description, str(key), names, f"({where})" if where else ""
+            )
 
 
 def _few_shot(config: TaskConfig, where: str) -> FewShot:
-    given = config.fewshot_config or {}
-    if not isinstance(given, Mapping):
+    few_shot = config.fewshot_config or {}
+    if not isinstance(few_shot, Mapping):
         raise TaskError(
             f"The task '{config.task}': `fewshot_config` is a mapping. ({where})"
         )
-    _known(
-        given, FewShot, f"key of `fewshot_config` of the task '{config.task}'", where
+    _check_keys(
+        few_shot, FewShot, f"key of `fewshot_config` of the task '{config.task}'", where
     )
-    shared = {one.name for one in fields(FewShot)} & {
-        one.name for one in fields(TaskConfig)
+    shared = {field.name for field in fields(FewShot)} & {
+        field.name for field in fields(TaskConfig)
     }
     inherited = {key: getattr(config, key) for key in shared}
-    return FewShot(**{"split": config.fewshot_split, **inherited, **given})
+    return FewShot(**{"split": config.fewshot_split, **inherited, **few_shot})
 
 
 def _metrics(config: TaskConfig, findings: list[str]) -> tuple[MetricEntry, ...]:
     if config.metric_list is None:
         return tuple(MetricEntry(name) for name in DEFAULT_METRICS[config.output_type])
     entries: dict[str, MetricEntry] = {}
-    for entry in config.metric_list:
-        if not isinstance(entry, Mapping) or "metric" not in entry:
+    for metric_settings in config.metric_list:
+        if not isinstance(metric_settings, Mapping) or "metric" not in metric_settings:
             raise TaskError(
                 f"The task '{config.task}': every entry of `metric_list` needs the key"
                 " `metric`."
             )
-        made = _metric(config, entry, findings)
-        entries[made.name] = made
+        metric = _metric(config, metric_settings, findings)
+        entries[metric.name] = metric
     return tuple(entries.values())
 
 
 def _metric(
-    config: TaskConfig, entry: Mapping[str, Any], findings: list[str]
+    config: TaskConfig, metric_settings: Mapping[str, Any], findings: list[str]
 ) -> MetricEntry:
-    metric = entry["metric"]
+    metric = metric_settings["metric"]
     function = metric if callable(metric) else None
     name = str(getattr(metric, "__name__", metric) if function else metric)
-    options = {key: value for key, value in entry.items() if key not in _METRIC_KEYS}
-    from_evaluate = entry.get("hf_evaluate") is True
+    options = {
+        key: value for key, value in metric_settings.items() if key not in _METRIC_KEYS
+    }
+    from_evaluate = metric_settings.get("hf_evaluate") is True
     registered = None
     if function is None and not from_evaluate and name not in TABLES["aggregations"]:
         registered = registered_metric(name)
     if registered is not None:
         function = registered.function
-        entry = {
+        metric_settings = {
             "aggregation": registered.aggregation,
             "higher_is_better": registered.higher_is_better,
-            **entry,
+            **metric_settings,
         }
     exact = name == "exact_match" and function is None
     called = (
@@ -234,12 +243,14 @@ def _metric(
     unused = config.process_results is not None or not called
     for key in options:
         if unused or (exact and key not in _EXACT_MATCH):
-            near = [] if key in _EXACT_MATCH else closest(str(key), _METRIC_KEYS)
-            meant = f" Was '{near[0]}' meant?" if near else ""
+            closest_keys = (
+                [] if key in _EXACT_MATCH else closest(str(key), _METRIC_KEYS)
+            )
+            meant = f" Was '{closest_keys[0]}' meant?" if closest_keys else ""
             findings.append(
                 f"The metric '{name}' has the key '{key}', which has no effect.{meant}"
             )
-    better = entry.get("higher_is_better")
+    better = metric_settings.get("higher_is_better")
     if better is not None and not isinstance(better, bool):
         findings.append(
             f"The metric '{name}' has `higher_is_better: {better}`, which is neither"
@@ -250,18 +261,16 @@ def _metric(
         options = {}
     way = None if better is None else bool(better)
     return MetricEntry(
-        name, entry.get("aggregation"), way, options, function, from_evaluate
+        name, metric_settings.get("aggregation"), way, options, function, from_evaluate
     )
 
 
 def _generation(config: TaskConfig, findings: list[str]) -> dict[str, Any]:
-    """How text is generated, in the published words: until, do_sample, temperature, max_gen_toks,
-    ...
-    """
+    """Generation settings in lm_eval's terms: until, do_sample, temperature, max_gen_toks, ..."""
     generates = config.output_type == "generate_until"
-    given = config.generation_kwargs
-    if given is None:
-        given = (
+    generation_kwargs = config.generation_kwargs
+    if generation_kwargs is None:
+        generation_kwargs = (
             {"temperature": 0.0, "do_sample": False, "max_gen_toks": MAX_TOKENS}
             if generates
             else None
@@ -271,9 +280,15 @@ def _generation(config: TaskConfig, findings: list[str]) -> dict[str, Any]:
             "`generation_kwargs` has no effect where the output type is"
             f" {config.output_type}."
         )
-    if given is None:
+    if generation_kwargs is None:
         return {}
     warm = (
-        {"temperature": float(given["temperature"])} if "temperature" in given else {}
+        {"temperature": float(generation_kwargs["temperature"])}
+        if "temperature" in generation_kwargs
+        else {}
     )
-    return {**given, **warm, "until": given.get("until", [config.fewshot_delimiter])}
+    return {
+        **generation_kwargs,
+        **warm,
+        "until": generation_kwargs.get("until", [config.fewshot_delimiter]),
+    }

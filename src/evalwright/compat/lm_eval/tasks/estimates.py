@@ -1,8 +1,7 @@
-"""A task's metrics over all its rows, as Estimates: published numbers as they were made, or with
-the interval that suits them.
+"""Computes a task's metrics as Estimates, published or with the interval that suits them.
 
-What the record keeps of a row's scores are numbers (`Score.parts`) and, for metrics that are no
-numbers by themselves, the pairs that an aggregation reads (`Score.item`).
+The record keeps a row's scores as numbers (`Score.parts`) and, for metrics that are not numbers by
+themselves, the pairs that an aggregation reads (`Score.item`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from evalwright.compat.lm_eval.runs.names import spelled
+from evalwright.compat.lm_eval.runs.names import stringify
 from evalwright.compat.lm_eval.tasks import aggregation, labels
 from evalwright.compat.lm_eval.tasks.aggregation import Aggregation, by_error
 from evalwright.compat.lm_eval.tasks.config import Definition
@@ -25,7 +24,7 @@ from evalwright.scorers.corpus import require
 from evalwright.statistics import Estimate
 
 _SHARES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"})
-LESS = frozenset(
+LOWER_IS_BETTER_NAMES = frozenset(
     {
         "bits_per_byte",
         "brier_score",
@@ -37,10 +36,10 @@ LESS = frozenset(
         "word_perplexity",
     }
 )
-"""Metrics of which less is better where a task does not say."""
+"""Metrics for which lower is better unless the task says otherwise."""
 
 _LIKELIHOODS = frozenset({"perplexity", "weighted_perplexity", "bits_per_byte"})
-"""Aggregations of log-likelihoods, which are better when higher."""
+"""Aggregations of log-likelihoods, for which higher is better."""
 
 _CORRECTED_ITERATIONS = 1_000
 
@@ -51,9 +50,9 @@ metrics in their order.
 
 
 class Metrics:
-    """Which metrics a task has, and how each is computed.
+    """The metrics of a task, and how each is computed.
 
-    Task-made metrics may appear only with the first scores.
+    Metrics that a task makes up may appear only with the first scores.
     """
 
     def __init__(self, definition: Definition, options: Options) -> None:
@@ -65,12 +64,17 @@ class Metrics:
             else min(options.bootstrap, _CORRECTED_ITERATIONS)
         )
         self._ways = {
-            one.name: self._way(one.aggregation, one.name) for one in definition.metrics
+            metric.name: self._way(metric.aggregation, metric.name)
+            for metric in definition.metrics
         }
-        self._brought = {name for name, (known, _) in self._ways.items() if not known}
+        self._brought = {
+            name for name, (function_name, _) in self._ways.items() if not function_name
+        }
 
-    def _way(self, given: Any, metric: str) -> tuple[str, Aggregation]:
-        name, function = aggregation.named(given, metric, self.definition.name)
+    def _way(self, setting: Any, metric: str) -> tuple[str, Aggregation]:
+        name, function = aggregation.resolve_aggregation(
+            setting, metric, self.definition.name
+        )
         if not self.published and name == "median":
             return name, standard.median
         if not self.published and name == "f1":
@@ -78,32 +82,35 @@ class Metrics:
         return name, function
 
     def check(self) -> None:
-        """Raise MissingExtra where a metric needs a library that is not installed, before anything
-        is asked.
-        """
+        """Raise MissingExtra if a metric needs a library that is not installed."""
         for name, _ in self._ways.values():
-            if name in aggregation.SLOW:
+            if name in aggregation.CORPUS_METRICS:
                 require(
                     what=f"The metric '{name}' of the task '{self.definition.name}'",
                     extra="lm-eval",
                 )
 
-    def specs(self, found: Mapping[str, Sequence[str]]) -> tuple[MetricSpec, ...]:
-        """Specs of the metrics that scores have, by pipeline: those of the file first, in its
-        order.
-        """
+    def specs(
+        self, metrics_by_pipeline: Mapping[str, Sequence[str]]
+    ) -> tuple[MetricSpec, ...]:
+        """Specs of the metrics that scores have, by pipeline; the file's own metrics come first."""
         metrics = dict.fromkeys(
-            [*self._ways, *(name for names in found.values() for name in names)]
+            [
+                *self._ways,
+                *(name for names in metrics_by_pipeline.values() for name in names),
+            ]
         )
-        return tuple(
-            self._spec(metric, pipeline)
-            for metric in metrics
-            for pipeline, names in found.items()
-            if metric in names and metric not in ROW
-        )
+        specs = []
+        for metric in metrics:
+            if metric in ROW:
+                continue
+            for pipeline, names in metrics_by_pipeline.items():
+                if metric in names:
+                    specs.append(self._spec(metric, pipeline))
+        return tuple(specs)
 
     def _spec(self, metric: str, pipeline: str) -> MetricSpec:
-        name, function = self._of(metric)
+        name, function = self._aggregation_of(metric)
         kind = self._kind(metric, name)
         return MetricSpec(
             label=metric if pipeline == "none" else f"{metric},{pipeline}",
@@ -116,7 +123,7 @@ class Metrics:
 
     @property
     def shares(self) -> list[str]:
-        """The metrics that are means of what is 1 where a row is right and 0 where it is wrong."""
+        """Metrics that are means of 1 for right and 0 for wrong rows."""
         return [
             metric
             for metric, (name, _) in self._ways.items()
@@ -124,26 +131,34 @@ class Metrics:
         ]
 
     def less(self, metric: str) -> bool:
-        """Whether less of a metric is better: as the task says, else as the published registry
-        does.
-        """
-        said = {
-            entry.name: entry.higher_is_better for entry in self.definition.metrics
+        """Whether lower is better: as the task says, else as in the published registry."""
+        higher_is_better = {
+            metric_entry.name: metric_entry.higher_is_better
+            for metric_entry in self.definition.metrics
         }.get(metric)
-        return metric in LESS if said is None else not said
+        return (
+            metric in LOWER_IS_BETTER_NAMES
+            if higher_is_better is None
+            else not higher_is_better
+        )
 
-    def _of(self, metric: str) -> tuple[str, Aggregation]:
-        """A metric that another one gave rise to ("pass@1" of "pass_at_k") is aggregated like it,
-        others by their mean.
+    def _aggregation_of(self, metric: str) -> tuple[str, Aggregation]:
+        """How to aggregate a metric.
+
+        One derived from another ("pass@1" from "pass_at_k") follows it; all others are averaged.
         """
         if metric in self._ways:
             return self._ways[metric]
-        own = [
-            entry.name
-            for entry in self.definition.metrics
-            if entry.function is not None
+        custom_metrics = [
+            metric_entry.name
+            for metric_entry in self.definition.metrics
+            if metric_entry.function is not None
         ]
-        return self._ways[own[0]] if len(own) == 1 else ("mean", aggregation.mean)
+        return (
+            self._ways[custom_metrics[0]]
+            if len(custom_metrics) == 1
+            else ("mean", aggregation.mean)
+        )
 
     def _kind(self, metric: str, name: str) -> str:
         if name == "mean":
@@ -157,36 +172,38 @@ class Metrics:
 
     def score(
         self,
-        found: Mapping[str, Any],
-        taken: Sequence[Any] = (),
-        came: Sequence[Sequence[Any]] = (),
+        scores: Mapping[str, Any],
+        filtered: Sequence[Any] = (),
+        unfiltered: Sequence[Sequence[Any]] = (),
     ) -> Score:
-        """A row's scores as one Score: its value is the first metric's.
+        """Combine a row's scores into one Score, whose value is the first metric's.
 
-        taken: the filtered answers, and came: those before, by request. The item keeps what of the
-        row's published line the rest of the record does not tell.
+        filtered: the filtered answers. came: the responses before filtering, by request. The item
+        keeps what is needed to write the row's published line again.
         """
         parts: dict[str, float] = {}
         item: dict[str, Any] = {}
-        kept = spelled(taken)
-        if kept != spelled([one[0] if one else None for one in came]):
-            item[FILTERED] = kept
-        if list(found) != list(self._ways):
-            item[NAMED] = list(found)
-        for name, raw in found.items():
-            value = _plain(raw)
+        filtered_text = stringify(filtered)
+        if filtered_text != stringify(
+            [responses[0] if responses else None for responses in unfiltered]
+        ):
+            item[FILTERED] = filtered_text
+        if list(scores) != list(self._ways):
+            item[NAMED] = list(scores)
+        for name, raw in scores.items():
+            value = _without_numpy(raw)
             number = _number(value)
             if number is not None:
                 parts[name] = value if type(value) is int else number
             if number is None or name in self._brought or isinstance(value, bool):
                 item[name] = value
-        first = next(iter(found), None)
+        first = next(iter(scores), None)
         if first is None:
             return Score(0.0, parts=parts, item=item or None)
         if (
             first in parts
             and self.less(first)
-            and self._of(first)[0] not in _LIKELIHOODS
+            and self._aggregation_of(first)[0] not in _LIKELIHOODS
         ):
             return Score(
                 -parts[first],
@@ -195,14 +212,14 @@ class Metrics:
                 item=item or None,
             )
         return Score(
-            parts.get(first, _worth(found[first])), parts=parts, item=item or None
+            parts.get(first, _pair_score(scores[first])), parts=parts, item=item or None
         )
 
     def estimate(
         self, metric: str, name: str, function: Aggregation, column: Column
     ) -> Estimate:
-        """One metric over one pipeline's column."""
-        items = values_of(metric, column)
+        """Compute one metric over one pipeline's column."""
+        items = metric_values(metric, column)
         n = len(items)
         failed = column.n_missing
         if not n:
@@ -214,16 +231,24 @@ class Metrics:
                 return INTERVALS[name](items, failed)
             value = float(function(items))
             error = aggregation.standard_error(name, items, metric, self.iterations)
-        except Exception as found:
+        except Exception as exception:
             return by_error(
-                math.nan, None, n, failed, f"no number: {type(found).__name__}: {found}"
+                math.nan,
+                None,
+                n,
+                failed,
+                f"no number: {type(exception).__name__}: {exception}",
             )
-        whose = "as published" if self.published else "corrected"
+        scoring = "as published" if self.published else "corrected"
         if error is None or not math.isfinite(error):
-            return by_error(value, None, n, failed, f"no interval ({whose})")
-        how = "of the mean" if name == "mean" else "by bootstrap"
+            return by_error(value, None, n, failed, f"no interval ({scoring})")
+        error_source = "of the mean" if name == "mean" else "by bootstrap"
         return by_error(
-            value, error, n, failed, f"normal interval, standard error {how} ({whose})"
+            value,
+            error,
+            n,
+            failed,
+            f"normal interval, standard error {error_source} ({scoring})",
         )
 
 
@@ -271,35 +296,32 @@ INTERVALS: Mapping[str, Callable[[Sequence[Any], int], Estimate]] = {
     "perplexity": _perplexity_estimate,
     "weighted_perplexity": _weighted_perplexity_estimate,
 }
-"""In corrected scoring: aggregations with an interval of their own, from a metric's items and how
-many are missing.
-"""
+"""Corrected scoring: aggregations with an interval of their own, from (items, n missing)."""
 
 
-def values_of(metric: str, column: Column) -> list[Any]:
-    """A metric's values over the rows that have one, in order: raw items where there are any, else
-    numbers.
-    """
-    part = column.parts.get(metric)
-    out = []
-    for place, item in enumerate(column.items or [None] * len(column.values)):
-        if isinstance(item, Mapping) and metric in item:
-            out.append(item[metric])
-        elif part is not None and not math.isnan(part[place]):
-            out.append(float(part[place]))
-    return out
+def metric_values(metric: str, column: Column) -> list[Any]:
+    """A metric's values over the rows that have one: raw items if there are any, else numbers."""
+    numbers = column.parts.get(metric)
+    values = []
+    for index, row_items in enumerate(column.items or [None] * len(column.values)):
+        if isinstance(row_items, Mapping) and metric in row_items:
+            values.append(row_items[metric])
+        elif numbers is not None and not math.isnan(numbers[index]):
+            values.append(float(numbers[index]))
+    return values
 
 
 def _f1_of_any(items: Any) -> float:
-    """F1 of label 1 where labels are 0 and 1, else the mean over labels: the published one stops at
-    a third label.
+    """F1 of label 1 for labels 0 and 1, else macro F1.
+
+    The published metric fails with a third label.
     """
     names = {label for pair in items for label in pair}
-    return labels.value("f1" if names <= {0, 1} else "macro_f1", items)
+    return labels.label_metric("f1" if names <= {0, 1} else "macro_f1", items)
 
 
 def _number(value: Any) -> float | None:
-    """The value as a finite number, None where it is none."""
+    """Convert to a finite number; None if it is not one."""
     if isinstance(value, str | bytes) or value is None:
         return None
     try:
@@ -309,11 +331,13 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _plain(value: Any) -> Any:
-    """With numpy's numbers as Python's, which JSON has."""
+def _without_numpy(value: Any) -> Any:
+    """Convert numpy numbers to Python's, for JSON."""
     if isinstance(value, list | tuple):
         return (
-            type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+            type(value)(map(_without_numpy, value))
+            if type(value) in (list, tuple)
+            else value
         )
     return (
         value.item()
@@ -322,9 +346,11 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _worth(value: Any) -> float:
-    """One number for a pair, better when higher: its log-likelihood, minus its squared distance
-    from the gold choice, or whether both are equal. It is shown and compared, never summed up.
+def _pair_score(value: Any) -> float:
+    """Reduce a pair to one number, higher is better, for display and comparison only.
+
+    It is the pair's log-likelihood, minus its squared distance from the gold choice, or whether
+    both are equal.
     """
     if isinstance(value, tuple | list) and len(value) == 2:
         first, second = value
@@ -334,7 +360,10 @@ def _worth(value: Any) -> float:
             and 0 <= first < len(second)
         ):
             return -float(
-                sum((part - (place == first)) ** 2 for place, part in enumerate(second))
+                sum(
+                    (probability - (index == first)) ** 2
+                    for index, probability in enumerate(second)
+                )
             )
         if isinstance(first, float) and _number(second) is not None:
             return first

@@ -1,5 +1,6 @@
-"""Its YAML: safe tags only, `include` merged one level deep, `!function module.name` kept as a
-reference and not imported; and what is not run whatever it says.
+"""Reads lm_eval's YAML, and decides which tasks are refused.
+
+Only safe tags are read. `include` is merged, and `!function module.name` is kept as a reference.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import yaml
 
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.compat.lm_eval.tasks.options import trusting
+from evalwright.compat.lm_eval.tasks.options import trust_advice
 from evalwright.compat.lm_eval.tasks.programs import CODE_METRIC, runs_in_sandbox
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
 from evalwright.tasks.files import failing_as
@@ -25,7 +26,7 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class FunctionRef:
-    """`!function utils.process_docs`, found in a file of `folder`."""
+    """A reference `!function utils.process_docs` in a file of `folder`."""
 
     name: str
     folder: Path
@@ -35,44 +36,43 @@ class FunctionRef:
 
 
 class Unavailable:
-    """Stands for a function whose module cannot be imported here, mostly for want of a library.
+    """A function whose module cannot be imported here, mostly because a library is missing.
 
-    Using it raises the reason.
+    Calling it raises the reason.
     """
 
     def __init__(self, ref: FunctionRef, reason: EvalwrightError) -> None:
         self.__name__ = ref.name.rpartition(".")[2]
         self.reason = reason
 
-    def __call__(self, *arguments: Any, **more: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         raise self.reason
 
 
-def replaced(value: Any, instead: Callable[[FunctionRef], Any]) -> Any:
-    """The value with every `!function` in it replaced."""
+def replace_functions(value: Any, replacement: Callable[[FunctionRef], Any]) -> Any:
+    """Replace every `!function` in a value."""
     if isinstance(value, FunctionRef):
-        return instead(value)
+        return replacement(value)
     if isinstance(value, dict):
-        return {key: replaced(item, instead) for key, item in value.items()}
+        return {
+            key: replace_functions(element, replacement)
+            for key, element in value.items()
+        }
     return (
-        [replaced(item, instead) for item in value]
+        [replace_functions(element, replacement) for element in value]
         if isinstance(value, list)
         else value
     )
 
 
 def unavailable_in(value: Any) -> list[EvalwrightError]:
-    """Why functions in a task's settings cannot be used."""
+    """The reasons why functions in a task's settings cannot be used."""
     if isinstance(value, Unavailable):
         return [value.reason]
-    parts = (
-        value.values()
-        if isinstance(value, dict)
-        else value
-        if isinstance(value, list)
-        else ()
-    )
-    return [reason for part in parts for reason in unavailable_in(part)]
+    children = list(value.values()) if isinstance(value, dict) else value
+    if not isinstance(children, list):
+        return []
+    return [reason for child in children for reason in unavailable_in(child)]
 
 
 class _Loader(_Base):  # type: ignore[misc]
@@ -86,8 +86,9 @@ _Loader.add_constructor(
 
 
 class Files:
-    """Reads task files; a file that many include is parsed once. may_include: whether a file may be
-    included by others.
+    """Reads task files; a file that several others include is parsed once.
+
+    may_include: whether a file may be included.
     """
 
     def __init__(self, may_include: Callable[[Path], bool] | None = None) -> None:
@@ -95,11 +96,11 @@ class Files:
         self._parsed: dict[Path, dict[str, Any]] = {}
 
     def read(self, path: Path) -> dict[str, Any]:
-        """The file's mapping with what it includes.
+        """Read a file with its includes.
 
         Its own keys win; lists and mappings are replaced, never merged.
 
-        Raises TaskError where a file cannot be read, is no mapping, or includes itself.
+        Raises TaskError if a file cannot be read, is not a mapping, or includes itself.
         """
         return self._read(path, ())
 
@@ -107,44 +108,48 @@ class Files:
         """Every file that was read."""
         return list(self._parsed)
 
-    def _read(self, path: Path, within: tuple[Path, ...]) -> dict[str, Any]:
-        if path in within:
+    def _read(self, path: Path, including: tuple[Path, ...]) -> dict[str, Any]:
+        if path in including:
             raise TaskError(f"The task file '{path}' includes itself.")
         if path not in self._parsed:
             self._parsed[path] = parse(path)
-        own = self._parsed[path]
-        if "include" not in own:
-            return own
-        included = own["include"]
+        settings = self._parsed[path]
+        if "include" not in settings:
+            return settings
+        included = settings["include"]
         merged: dict[str, Any] = {}
         for name in included if isinstance(included, list) else [included]:
-            beside = path.parent / str(name)
-            if not self._may_include(beside.resolve()):
+            included_path = path.parent / str(name)
+            if not self._may_include(included_path.resolve()):
                 raise TaskError(
                     f"The task file '{path}' includes '{name}', which is outside the"
                     " folder of task files. Name a folder that holds both with"
                     " --task-root (of `evalwright lm-eval`: --include_path; from"
                     " Python: include_path), or allow it with"
-                    f" {trusting(beside.resolve().parent)}."
+                    f" {trust_advice(included_path.resolve().parent)}."
                 )
-            other = self._read(beside, (*within, path))
+            included_settings = self._read(included_path, (*including, path))
             merged.update(
-                (key, value) for key, value in other.items() if key != "task_list"
+                (key, value)
+                for key, value in included_settings.items()
+                if key != "task_list"
             )
-        merged.update((key, value) for key, value in own.items() if key != "include")
+        merged.update(
+            (key, value) for key, value in settings.items() if key != "include"
+        )
         return merged
 
 
 def parse(path: Path) -> dict[str, Any]:
-    """One file's mapping, `include` left in it. Raises TaskError with the line where there is one."""
+    """Parse one file, leaving `include` in it. Raises TaskError, with the line if known."""
     with failing_as(TaskError, f"The task file '{path}' cannot be read"):
         if not path.is_file():  # a device or a pipe may never end
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        data = path.read_bytes()
-    loader = _Loader(data)
+        content = path.read_bytes()
+    loader = _Loader(content)
     loader.folder = path.parent
     try:
-        if too_deep(data.decode("utf-8", "replace")):
+        if too_deep(content.decode("utf-8", "replace")):
             raise ValueError("it is nested too deeply")
         node = loader.get_single_node()
         if node is not None and expanded_size(node) > MAX_NODES:
@@ -152,7 +157,7 @@ def parse(path: Path) -> dict[str, Any]:
                 f"with its aliases (*) written out it has more than {MAX_NODES:,}"
                 " values"
             )
-        value = None if node is None else loader.construct_document(node)
+        document = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
@@ -169,35 +174,37 @@ def parse(path: Path) -> dict[str, Any]:
         raise TaskError(f"{path}: this YAML cannot be used: {error}.") from None
     finally:
         loader.dispose()
-    if not isinstance(value, dict):
+    if not isinstance(document, dict):
         raise TaskError(f"{path}: a task file is a mapping of keys to values.")
-    return value
+    return document
 
 
 Settings = Mapping[str, Any]
-_METRICS = ("evaluate", "evaluate_modules")
-"""Where metrics of the library `evaluate` come from: itself, and what it loads."""
+_EVALUATE_MODULES = ("evaluate", "evaluate_modules")
+"""Modules of the library `evaluate`: itself, and those that it loads."""
 
 
-def reasons(task: str, **wanted: Any) -> list[EvalwrightError]:
-    """Why a task is not run: `unsafe`, it would run code that the model wrote; `multimodal`, it
-    shows images or plays sound; or its `prompt` is elsewhere.
+def refusal_reasons(task: str, **grounds: Any) -> list[EvalwrightError]:
+    """Explain why a task is refused.
+
+    Grounds: `unsafe`, it would run code written by the model; `multimodal`, it needs images or
+    sound; `prompt`, its prompt is defined elsewhere.
     """
-    said = [
+    sentences = [
         TABLES["refused"][name].replace("{prompt}", str(value))
-        for name, value in wanted.items()
+        for name, value in grounds.items()
         if value
     ]
-    return [ConfigurationError(f"The task '{task}' {text}") for text in said]
+    return [ConfigurationError(f"The task '{task}' {text}") for text in sentences]
 
 
 def refusals(
     task: str, settings: Settings, *, resolved: bool = True
 ) -> list[EvalwrightError]:
-    """Why a task is not run.
+    """Decide whether a task is refused, and why.
 
-    settings: where `resolved`, with `!function` replaced by what it names. Before that, a task that
-    says `unsafe_code` may be one whose programs run in our sandbox, which its functions tell.
+    settings: with functions in place if `resolved`. Before that, a task with `unsafe_code` may
+    still be one whose programs run in our sandbox; only its functions tell.
     """
     shows = any(
         settings.get(key) is not None for key in ("doc_to_image", "doc_to_audio")
@@ -206,25 +213,23 @@ def refusals(
         _scores_code(settings)
         or (bool(settings.get("unsafe_code")) and not is_sandboxed(settings))
     )
-    return reasons(
+    return refusal_reasons(
         task, unsafe=unsafe, multimodal=shows, prompt=settings.get("use_prompt")
     )
 
 
 def is_sandboxed(settings: Any) -> bool:
-    """Whether programs that models write run in our sandbox for this task. settings: with functions
-    in place.
-    """
+    """Whether this task's programs run in our sandbox. settings: with functions in place."""
     return runs_in_sandbox(_functions(settings))
 
 
 def _functions(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
-        for part in value.values():
-            yield from _functions(part)
+        for child in value.values():
+            yield from _functions(child)
     elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _functions(part)
+        for child in value:
+            yield from _functions(child)
     elif callable(value):
         yield value
 
@@ -232,7 +237,7 @@ def _functions(value: Any) -> Iterator[Any]:
 def _scores_code(settings: Settings) -> bool:
     entries = settings.get("metric_list")
     names = [
-        entry.get("metric") for entry in entries or () if isinstance(entry, Mapping)
+        metric.get("metric") for metric in entries or () if isinstance(metric, Mapping)
     ]
     return CODE_METRIC in names or any(
         has_code_metric(getattr(function, "__globals__", None) or {})
@@ -240,13 +245,11 @@ def _scores_code(settings: Settings) -> bool:
     )
 
 
-def has_code_metric(known: Mapping[str, Any]) -> bool:
-    """Whether a module's names hold the metric of the library `evaluate` that runs code in this
-    process.
-    """
+def has_code_metric(module_names: Mapping[str, Any]) -> bool:
+    """Whether a module uses the metric of the library `evaluate` that runs code in this process."""
     loaded = [
         value
-        for value in list(known.values())
-        if type(value).__module__.startswith(_METRICS)
+        for value in list(module_names.values())
+        if type(value).__module__.startswith(_EVALUATE_MODULES)
     ]
     return any(getattr(value, "name", None) == CODE_METRIC for value in loaded)

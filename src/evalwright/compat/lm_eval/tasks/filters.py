@@ -1,8 +1,7 @@
-"""What is taken from a model's answers before they are scored: pipelines of small steps, each from
-lists to lists.
+"""Filters model answers before scoring: pipelines of steps, each from lists to lists.
 
-A step gets, for every request, the list of its answers (one per repeat), and the row each request
-belongs to. `take_first` ends most pipelines by turning the list into one answer.
+A step gets a list of answers for every request (one per repeat), and each request's row.
+`take_first` ends most pipelines by reducing the list to one answer.
 """
 
 from __future__ import annotations
@@ -26,48 +25,48 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class Filter:
-    """Base of filters, also of those that task modules bring."""
+    """Base class of filters, also of those in task modules."""
 
     def __init__(self, **options: Any) -> None:
         """A filter without options takes none."""
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        """For every request, its filtered answers."""
+        """Filter the answers to each request."""
         return list(resps)
 
 
-_brought: dict[str, type[Any]] = {}
+_registered_filters: dict[str, type[Any]] = {}
 
 
 def register_filter(name: str) -> Callable[[type[Any]], type[Any]]:
-    """Register a filter class that a task module brings."""
+    """Register a filter class of a task module."""
 
     def register(cls: type[Any]) -> type[Any]:
-        _brought[name] = cls
+        _registered_filters[name] = cls
         return cls
 
     return register
 
 
-def _made(name: str, take: Callable[..., Any]) -> type[Filter]:
-    """A filter by a function of one request's answers and the filter's options."""
+def _filter_class(name: str, take: Callable[..., Any]) -> type[Filter]:
+    """Create a filter class from a function of one request's answers and the filter's options."""
     options = list(inspect.signature(take).parameters.values())[1:]
 
-    def __init__(self: Any, **given: Any) -> None:
-        inspect.Signature(options).bind(**given)
-        self.given = given
+    def __init__(self: Any, **settings: Any) -> None:
+        inspect.Signature(options).bind(**settings)
+        self.settings = settings
 
     def apply(self: Any, resps: Any, docs: Rows) -> Iterable[Any]:
-        return [take(answers, **self.given) for answers in resps]
+        return [take(answers, **self.settings) for answers in resps]
 
     return type(
         name, (Filter,), {"__init__": __init__, "apply": apply, "__doc__": take.__doc__}
     )
 
 
-def _each(name: str, change: Callable[[Any], Any]) -> type[Filter]:
-    """A filter that changes every answer by itself."""
-    return _made(name, lambda answers: [change(answer) for answer in answers])
+def _elementwise_filter(name: str, change: Callable[[Any], Any]) -> type[Filter]:
+    """Create a filter class that changes each answer separately."""
+    return _filter_class(name, lambda answers: [change(answer) for answer in answers])
 
 
 def _first(answers: Sequence[Any]) -> Any:
@@ -107,17 +106,17 @@ def _tags(
     """The tags of ('word', 'TAG') pairs in an answer; its pattern is taken and not used, as
     published.
     """
-    out = []
+    tags = []
     for answer in answers:
         pairs = (
             re.findall(r"\('([^']*)', '([^']*)'\)", answer)
             if isinstance(answer, str)
             else answer
         )
-        out.append(
+        tags.append(
             [tag for _, tag in pairs] or (["invalid"] if fallback is None else fallback)
         )
-    return out
+    return tags
 
 
 def _matches(pattern: str, texts: Sequence[str]) -> list[list[Any]]:
@@ -125,54 +124,56 @@ def _matches(pattern: str, texts: Sequence[str]) -> list[list[Any]]:
     return [compiled.findall(text) for text in texts]
 
 
-def matches_of(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
-    """What the pattern, which a file gave, finds in each answer.
+def find_matches(pattern: str, answers: Sequence[Any]) -> list[list[Any]]:
+    """Find a task file's pattern in each answer.
 
-    Raises TaskError for what is no pattern, ScoringError where it takes too long.
+    Raises TaskError for an invalid pattern, ScoringError if matching takes too long.
     """
     texts = [answer if isinstance(answer, str) else "" for answer in answers]
     try:
-        found: list[list[Any]] = bounded.call(_matches, pattern, texts, key=pattern)
+        matches: list[list[Any]] = bounded.call(_matches, pattern, texts, key=pattern)
     except bounded.Raised as error:
         raise TaskError(f"The pattern {pattern!r} cannot be used: {error}.") from None
     except bounded.LimitExceeded as error:
         raise ScoringError(
             f"The pattern {pattern!r} cannot be used on this text: {error}."
         ) from None
-    return found
+    return matches
 
 
 @lru_cache(maxsize=256)
 def _check_pattern(pattern: str) -> None:
-    matches_of(pattern, [])
+    find_matches(pattern, [])
 
 
-def _without(patterns: Sequence[str], text: str) -> str:
+def _remove_matches(patterns: Sequence[str], text: str) -> str:
     for pattern in patterns:
         text = re.sub(pattern, "", text)
     return text
 
 
-def without(patterns: Sequence[str] | None, text: str) -> str:
-    """The text without what the patterns, which a file gave, find. Raises ScoringError."""
+def remove_matches(patterns: Sequence[str] | None, text: str) -> str:
+    """Remove everything that a task file's patterns match. Raises ScoringError."""
     if not patterns:
         return text
     try:
-        found: str = bounded.call(_without, list(patterns), text, key=tuple(patterns))
+        cleaned: str = bounded.call(
+            _remove_matches, list(patterns), text, key=tuple(patterns)
+        )
     except (bounded.Raised, bounded.LimitExceeded) as error:
         raise ScoringError(
             f"A pattern of {list(patterns)} cannot be used on this text: {error}."
         ) from None
-    return found
+    return cleaned
 
 
-TakeFirst = _made("TakeFirst", _first)
+TakeFirst = _filter_class("TakeFirst", _first)
 
 
 class RegexFilter(Filter):
-    """The match of a pattern that `group_select` picks; `fallback` where there is none.
+    """Takes the match that `group_select` picks; `fallback` if there is none.
 
-    Of several groups the first that is not empty.
+    Of several groups the first non-empty one counts.
     """
 
     def __init__(
@@ -189,17 +190,17 @@ class RegexFilter(Filter):
 
     @property
     def regex(self) -> re.Pattern[str]:
-        """The pattern, for filters of task modules that build on this one."""
+        """The compiled pattern, for task modules that build on this filter."""
         return re.compile(self.regex_pattern)
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        found = iter(
-            matches_of(
+        matches = iter(
+            find_matches(
                 self.regex_pattern, [answer for answers in resps for answer in answers]
             )
         )
         return [
-            [self._picked(next(found), self.fallback) for _ in answers]
+            [self._picked(next(matches), self.fallback) for _ in answers]
             for answers in resps
         ]
 
@@ -213,27 +214,26 @@ class RegexFilter(Filter):
 
 
 class MultiChoiceRegexFilter(RegexFilter):
-    """The pattern's match; else a choice whose text is in the answer, as "(B)"; else a letter after
-    a colon.
+    """Takes the pattern's match, else a choice in the answer as "(B)", else a letter after a colon.
 
-    Needs a column `choices` in the row.
+    The row needs a column `choices`.
     """
 
     def __init__(
         self,
-        *given: Any,
+        *arguments: Any,
         ignore_case: bool = False,
         ignore_punctuation: bool = False,
         regexes_to_ignore: Sequence[str] | None = None,
-        **more: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(*given, **more)
+        super().__init__(*arguments, **options)
         self.ignore_case = ignore_case
         self.ignore_punctuation = ignore_punctuation
         self.regexes_to_ignore = regexes_to_ignore
 
     def apply(self, resps: Any, docs: Rows) -> Iterable[Any]:
-        out = []
+        chosen = []
         for answers, doc in zip(resps, docs, strict=True):
             choices = [self._plain(choice.strip()) for choice in doc["choices"]]
             letters = [chr(ord("A") + index) for index in range(len(choices))]
@@ -245,26 +245,26 @@ class MultiChoiceRegexFilter(RegexFilter):
             # is hidden by its beginning.
             text = "|".join(sorted(map(re.escape, choices), key=len, reverse=True))
             letter = rf":[\s]*({'|'.join(letters)})"
-            out.append(
+            chosen.append(
                 [self._choice(answer, text, by_text, letter) for answer in answers]
             )
-        return out
+        return chosen
 
     def _choice(
         self, answer: Any, text: str, by_text: Mapping[str, str], letter: str
     ) -> Any:
-        if own := self._found(self.regex_pattern, answer):
-            return own
-        if named := self._found(text, self._plain(answer)):
+        if matched := self._first_match(self.regex_pattern, answer):
+            return matched
+        if named := self._first_match(text, self._plain(answer)):
             return by_text.get(named, named)
-        lettered = self._found(letter, answer)
+        lettered = self._first_match(letter, answer)
         return f"({lettered})" if lettered else self.fallback
 
-    def _found(self, pattern: str, answer: Any) -> Any:
-        return self._picked(matches_of(pattern, [answer])[0], "")
+    def _first_match(self, pattern: str, answer: Any) -> Any:
+        return self._picked(find_matches(pattern, [answer])[0], "")
 
     def _plain(self, text: str) -> str:
-        text = without(self.regexes_to_ignore, text)
+        text = remove_matches(self.regexes_to_ignore, text)
         if self.ignore_case:
             text = text.lower()
         return text.translate(_punctuation()) if self.ignore_punctuation else text
@@ -280,7 +280,7 @@ def _punctuation() -> dict[int, None]:
 
 
 class CustomFilter(Filter):
-    """A function of all answers and rows."""
+    """Applies a function to all answers and rows."""
 
     def __init__(self, *, filter_fn: Callable[[Any, Rows], Iterable[Any]]) -> None:
         super().__init__()
@@ -303,64 +303,62 @@ _ENTITY_ORDER = (
 
 
 def named_entities(answer: str) -> str:
-    """ "person: Ada$$location: Rome" as "per: Ada $ loc: rome": labels by their short names, empty
-    ones left out.
+    """Shorten entity labels: "person: Ada$$location: Rome" becomes "per: Ada $ loc: rome".
+
+    Empty entities are dropped.
     """
     short = {word: label for label, words in _ENTITIES for word in words.split()}
     text = answer.lower()
     for word in _ENTITY_ORDER.split():
         text = re.sub(rf"\b{word}\s*:", f"{short[word]}:", text)
     text = text.replace("$$", "$").rstrip("$").replace("\n", "$").strip()
-    found = [
+    labelled = [
         (label.lower(), entity.strip())
         for label, entities in re.findall(r"\b(PER|LOC|ORG|DATE):\s*([^$]+)", text)
         for entity in entities.split(",")
     ]
     return " $ ".join(
-        f"{label}: {entity}" for label, entity in found if entity.lower() != "none"
+        f"{label}: {entity}" for label, entity in labelled if entity.lower() != "none"
     )
 
 
 BUILT_IN_FILTERS: dict[str, type[Filter]] = {
     "custom": CustomFilter,
-    "format_span": _each("SpanFilter", named_entities),
-    "lowercase": _each("LowercaseFilter", str.lower),
-    "majority_vote": _made("MajorityVote", _majority),
-    "map": _made("MapFilter", _mapped),
+    "format_span": _elementwise_filter("SpanFilter", named_entities),
+    "lowercase": _elementwise_filter("LowercaseFilter", str.lower),
+    "majority_vote": _filter_class("MajorityVote", _majority),
+    "map": _filter_class("MapFilter", _mapped),
     "multi_choice_regex": MultiChoiceRegexFilter,
     "regex": RegexFilter,
-    "regex_pos": _made("TagsFilter", _tags),
-    "remove_whitespace": _each("WhitespaceFilter", str.strip),
+    "regex_pos": _filter_class("TagsFilter", _tags),
+    "remove_whitespace": _elementwise_filter("WhitespaceFilter", str.strip),
     "take_first": TakeFirst,
-    "take_first_k": _made("TakeFirstK", _first_k),
-    "uppercase": _each("UppercaseFilter", str.upper),
+    "take_first_k": _filter_class("TakeFirstK", _first_k),
+    "uppercase": _elementwise_filter("UppercaseFilter", str.upper),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A named sequence of steps. Each application makes its filters anew, so none keeps a state."""
+    """A named sequence of filters, created anew on each call so that none keeps state."""
 
     name: str
     steps: tuple[Callable[[], Any], ...]
 
     def __call__(self, answers: Sequence[Any], doc: Mapping[str, Any]) -> list[Any]:
-        """answers: for each request of one row, its answers.
-
-        Returns what is scored, one for each request.
-        """
-        found: Any = list(answers)
-        docs = [doc] * len(found)
+        """Filter one row's answers: a list for each request becomes one value."""
+        filtered: Any = list(answers)
+        docs = [doc] * len(filtered)
         for step in self.steps:
-            found = step().apply(found, docs)
-        return list(found)
+            filtered = step().apply(filtered, docs)
+        return list(filtered)
 
 
 DEFAULT = Pipeline("none", (TakeFirst,))
 
 
-def pipelines_of(settings: Any, task: str) -> tuple[Pipeline, ...]:
-    """The pipelines of `filter_list`, or the one that takes the first answer.
+def build_pipelines(settings: Any, task: str) -> tuple[Pipeline, ...]:
+    """Build the pipelines of `filter_list`, or the default one, which takes the first answer.
 
     Raises TaskError or UnknownName.
     """
@@ -368,8 +366,11 @@ def pipelines_of(settings: Any, task: str) -> tuple[Pipeline, ...]:
         return (DEFAULT,)
     try:
         named = [
-            (str(entry["name"]), tuple(_step(step, task) for step in entry["filter"]))
-            for entry in settings
+            (
+                str(pipeline["name"]),
+                tuple(_step(step, task) for step in pipeline["filter"]),
+            )
+            for pipeline in settings
         ]
         return tuple(Pipeline(name, steps) for name, steps in named)
     except (KeyError, TypeError) as error:
@@ -386,15 +387,15 @@ def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
     if isinstance(function, Unavailable):
         return lambda: cls(**options)
     if not callable(function):
-        known = {**BUILT_IN_FILTERS, **_brought}
+        filters_by_name = {**BUILT_IN_FILTERS, **_registered_filters}
         # A task's module registers its own with the package, where that is installed.
-        theirs: Any = getattr(
+        package_filters: Any = getattr(
             sys.modules.get("lm_eval.api.registry"), "filter_registry", {}
         )
-        if function not in known and function in theirs:
-            known[function] = theirs.get(function)
-        check_known(f"filter (in the task '{task}')", [function], known)
-        cls = known[function]
+        if function not in filters_by_name and function in package_filters:
+            filters_by_name[function] = package_filters.get(function)
+        check_known(f"filter (in the task '{task}')", [function], filters_by_name)
+        cls = filters_by_name[function]
     with failing_as(
         TaskError,
         f"The task '{task}': the filter '{function}' cannot be made",

@@ -1,9 +1,8 @@
-"""The Python that task files name with `!function`: imported only from folders that a person trusts
-by name.
+"""Imports Python that task files name with `!function`, only from folders that the user trusts.
 
-Task modules need a handful of helpers of `lm_eval` (a base class of filters, a weighted F1, ...)
-and each other; where that package is not installed, small stand-ins answer. What a module lacks is
-said with the extra that brings it.
+Task modules need a few helpers of `lm_eval` (a base class of filters, a weighted F1, ...) and each
+other; stand-ins replace that package if it is not installed. A missing library is reported with the
+extra that installs it.
 """
 
 from __future__ import annotations
@@ -29,8 +28,12 @@ from evalwright.compat.lm_eval.api import metrics
 from evalwright.compat.lm_eval.filters import extraction
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels, squad_metrics
-from evalwright.compat.lm_eval.tasks.files import FunctionRef, Unavailable, replaced
-from evalwright.compat.lm_eval.tasks.options import Options, trusting
+from evalwright.compat.lm_eval.tasks.files import (
+    FunctionRef,
+    Unavailable,
+    replace_functions,
+)
+from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
 from evalwright.compat.lm_eval.tasks.programs import code_metric_in_sandbox
 from evalwright.compat.lm_eval.tasks.registered import (
     register_aggregation,
@@ -40,11 +43,11 @@ from evalwright.core.errors import TaskError, UnknownName
 
 EXTRAS: dict[str, list[str]] = TABLES["extras"]
 _ELSEWHERE = {"tinyBenchmarks": "git+https://github.com/felipemaiapolo/tinyBenchmarks"}
-"""Not on PyPI, so in no extra."""
-_CAUGHT = frozenset(("bert_score", "nltk", "pymorphy3", "rouge_score", "sacrebleu"))
-"""Modules of tasks catch that these are missing, and then give zeros, or fail when an answer is
-scored.
-"""
+"""Libraries that are not on PyPI, so in no extra."""
+_SILENTLY_MISSING = frozenset(
+    ("bert_score", "nltk", "pymorphy3", "rouge_score", "sacrebleu")
+)
+"""Libraries whose absence task modules ignore on import, only to score zero or fail later."""
 _EXTRA_OF = {
     library: extra for extra, libraries in EXTRAS.items() for library in libraries
 }
@@ -54,7 +57,7 @@ _THEIR_EXTRA = re.compile(r"""lm[-_]eval\[["']?([\w-]+)""")
 
 
 def install_command(library: str) -> str:
-    """The command that installs an importable library."""
+    """The command that installs a library."""
     top = library.partition(".")[0]
     extra = _EXTRA_OF.get(top)
     return (
@@ -64,24 +67,22 @@ def install_command(library: str) -> str:
 
 
 def advice(error: BaseException) -> str:
-    """What to install where an error, or one that it was raised for, says that a library is missing
-    or of another release; or nothing.
-    """
+    """Say what to install if an error, or its cause, is a missing or outdated library; else ""."""
     chain: list[BaseException] = []
-    one: BaseException | None = error
-    while one is not None and one not in chain:
-        chain.append(one)
-        one = one.__cause__ or one.__context__
-    for one in chain:
-        if isinstance(one, ModuleNotFoundError) and one.name:
-            return f" Install it with: {install_command(one.name)}"
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    for cause in chain:
+        if isinstance(cause, ModuleNotFoundError) and cause.name:
+            return f" Install it with: {install_command(cause.name)}"
     if model := _SPACY_MODEL.search(str(error)):
         return f" Install it with: python -m spacy download {model[1]}"
     for named in _THEIR_EXTRA.findall(" ".join(map(str, chain))):
-        ours = f"lm-eval-{named.replace('_', '-')}"
+        extra = f"lm-eval-{named.replace('_', '-')}"
         return (
             " Install what it needs with: pip install"
-            f" 'evalwright[{ours if ours in EXTRAS else 'lm-eval'}]'"
+            f" 'evalwright[{extra if extra in EXTRAS else 'lm-eval'}]'"
         )
     for name in _PIP.findall(str(error)):
         if name in _EXTRA_OF:
@@ -90,24 +91,26 @@ def advice(error: BaseException) -> str:
 
 
 def missing_without_error(path: Path) -> str | None:
-    """The library that a module imports, goes on without, and cannot score without; None where
-    there is none.
-    """
+    """The missing library that a module ignores on import but needs for scoring, if any."""
     return next(
-        (name for name in imported_by(path) if name in _CAUGHT and not _is_here(name)),
+        (
+            name
+            for name in imported_by(path)
+            if name in _SILENTLY_MISSING and not _is_here(name)
+        ),
         None,
     )
 
 
 def imported_by(path: Path) -> Iterator[str]:
-    """The top-level names of the modules that a file imports anywhere."""
+    """The top-level modules that a file imports anywhere."""
     with warnings.catch_warnings():
         # of its escape sequences: Python says it where the file is imported
         warnings.simplefilter("ignore")
         tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (one.name.partition(".")[0] for one in node.names)
+            yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield str(node.module).partition(".")[0]
 
@@ -120,8 +123,9 @@ def _is_here(name: str) -> bool:
 
 
 class _Finder(MetaPathFinder):
-    """Finds `lm_eval.tasks.<folder>.<file>` in the folders of task files, where the package is not
-    installed, and what releases of transformers before 5 had, where nobody else finds it.
+    """Finds `lm_eval.tasks.<folder>.<file>` in task folders if the package is not installed.
+
+    Also finds modules that transformers had before release 5.
     """
 
     def __init__(self) -> None:
@@ -135,17 +139,17 @@ class _Finder(MetaPathFinder):
         if name == "transformers.data.metrics.squad_metrics":
             return importlib.util.spec_from_file_location(name, squad_metrics.__file__)
         for root in self.roots if name.startswith("lm_eval.tasks.") else ():
-            place = root.joinpath(*name.split(".")[2:])
-            if (file := place.with_suffix(".py")).is_file():
+            module_path = root.joinpath(*name.split(".")[2:])
+            if (file := module_path.with_suffix(".py")).is_file():
                 return importlib.util.spec_from_file_location(name, file)
-            below = [str(place)]
-            if (file := place / "__init__.py").is_file():
+            locations = [str(module_path)]
+            if (file := module_path / "__init__.py").is_file():
                 return importlib.util.spec_from_file_location(
-                    name, file, submodule_search_locations=below
+                    name, file, submodule_search_locations=locations
                 )
-            if place.is_dir():
+            if module_path.is_dir():
                 spec = ModuleSpec(name, None, is_package=True)
-                spec.submodule_search_locations = below
+                spec.submodule_search_locations = locations
                 return spec
         return None
 
@@ -154,17 +158,15 @@ _finder = _Finder()
 
 
 def install(roots: Sequence[Path]) -> None:
-    """Make `lm_eval` importable for task modules under `roots`, unless the package is installed;
-    and what has left transformers.
-    """
+    """Make `lm_eval`, and removed parts of transformers, importable for task modules."""
     if _finder not in sys.meta_path:
         sys.meta_path.append(_finder)
-    known = sys.modules.get("lm_eval")
-    if not hasattr(known, "__evalwright__") and (
-        known or importlib.util.find_spec("lm_eval")
+    installed = sys.modules.get("lm_eval")
+    if not hasattr(installed, "__evalwright__") and (
+        installed or importlib.util.find_spec("lm_eval")
     ):
         return
-    if known is None:
+    if installed is None:
         for name, contents in _modules().items():
             module = ModuleType(name)
             module.__path__ = []
@@ -181,8 +183,8 @@ def _modules() -> dict[str, dict[str, Any]]:
     return {
         "lm_eval": {},
         "lm_eval.utils": {
-            "weighted_f1_score": partial(labels.value, "weighted_f1"),
-            "general_detokenize": detokenized,
+            "weighted_f1_score": partial(labels.label_metric, "weighted_f1"),
+            "general_detokenize": detokenise,
             "eval_logger": logging.getLogger("lm_eval"),
             "logging": logging,
         },
@@ -207,10 +209,10 @@ def _modules() -> dict[str, dict[str, Any]]:
 
 
 def _absent(*names: str) -> dict[str, type]:
-    """Classes that modules may name and build on, each of which says what it lacks when it is made."""
+    """Placeholder classes that modules may subclass; creating an object says what is missing."""
 
-    def made(name: str) -> type:
-        def refuse(self: Any, *arguments: Any, **more: Any) -> None:
+    def placeholder(name: str) -> type:
+        def refuse(self: Any, *arguments: Any, **keywords: Any) -> None:
             raise TaskError(
                 f"This task is a Python class built on lm_eval's {name}: install the"
                 f" package to run it: {install_command('lm_eval')}"
@@ -218,16 +220,16 @@ def _absent(*names: str) -> dict[str, type]:
 
         return type(name, (), {"__init__": refuse})
 
-    return {name: made(name) for name in names}
+    return {name: placeholder(name) for name in names}
 
 
 _JOINS = ((" n't", "n't"), (" )", ")"), ("( ", "("), ('" ', '"'), (' "', '"'))
 
 
-def detokenized(text: str) -> str:
-    """Text without the spaces that a tokenised corpus has around punctuation."""
-    for apart, joined in _JOINS:
-        text = text.replace(apart, joined)
+def detokenise(text: str) -> str:
+    """Remove the spaces that a tokenised corpus has around punctuation."""
+    for separated, joined in _JOINS:
+        text = text.replace(separated, joined)
     return re.sub(r"\s(?<= )(?=['.,])", "", text)
 
 
@@ -235,14 +237,14 @@ _PACKAGE = "lm_eval.tasks"
 
 
 class _NotImported(TaskError):
-    """A trusted module that raised while it was imported."""
+    """A trusted module that failed on import."""
 
 
 class Functions:
-    """Imports what task files name. options: say which folders' files may run; roots: the folders
-    of task files.
+    """Imports the functions that task files name.
 
-    Raises TaskError where a function is not trusted, cannot be imported, or is not there.
+    options: decide which folders are trusted. roots: the folders of task files. Methods raise
+    TaskError if a function is not trusted, cannot be imported, or does not exist.
     """
 
     def __init__(self, options: Options, roots: Sequence[Path]) -> None:
@@ -250,15 +252,15 @@ class Functions:
         self._roots = tuple(roots)
 
     def require_trust(self, ref: FunctionRef, task: str) -> None:
-        """Raise TaskError where the folder of `ref` is not trusted."""
+        """Raise TaskError if the folder of `ref` is not trusted."""
         if not self.is_trusted(ref.folder):
             raise TaskError(
                 f"The task '{task}' runs Python code ({ref}, in '{ref.folder}'). Read"
-                f" it, and allow it with {trusting(ref.folder)} or a folder above it."
+                f" it, and allow it with {trust_advice(ref.folder)} or a folder above it."
             )
 
     def resolve(self, value: Any, task: str) -> Any:
-        """The value with every `!function` in it replaced by what it names, or by an Unavailable."""
+        """Replace every `!function` in a value by the function, or by an Unavailable."""
 
         def loaded(ref: FunctionRef) -> Any:
             try:
@@ -266,10 +268,10 @@ class Functions:
             except _NotImported as error:
                 return Unavailable(ref, error)
 
-        return replaced(value, loaded)
+        return replace_functions(value, loaded)
 
     def load(self, ref: FunctionRef, task: str) -> Callable[..., Any]:
-        """The function or class that `ref` names, for the task of that name."""
+        """Import the function or class that `ref` names."""
         self.require_trust(ref, task)
         module_name, _, name = ref.name.rpartition(".")
         if not module_name:
@@ -279,14 +281,14 @@ class Functions:
             )
         module = self._module(module_name, ref, task)
         try:
-            found: Callable[..., Any] = getattr(module, name)
+            function: Callable[..., Any] = getattr(module, name)
         except AttributeError:
             raise UnknownName(
                 f"function in '{module.__file__}'",
                 name,
                 [key for key in vars(module) if key[:1] != "_"],
             ) from None
-        return found
+        return function
 
     def _module(self, name: str, ref: FunctionRef, task: str) -> ModuleType:
         install(self._roots)
@@ -295,7 +297,7 @@ class Functions:
             if path.exists():
                 self.require_trust(FunctionRef(ref.name, path.parent), task)
                 with self._code_metric(path):
-                    module = load_file(path, self._name_of(path))
+                    module = load_file(path, self._module_name(path))
                 if lacking := missing_without_error(path):
                     raise _NotImported(
                         f"The task '{task}' needs {ref}, whose module scores with the"
@@ -310,24 +312,24 @@ class Functions:
             Exception,
             SystemExit,
         ) as error:  # some modules leave the process where a program is missing
-            said = " ".join(str(error).split()).removesuffix(".")
+            message = " ".join(str(error).split()).removesuffix(".")
             raise _NotImported(
                 f"The task '{task}' needs {ref}, and its module cannot be imported:"
-                f" {type(error).__name__}: {said}.{advice(error)}"
+                f" {type(error).__name__}: {message}.{advice(error)}"
             ) from error
 
     def _code_metric(self, path: Path) -> AbstractContextManager[None]:
-        """Modules that name the library `evaluate` get its metric of programs in our sandbox."""
+        """While a module that uses `evaluate` is imported: run its code metric in our sandbox."""
         return (
             code_metric_in_sandbox()
             if "evaluate" in imported_by(path)
             else nullcontext()
         )
 
-    def _name_of(self, path: Path) -> str:
+    def _module_name(self, path: Path) -> str:
         for root in self._roots:
             if path.is_relative_to(root):
-                parts = path.relative_to(root).with_suffix("").parts
+                segments = path.relative_to(root).with_suffix("").parts
                 return ".".join(
                     (
                         (
@@ -335,21 +337,21 @@ class Functions:
                             if root.name == "tasks"
                             else f"lm_eval_tasks_{root.name}"
                         ),
-                        *parts,
+                        *segments,
                     )
                 )
         return str(path.with_suffix(""))
 
 
 def load_file(path: Path, name: str) -> ModuleType:
-    """The module of a file under a name, imported once for each state of the file."""
+    """Import a file as a module of that name, once for each version of the file."""
     stamp = path.stat().st_mtime_ns
-    known = sys.modules.get(name)
-    if known is not None and getattr(known, "__evalwright_stamp__", None) == (
+    loaded = sys.modules.get(name)
+    if loaded is not None and getattr(loaded, "__evalwright_stamp__", None) == (
         str(path),
         stamp,
     ):
-        return known
+        return loaded
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise TaskError(f"The file '{path}' cannot be imported.")

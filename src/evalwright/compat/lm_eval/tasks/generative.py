@@ -1,5 +1,6 @@
-"""The forms of a task in which the model writes its answer, for models that give no
-log-likelihoods, as most chat interfaces do.
+"""Finds variants of a task in which the model writes its answer.
+
+They suit models without log-likelihoods, such as most chat interfaces.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from evalwright.core.errors import EvalwrightError
 from evalwright.tasks.dialects import Listed
 
 FORM_WORDS = frozenset(("chat", "cot", "gen", "generate", "generative"))
-"""Words by which names of generative forms differ from those of the tasks."""
+"""Words that mark a generative variant's name."""
 IDLE_WORDS = frozenset(
     (
         "fewshot",
@@ -32,14 +33,12 @@ IDLE_WORDS = frozenset(
         "zeroshot",
     )
 )
-"""Words of a task's name that its generative form does not have."""
+"""Words of a task's name that its generative variant lacks."""
 MAX_FORMS = 3
 
 
 def advice(task: str, index: Index) -> str:
-    """A sentence with the generative forms of a task, or with what else can be done where there is
-    none.
-    """
+    """Suggest a task's generative variants, or what else can be done."""
     forms = [f"{PREFIX}{name}" for name in generative_forms(task, index)]
     scoring = (
         "Log-likelihoods come from local models (--model hf) and from completions of a"
@@ -50,36 +49,36 @@ def advice(task: str, index: Index) -> str:
             "No form of it in which the model writes its answer is among the tasks."
             f" {scoring}"
         )
-    several = len(forms) > 1
+    plural = len(forms) > 1
     return (
-        f"{'Forms' if several else 'A form'} of it in which the model writes its"
+        f"{'Forms' if plural else 'A form'} of it in which the model writes its"
         f" answer: {', '.join(forms)}. {scoring}"
     )
 
 
 def generative_forms(task: str, index: Index) -> list[str]:
-    """Up to three tasks or groups whose names say that they are this one in generative form, the
-    closest first.
-    """
-    wanted = _words(task) - IDLE_WORDS
+    """Find up to three generative variants of a task by name, the closest first."""
+    task_words = _name_words(task) - IDLE_WORDS
     forms: list[tuple[int, str]] = []
     for name in index:
-        words = _words(name)
-        if name == task or not words & FORM_WORDS or not wanted <= words:
+        words = _name_words(name)
+        if name == task or not words & FORM_WORDS or not task_words <= words:
             continue
-        forms.append((len(words - wanted), name))
+        forms.append((len(words - task_words), name))
     ranked = (index[name] for _, name in sorted(forms))
-    generating = (entry.name for entry in ranked if _generates(entry, index))
+    generating = (
+        listed_task.name for listed_task in ranked if _generates(listed_task, index)
+    )
     return [name for name, _ in zip(generating, range(MAX_FORMS), strict=False)]
 
 
-def _words(name: str) -> set[str]:
+def _name_words(name: str) -> set[str]:
     return set(filter(None, re.split(r"[^a-z0-9]+", name.lower())))
 
 
-def _generates(entry: Listed, index: Index) -> bool:
+def _generates(listed: Listed, index: Index) -> bool:
     """Whether a task, or the first task of a group or tag, is answered by text."""
-    for task in _leaves(entry, index, ()):
+    for task in _leaves(listed, index, ()):
         try:
             settings = Files().read(Path(task.path))
         except EvalwrightError:
@@ -91,24 +90,24 @@ def _generates(entry: Listed, index: Index) -> bool:
     return False
 
 
-def _leaves(entry: Listed, index: Index, above: tuple[str, ...]) -> Iterator[Listed]:
-    if entry.kind == "task":
-        yield entry
+def _leaves(listed: Listed, index: Index, parents: tuple[str, ...]) -> Iterator[Listed]:
+    if listed.kind == "task":
+        yield listed
         return
-    if entry.kind == "group":
+    if listed.kind == "group":
         try:
-            names = list(_member_names(Files().read(Path(entry.path)).get("task")))
+            names = list(_member_names(Files().read(Path(listed.path)).get("task")))
         except EvalwrightError:
             return
     else:
-        names = list(entry.members)
+        names = list(listed.members)
     for name in names:
-        if name in index and name not in above:
-            yield from _leaves(index[name], index, (*above, entry.name))
+        if name in index and name not in parents:
+            yield from _leaves(index[name], index, (*parents, listed.name))
 
 
 def _member_names(members: Any) -> Iterator[str]:
-    """The names in a group's list, those of groups that are written out in it included."""
+    """The names in a group's list, including those of nested groups."""
     if isinstance(members, str):
         yield members
     elif isinstance(members, dict):

@@ -1,7 +1,6 @@
-"""Every name in a folder of its task files: tasks, groups and tags, without opening any where
-nothing changed; and `TaskManager`, for scripts.
+"""Indexes the tasks, groups and tags of a folder of task files; and `TaskManager`, for scripts.
 
-The index is kept under `$EVALWRIGHT_HOME/lm-eval`, for one state of all files (path, size, time).
+The index is cached under `$EVALWRIGHT_HOME/lm-eval` for one state of all files (path, size, time).
 Reading it imports no yaml.
 """
 
@@ -14,47 +13,47 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.indexes import State, kept
+from evalwright.compat.indexes import State, cached_index
 from evalwright.compat.lm_eval.tasks.options import (
     DIALECT,
     Options,
+    as_paths,
     installed_tasks,
-    paths_of,
 )
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.tasks.dialects import Listed
 from evalwright.tasks.index import stamp
 
-_SKIPPED = {"__pycache__", ".ipynb_checkpoints"}
+_SKIPPED_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
 
 
 class Index(Mapping[str, Listed]):
-    """The names of one or more folders; where two carry the same one, the later folder wins.
+    """The names in one or more folders; of equal names the later folder's wins.
 
-    problems: files that name nothing or cannot be read, with the reason.
+    problems: files that define nothing or cannot be read, with the reason.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._entries: dict[str, Listed] = {}
         self.problems: dict[str, str] = {}
         for folder in folders:
-            entries, problems = _of_folder(folder)
-            self._entries.update((entry.name, entry) for entry in entries)
+            entries, problems = _read_folder_index(folder)
+            self._entries.update((listed.name, listed) for listed in entries)
             self.problems.update(problems)
 
     def __getitem__(self, name: str) -> Listed:
-        """The entry of a name; raises UnknownName with the closest ones."""
+        """Return what a name stands for. Raises UnknownName with the closest names."""
         try:
             return self._entries[name]
         except KeyError:
             hint = f"`evalwright tasks list --dialect {DIALECT}` shows all of them."
             # A file that is called as the task is wanted comes first.
             problems = sorted(
-                self.problems.items(), key=lambda one: Path(one[0]).stem != name
+                self.problems.items(), key=lambda problem: Path(problem[0]).stem != name
             )
             if unread := [text for _, text in problems if "names no task" not in text]:
-                more = f" (and {len(unread) - 1} more files)" if unread[1:] else ""
-                hint += f" Not used: {unread[0]}{more}"
+                suffix = f" (and {len(unread) - 1} more files)" if unread[1:] else ""
+                hint += f" Not used: {unread[0]}{suffix}"
             raise UnknownName("lm-eval task", name, self._entries, hint) from None
 
     def __contains__(self, name: object) -> bool:
@@ -67,44 +66,42 @@ class Index(Mapping[str, Listed]):
         return len(self._entries)
 
 
-def _of_folder(folder: Path) -> tuple[list[Listed], dict[str, str]]:
+def _read_folder_index(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     files = sorted(_yaml_files(str(folder)))
-    found = kept(
+    index = cached_index(
         DIALECT, folder, files, lambda: _read(folder, [path for path, *_ in files])
     )
     entries = [
-        Listed(name, kind, path, tuple(own))
-        for name, kind, path, own in found["entries"]
+        Listed(name, kind, path, tuple(members))
+        for name, kind, path, members in index["entries"]
     ]
-    return entries, dict(found["problems"])
+    return entries, dict(index["problems"])
 
 
 def _yaml_files(folder: str) -> Iterator[State]:
-    """All files below, also those without a suffix, which are included by others: (path, size,
-    time).
+    """Yield (path, size, time) of all files below, including those without a suffix.
 
-    Links out of the folder, and links to folders, are left out: they could lead through a whole
-    disk.
+    Links out of the folder and links to folders are skipped: they could lead through a whole disk.
     """
     stack = [folder]
     while stack:
         try:
-            items = list(os.scandir(stack.pop()))
+            children = list(os.scandir(stack.pop()))
         except OSError:
             continue
-        for item in items:
+        for child in children:
             with suppress(OSError):
-                if item.is_symlink() and (
-                    item.is_dir()
-                    or not Path(item.path).resolve().is_relative_to(folder)
+                if child.is_symlink() and (
+                    child.is_dir()
+                    or not Path(child.path).resolve().is_relative_to(folder)
                 ):
                     continue
-                if item.is_dir():
-                    if item.name not in _SKIPPED:
-                        stack.append(item.path)
-                elif item.name.endswith("yaml"):
-                    status = item.stat()
-                    yield item.path, status.st_size, status.st_mtime_ns
+                if child.is_dir():
+                    if child.name not in _SKIPPED_FOLDERS:
+                        stack.append(child.path)
+                elif child.name.endswith("yaml"):
+                    status = child.stat()
+                    yield child.path, status.st_size, status.st_mtime_ns
 
 
 def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
@@ -124,25 +121,27 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
     for tag, members in tags.items():
         entries.setdefault(tag, Listed(tag, "tag", members=tuple(sorted(members))))
     outside = {
-        str(used): stamp(str(used))
-        for used in files.used()
-        if str(used) not in set(paths)
+        str(read_path): stamp(str(read_path))
+        for read_path in files.used()
+        if str(read_path) not in set(paths)
     }
     rows = [
-        [entry.name, entry.kind, entry.path, entry.members]
-        for entry in entries.values()
+        [listed.name, listed.kind, listed.path, listed.members]
+        for listed in entries.values()
     ]
     return {"outside": outside, "entries": rows, "problems": problems}
 
 
 def names(roots: Sequence[Path]) -> Sequence[Listed]:
-    """Tasks, groups, tags and classes of the folders."""
+    """List the tasks, groups, tags and classes of some folders."""
     return list(Index(Options(roots=tuple(roots)).folders()).values())
 
 
-def named(config: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Kind and name of what a task file stands for."""
-    kind = "python" if "class" in config else "group" if "group" in config else "task"
+def kind_and_name(config: Mapping[str, Any]) -> tuple[str, str | None]:
+    """The kind and name of what a task file defines."""
+    kind = "group" if "group" in config else "task"
+    if "class" in config:
+        kind = "python"
     name = config.get("group" if kind == "group" else "task")
     return kind, name if isinstance(name, str) else None
 
@@ -153,7 +152,7 @@ def _register(
     entries: dict[str, Listed],
     tags: dict[str, set[str]],
 ) -> None:
-    kind, name = named(config)
+    kind, name = kind_and_name(config)
     if name is None:
         raise TaskError(
             f"{path}: the file names no task and no group; other files include it."
@@ -166,16 +165,21 @@ def _register(
     entries[name] = Listed(name, kind, path)
     if kind != "group":
         tag = config.get("tag") or ()
-        for one in [tag] if isinstance(tag, str) else tag:
-            tags.setdefault(str(one), set()).add(name)
+        for tag_name in [tag] if isinstance(tag, str) else tag:
+            tags.setdefault(str(tag_name), set()).add(name)
 
 
 class TaskManager:
     """The names of tasks, groups and tags of some folders.
 
-    include_path: one folder or several, which win over the installed package's; include_defaults:
-    whether those count at all. metadata: values for tasks that make their data. verbosity is not
-    used. Raises ConfigurationError where a folder does not exist.
+    Args:
+        verbosity: ignored.
+        include_path: one folder or several; they override the installed package's tasks.
+        include_defaults: also use the installed package's tasks.
+        metadata: values for tasks that generate their data.
+
+    Raises:
+        ConfigurationError: a folder does not exist.
     """
 
     def __init__(
@@ -185,7 +189,7 @@ class TaskManager:
         include_defaults: bool = True,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        self.include_path = list(paths_of(include_path))
+        self.include_path = list(as_paths(include_path))
         self.include_defaults = include_defaults
         self.metadata = dict(metadata or {})
         roots = (*(installed_tasks() if include_defaults else ()), *self.include_path)
@@ -200,33 +204,33 @@ class TaskManager:
 
     @property
     def all_groups(self) -> list[str]:
-        """Those of groups."""
-        return self._of("group")
+        """Names of groups."""
+        return self._names_of_kind("group")
 
     @property
     def all_subtasks(self) -> list[str]:
-        """Those of single tasks."""
-        return self._of("task", "python")
+        """Names of single tasks."""
+        return self._names_of_kind("task", "python")
 
     @property
     def all_tags(self) -> list[str]:
-        """Those of tags."""
-        return self._of("tag")
+        """Names of tags."""
+        return self._names_of_kind("tag")
 
     def match_tasks(self, task_list: Sequence[str]) -> list[str]:
-        """The names that fit any of some patterns."""
+        """The names that match any of some patterns."""
         return [
             name
             for name in self.all_tasks
-            if any(fnmatchcase(name, one) for one in task_list)
+            if any(fnmatchcase(name, pattern) for pattern in task_list)
         ]
 
-    def _of(self, *kinds: str) -> list[str]:
+    def _names_of_kind(self, *kinds: str) -> list[str]:
         return [name for name in self.all_tasks if self.task_index[name].kind in kinds]
 
 
 class TaskDict(dict[str, str]):
-    """Names of tasks, each under itself, with the folders that they are in."""
+    """Task names, each mapped to itself, with the TaskManager of their folders."""
 
     manager: TaskManager
 
@@ -234,10 +238,10 @@ class TaskDict(dict[str, str]):
 def get_task_dict(
     task_name_list: str | Sequence[str], task_manager: TaskManager | None = None
 ) -> Mapping[str, str]:
-    """What `evaluate` takes. Raises UnknownName; tasks are opened when they are evaluated."""
+    """Select tasks for `evaluate`. Raises UnknownName; tasks are opened when they are evaluated."""
     names = [task_name_list] if isinstance(task_name_list, str) else task_name_list
-    found = TaskDict((name, name) for name in names)
-    found.manager = task_manager or TaskManager()
+    task_dict = TaskDict((name, name) for name in names)
+    task_dict.manager = task_manager or TaskManager()
     for name in names:
-        found.manager.task_index[name]
-    return found
+        task_dict.manager.task_index[name]
+    return task_dict

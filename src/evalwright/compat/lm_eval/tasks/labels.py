@@ -1,8 +1,7 @@
-"""Metrics over pairs of gold and predicted labels, as scikit-learn defines them, without needing
-it.
+"""Label metrics as scikit-learn defines them, without needing it.
 
-Computed from counts of (gold, predicted) pairs, of which there are few, for one set of rows or for
-many drawn ones at once.
+They are computed from counts of (gold, predicted) pairs, of which there are few, for one set of
+rows or for many resampled sets at once.
 """
 
 from __future__ import annotations
@@ -16,31 +15,38 @@ if TYPE_CHECKING:
 
     Table = NDArray[np.float64]
 
-KINDS = ("f1", "macro_f1", "matthews_corrcoef", "weighted_f1")
-"""f1: of label 1; macro_f1, weighted_f1: the labels' mean, each the same or by how often it is
-gold; matthews_corrcoef: for any number of labels (Gorodkin 2004), 0 where one side is constant.
+LABEL_METRICS = ("f1", "macro_f1", "matthews_corrcoef", "weighted_f1")
+"""f1 is of label 1; macro_f1 and weighted_f1 are means over labels, unweighted or by gold
+frequency.
+
+matthews_corrcoef works for any number of labels (Gorodkin 2004), and is 0 if one side is constant.
 """
 
 
-def value(kind: str, pairs: Sequence[tuple[Any, Any]]) -> float:
-    """The metric over all pairs; 0 where there are none."""
+def label_metric(metric: str, pairs: Sequence[tuple[Any, Any]]) -> float:
+    """Compute a metric over all pairs; 0 if there are none."""
     import numpy as np
 
-    return over(kind, pairs)(np.arange(len(pairs))[None, :])[0] if len(pairs) else 0.0
+    return (
+        label_metric_over_draws(metric, pairs)(np.arange(len(pairs))[None, :])[0]
+        if len(pairs)
+        else 0.0
+    )
 
 
-def over(kind: str, items: Sequence[Any]) -> Callable[[NDArray[np.int64]], list[float]]:
-    """The metric over each of several sets of rows: from places, shape (sets, rows), to a value for
-    each set.
+def label_metric_over_draws(
+    metric: str, items: Sequence[Any]
+) -> Callable[[NDArray[np.int64]], list[float]]:
+    """Return a function that computes a metric over many sets of row indices, shape (sets, rows).
 
-    Raises ValueError for `f1` with more than two labels, or two that are not 0 and 1.
+    Raises ValueError for `f1` with labels other than 0 and 1.
     """
     import numpy as np
 
     pairs = sorted({(gold, predicted) for gold, predicted in items}, key=repr)
     codes = np.array([pairs.index((gold, predicted)) for gold, predicted in items])
     names = sorted({label for pair in pairs for label in pair}, key=repr)
-    if kind == "f1" and (len(names) > 2 or (len(names) == 2 and 1 not in names)):
+    if metric == "f1" and (len(names) > 2 or (len(names) == 2 and 1 not in names)):
         raise ValueError(f"binary F1 needs the labels 0 and 1, not {names}")
     gold = np.array(
         [[pair[0] == label for label in names] for pair in pairs], dtype=float
@@ -57,16 +63,20 @@ def over(kind: str, items: Sequence[Any]) -> Callable[[NDArray[np.int64]], list[
         hits = table @ (gold * predicted)
         golds = table @ gold
         predictions = table @ predicted
-        if kind == "matthews_corrcoef":
+        if metric == "matthews_corrcoef":
             return _matthews(hits, golds, predictions)
-        each = _ratio(2 * hits, golds + predictions)
-        if kind == "f1":
-            found = each[:, names.index(1)] if 1 in names else np.zeros(len(each))
-        elif kind == "weighted_f1":
-            found = (golds * each).sum(axis=1) / golds.sum(axis=1)
+        f1_by_label = _ratio(2 * hits, golds + predictions)
+        if metric == "f1":
+            scores = (
+                f1_by_label[:, names.index(1)]
+                if 1 in names
+                else np.zeros(len(f1_by_label))
+            )
+        elif metric == "weighted_f1":
+            scores = (golds * f1_by_label).sum(axis=1) / golds.sum(axis=1)
         else:
-            found = each.sum(axis=1) / (golds + predictions > 0).sum(axis=1)
-        return [float(one) for one in found]
+            scores = f1_by_label.sum(axis=1) / (golds + predictions > 0).sum(axis=1)
+        return [float(score) for score in scores]
 
     return compute
 
@@ -75,13 +85,15 @@ def _matthews(hits: Table, golds: Table, predictions: Table) -> list[float]:
     import numpy as np
 
     n = golds.sum(axis=1)
-    both = hits.sum(axis=1) * n - (golds * predictions).sum(axis=1)
+    covariance = hits.sum(axis=1) * n - (golds * predictions).sum(axis=1)
     spread = (n * n - (golds**2).sum(axis=1)) * (n * n - (predictions**2).sum(axis=1))
-    return [float(one) for one in _ratio(both, np.sqrt(spread))]
+    return [float(coefficient) for coefficient in _ratio(covariance, np.sqrt(spread))]
 
 
-def _ratio(above: Table, below: Table) -> Table:
-    """0 where there is nothing below."""
+def _ratio(numerator: Table, denominator: Table) -> Table:
+    """Divide; 0 where the denominator is 0."""
     import numpy as np
 
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return np.divide(
+        numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0
+    )

@@ -1,7 +1,6 @@
-"""A name of theirs as Tasks of ours: found in the index, read, expanded where it stands for
-several, and compiled.
+"""Loads tasks by name: finds them in the index, reads and expands them, and compiles them.
 
-Nothing of a task's data is opened here; that happens when its samples are first asked for.
+No dataset is opened here; that happens when samples are first needed.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from evalwright.compat.lm_eval.tasks.files import (
     Files,
     Unavailable,
     refusals,
-    replaced,
+    replace_functions,
     unavailable_in,
 )
 from evalwright.compat.lm_eval.tasks.functions import Functions
-from evalwright.compat.lm_eval.tasks.index import Index, named
-from evalwright.compat.lm_eval.tasks.options import PREFIX, Options, paths_of
-from evalwright.compat.lm_eval.tasks.results import Group, averages_of
+from evalwright.compat.lm_eval.tasks.index import Index, kind_and_name
+from evalwright.compat.lm_eval.tasks.options import PREFIX, Options, as_paths
+from evalwright.compat.lm_eval.tasks.results import Group, parse_averages
 from evalwright.core.errors import ConfigurationError, TaskError, check_known
 from evalwright.core.tasks import Task
 from evalwright.tasks.dialects import SCORINGS, Listed
@@ -42,8 +41,9 @@ log = logging.getLogger("evalwright.lm_eval")
 
 @dataclass(slots=True)
 class Collection:
-    """What a name stands for. tasks: their merged settings by name; groups: by name, inner ones
-    first.
+    """What a name stands for.
+
+    tasks: merged settings by name. groups: by name, inner groups first.
     """
 
     tasks: dict[str, Settings] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Collection:
 
 
 class Library:
-    """The tasks of some folders. Files and functions are read once, however many tasks are loaded."""
+    """The tasks of some folders. Files and functions are read once for all tasks."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -62,21 +62,25 @@ class Library:
         self._open: list[str] = []
 
     def _may_include(self, path: Path) -> bool:
-        known = any(path.is_relative_to(root) for root in self.roots)
-        return known or self.options.trusts(path.parent) or self.options.is_beside(path)
+        is_below_root = any(path.is_relative_to(root) for root in self.roots)
+        return (
+            is_below_root
+            or self.options.trusts(path.parent)
+            or self.options.is_beside(path)
+        )
 
     def load(self, name: str, generated: Options | None = None) -> list[Task]:
-        """The tasks of a name or of a YAML file. generated: other options for those that generate
-        text.
+        """Load the tasks of a name or a YAML file.
 
-        Raises UnknownName, TaskError.
+        generated: options for tasks that generate text, if different. Raises UnknownName,
+        TaskError.
         """
         collection = self.collect(name)
         tasks = [
             self.compile(settings, collection, generated)
             for settings in collection.tasks.values()
         ]
-        self._say(name, tasks, collection)
+        self._log_findings(name, tasks, collection)
         return tasks
 
     def compile(
@@ -85,7 +89,7 @@ class Library:
         collection: Collection,
         generated: Options | None = None,
     ) -> Task:
-        """One task of its merged settings."""
+        """Compile one task from its merged settings."""
         name = str(settings.get("task", ""))
         groups = [group for group in collection.groups.values() if name in group.tasks]
         if "class" in settings:
@@ -95,7 +99,9 @@ class Library:
         where = str((settings.get("metadata") or {}).get("config_source", ""))
         refused = refusals(name, settings, resolved=False)
         if refused:  # nothing is imported
-            resolved = replaced(settings, lambda ref: Unavailable(ref, refused[0]))
+            resolved = replace_functions(
+                settings, lambda ref: Unavailable(ref, refused[0])
+            )
         else:
             resolved = self.functions.resolve(settings, name)
         definition = read(resolved, where)
@@ -105,83 +111,86 @@ class Library:
         return compile_definition(definition, options, groups, lacking)
 
     def collect(self, name: str) -> Collection:
-        """The settings of all tasks that a name stands for."""
-        found = Collection()
+        """Collect the settings of all tasks that a name stands for."""
+        collection = Collection()
         self._open.clear()
         if name.endswith((".yaml", ".yml")) and Path(name).is_file():
             path = Path(name).resolve()
-            kind, own = named(self.files.read(path))
-            if own is None:
+            kind, task_name = kind_and_name(self.files.read(path))
+            if task_name is None:
                 raise TaskError(f"The file '{name}' names no task and no group.")
-            self._add(Listed(own, kind, str(path)), {}, found)
+            self._add(Listed(task_name, kind, str(path)), {}, collection)
         else:
-            self._add(self.index[name], {}, found)
-        return found
+            self._add(self.index[name], {}, collection)
+        return collection
 
-    def _add(self, entry: Listed, overrides: Settings, found: Collection) -> list[str]:
-        """Add what an entry stands for; returns the names of the tasks below it."""
-        if entry.kind == "tag":
-            several = [
-                self._add(self.index[member], overrides, found)
-                for member in entry.members
+    def _add(
+        self, listed: Listed, overrides: Settings, collection: Collection
+    ) -> list[str]:
+        """Add what a name stands for, and return the names of its tasks."""
+        if listed.kind == "tag":
+            tasks_by_member = [
+                self._add(self.index[member], overrides, collection)
+                for member in listed.members
             ]
-            return [task for one in several for task in one]
-        if entry.kind == "group":
+            return [task for member_tasks in tasks_by_member for task in member_tasks]
+        if listed.kind == "group":
             return self._add_group(
-                entry.name, dict(self.files.read(Path(entry.path))), overrides, found
+                listed.name,
+                dict(self.files.read(Path(listed.path))),
+                overrides,
+                collection,
             )
-        settings = {**self.files.read(Path(entry.path)), **overrides}
-        return [self._add_task(settings, entry.path, found)]
+        settings = {**self.files.read(Path(listed.path)), **overrides}
+        return [self._add_task(settings, listed.path, collection)]
 
-    def _add_task(self, settings: Settings, path: str, found: Collection) -> str:
+    def _add_task(self, settings: Settings, path: str, collection: Collection) -> str:
         metadata = settings.get("metadata") or {}
-        kept = (
+        task_metadata = (
             dict(metadata) if isinstance(metadata, Mapping) else {"_metadata": metadata}
         )
         name = str(settings["task"])
         settings["metadata"] = {
-            **kept,
+            **task_metadata,
             **self.options.metadata,
             "config_source": path or "inline",
         }
         if self.options.predict_only:
             settings["metric_list"] = [{"metric": "bypass"}]
             settings.pop("process_results", None)
-        found.tasks[name] = settings
+        collection.tasks[name] = settings
         return name
 
     def _add_group(
-        self, name: str, config: Settings, overrides: Settings, found: Collection
+        self, name: str, config: Settings, overrides: Settings, collection: Collection
     ) -> list[str]:
         if name in self._open:
             raise TaskError(f"The group '{name}' is a member of itself.")
         self._open.append(name)
-        below = {
+        shared_settings = {
             key: value for key, value in config.items() if key not in _GROUP_KEYS
         } | overrides
         members = config.get("task")
         tasks: list[str] = []
         children: list[str] = []
         for member in [members] if isinstance(members, str) else members or ():
-            child, leaves = self._add_member(name, member, below, found)
+            child, leaves = self._add_member(name, member, shared_settings, collection)
             children += child
             tasks += leaves
         self._open.remove(name)
-        averages, findings = averages_of(config.get("aggregate_metric_list"), name)
+        averages, findings = parse_averages(config.get("aggregate_metric_list"), name)
         alias = config.get("group_alias") or name
         version = (config.get("metadata") or {}).get("version", "N/A")
-        direct, below_it = (
-            tuple(dict.fromkeys(several)) for several in (children, tasks)
-        )
-        found.groups[name] = Group(
+        direct, below_it = (tuple(dict.fromkeys(names)) for names in (children, tasks))
+        collection.groups[name] = Group(
             name, str(alias), averages, str(version), direct, below_it, findings
         )
         return tasks
 
     def _add_member(
-        self, group: str, member: Any, overrides: Settings, found: Collection
+        self, group: str, member: Any, overrides: Settings, collection: Collection
     ) -> tuple[list[str], list[str]]:
-        """One entry of a group's list: (direct children, tasks below)."""
+        """Add one member of a group, and return its direct children and all its tasks."""
         if isinstance(member, str):
             member = {"task": member}
         if not isinstance(member, Mapping) or not (
@@ -192,12 +201,14 @@ class Library:
                 f" {member!r}."
             )
         if "group" in member:
-            own = str(member["group"])
-            if own in self.index:
+            group_name = str(member["group"])
+            if group_name in self.index:
                 inner = {key: value for key, value in member.items() if key != "group"}
-                return [own], self._add(self.index[own], {**overrides, **inner}, found)
-            return [f"{group}::{own}"], self._add_group(
-                f"{group}::{own}", dict(member), overrides, found
+                return [group_name], self._add(
+                    self.index[group_name], {**overrides, **inner}, collection
+                )
+            return [f"{group}::{group_name}"], self._add_group(
+                f"{group}::{group_name}", dict(member), overrides, collection
             )
         base = str(member["task"])
         inner = {
@@ -205,24 +216,28 @@ class Library:
             **{key: value for key, value in member.items() if key != "task"},
         }
         if base not in self.index and {"dataset_path", "custom_dataset"} & inner.keys():
-            made = self._add_task({**inner, "task": f"{group}::{base}"}, "", found)
-            return [made], [made]
-        entry = self.index[base]
-        leaves = self._add(entry, inner, found)
-        return (leaves if entry.kind == "tag" else [base]), leaves
+            task_name = self._add_task(
+                {**inner, "task": f"{group}::{base}"}, "", collection
+            )
+            return [task_name], [task_name]
+        listed = self.index[base]
+        leaves = self._add(listed, inner, collection)
+        return (leaves if listed.kind == "tag" else [base]), leaves
 
-    def _say(self, name: str, tasks: Sequence[Task], collection: Collection) -> None:
-        """Once for a name: what is odd in its files, and what corrected scoring changes."""
+    def _log_findings(
+        self, name: str, tasks: Sequence[Task], collection: Collection
+    ) -> None:
+        """Log oddities in the files of a name, and what corrected scoring changes."""
         for group in collection.groups.values():
             for finding in group.findings:
                 log.warning("%s%s: %s", PREFIX, group.name, finding)
-        told: dict[str, list[str]] = {}
+        tasks_by_note: dict[str, list[str]] = {}
         for task in tasks:
             if notes := task.metadata.get("notes"):
-                told.setdefault(" ".join(notes), []).append(task.name)
-        for note, names in told.items():
-            more = f" (and {len(names) - 1} more tasks)" if len(names) > 1 else ""
-            log.warning("%s%s: %s", names[0], more, note)
+                tasks_by_note.setdefault(" ".join(notes), []).append(task.name)
+        for note, names in tasks_by_note.items():
+            suffix = f" (and {len(names) - 1} more tasks)" if len(names) > 1 else ""
+            log.warning("%s%s: %s", names[0], suffix, note)
         if not self.options.published:
             log.warning("%s%s: %s", PREFIX, name, CORRECTED)
 
@@ -236,17 +251,24 @@ CORRECTED = (
 
 _SETTINGS = (
     "task_root",
-    *(one.name for one in fields(Options) if one.name not in ("roots", "chat")),
+    *(
+        option.name
+        for option in fields(Options)
+        if option.name not in ("roots", "chat")
+    ),
 )
 
 
-def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
-    """Options from a configuration's `dialect` settings. Raises UnknownName or ConfigurationError."""
+def read_options(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
+    """Read Options from a configuration's `dialect` settings.
+
+    Raises UnknownName or ConfigurationError.
+    """
     check_known("setting of `dialect`", settings, _SETTINGS)
-    given = dict(settings)
-    scoring = given.get("scoring", "corrected")
+    arguments = dict(settings)
+    scoring = arguments.get("scoring", "corrected")
     check_known("scoring", [scoring], SCORINGS, "")
-    shots = given.get("num_fewshot")
+    shots = arguments.get("num_fewshot")
     if shots is not None and (not isinstance(shots, int) or shots < 0):
         raise ConfigurationError(f"The number of shots must be 0 or more, not {shots}.")
     for key, name in (
@@ -254,36 +276,34 @@ def options_of(settings: Mapping[str, Any], *, chat: bool = False) -> Options:
         ("trust", "trust"),
         ("named_folders", "named_folders"),
     ):
-        given[name] = paths_of(given.pop(key, ()))
+        arguments[name] = as_paths(arguments.pop(key, ()))
     # What a person sets must be what a request can carry; the tasks' own may have more.
-    for key, value in (given.get("generation") or {}).items():
+    for key, value in (arguments.get("generation") or {}).items():
         _check_generation(key, value)
-    if not isinstance(given.get("as_written", False), bool):
+    if not isinstance(arguments.get("as_written", False), bool):
         raise ConfigurationError(
-            f"The setting as_written is true or false, not {given['as_written']!r}."
+            f"The setting as_written is true or false, not {arguments['as_written']!r}."
         )
-    return Options(**given, chat=chat)
+    return Options(**arguments, chat=chat)
 
 
 def _check_generation(key: str, value: Any) -> None:
-    """Raise UnknownName for a setting of generation that no model gets, ConfigurationError for a
-    value that cannot be one.
-    """
-    known = (*GENERATION, *FURTHER_GENERATION, *TABLES["speed_only"])
-    check_known("setting of generation", [key], known)
+    """Raise UnknownName for an unknown setting, ConfigurationError for an invalid value."""
+    settable = (*GENERATION, *FURTHER_GENERATION, *TABLES["speed_only"])
+    check_known("setting of generation", [key], settable)
     if key not in GENERATION:
         return
-    fits, wanted = GENERATION[key]
-    if value is not None and not fits(value):
+    is_valid, requirement = GENERATION[key]
+    if value is not None and not is_valid(value):
         raise ConfigurationError(
-            f"The setting of generation {key} must be {wanted}, not {value!r}."
+            f"The setting of generation {key} must be {requirement}, not {value!r}."
         )
 
 
 def check_used(settings: Mapping[str, Any], tasks: Sequence[Task]) -> None:
-    """Raise UnknownName for rows of a task that is none of these."""
-    own = [task.name.removeprefix(PREFIX) for task in tasks]
-    check_known("task in samples", settings.get("samples") or (), own, "")
+    """Raise UnknownName if rows are selected of a task that is not loaded."""
+    task_names = [task.name.removeprefix(PREFIX) for task in tasks]
+    check_known("task in samples", settings.get("samples") or (), task_names, "")
 
 
 def load(
@@ -293,16 +313,17 @@ def load(
     prompt_format: str = "auto",
     chat: bool = False,
 ) -> list[Task]:
-    """The tasks of a name or of a task file. settings: see `options.Options`; chat: whether the
-    model takes messages.
+    """Load the tasks of a name or a task file.
 
-    Prompts are messages where that is asked for, or, in corrected scoring, where the model takes
-    them and the task generates text; published prompts are texts unless messages are asked for.
+    Prompts are messages on request or, in corrected scoring, for generation tasks if the model
+    takes messages. Published prompts are text unless messages are requested.
+
+    settings: see `options.Options`. chat: whether the model takes messages.
     """
-    options = options_of(settings, chat=prompt_format == "chat")
-    own = Path(name)
-    if not options.roots and own.suffix in (".yaml", ".yml"):
-        options = replace(options, roots=(own.parent,))
+    options = read_options(settings, chat=prompt_format == "chat")
+    path = Path(name)
+    if not options.roots and path.suffix in (".yaml", ".yml"):
+        options = replace(options, roots=(path.parent,))
     chats = prompt_format == "auto" and chat and not options.published
     return Library(options).load(
         name, generated=replace(options, chat=True) if chats else None

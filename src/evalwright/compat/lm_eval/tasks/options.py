@@ -1,6 +1,4 @@
-"""How lm-evaluation-harness tasks are run: where they are, what is trusted, how many shots, whose
-arithmetic.
-"""
+"""Options of lm-evaluation-harness tasks: folders, trust, few-shot examples, scoring."""
 
 from __future__ import annotations
 
@@ -15,27 +13,35 @@ from evalwright.core.errors import ConfigurationError
 Scoring = Literal["corrected", "published"]
 DIALECT = "lm-eval"
 PREFIX = f"{DIALECT}:"
-"""What a task's name begins with where it is one of theirs."""
+"""Prefix of the names of lm_eval's tasks."""
 
 SEED = 1234
-"""The seed of shots that its published numbers were made with."""
+"""The few-shot seed of published numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """roots: folders of task files, later ones win; empty means the installed package's. trust:
-    folders whose Python may run.
+    """How tasks are run.
 
-    num_fewshot: shots in place of the tasks' own. scoring: "published" gives its numbers to the
-    last digit, "corrected" mends what is flawed in them. chat: prompts as messages; multiturn: each
-    shot a turn of its own. system: an instruction before the task's own. seed: of the shots.
-    generation: settings put over the tasks' own. metadata: values that data made by Python gets.
-    bootstrap: replicates behind published standard errors that are no formula's; 0 for none of any
-    kind. samples: the rows that are asked, by task; tasks that are not named are asked in full.
-    predict_only: answers without metrics. named_folders: those of the roots that a person named on
-    a command line: their tasks may also read what is beside them. as_written: settings of
-    generation reach the model under the names of the task's file, which classes of
-    lm-evaluation-harness's own interface and its clients of servers want.
+    Args:
+        roots: folders of task files, later ones win; empty means the installed package's.
+        trust: folders whose Python may run.
+        num_fewshot: overrides the tasks' number of few-shot examples.
+        scoring: "published" reproduces lm_eval's numbers to the last digit, "corrected" fixes their
+            flaws.
+        chat: prompts are messages.
+        multiturn: each example is a turn of its own.
+        system: an instruction before the task's own.
+        seed: of the few-shot examples.
+        generation: overrides the tasks' generation settings.
+        metadata: values for tasks that generate their data.
+        bootstrap: replicates for published standard errors; 0 for no standard errors at all.
+        samples: rows to evaluate, by task; tasks that are not named are evaluated in full.
+        predict_only: answers without metrics.
+        named_folders: roots named on a command line; their tasks may also read files beside them.
+        as_written: pass generation settings on under the task file's names, as lm_eval's model
+            classes and
+            clients expect them.
     """
 
     roots: tuple[Path, ...] = ()
@@ -56,38 +62,44 @@ class Options:
 
     @property
     def published(self) -> bool:
-        """Whether its own arithmetic is wanted, flaws included."""
+        """Whether lm_eval's own arithmetic is used, flaws included."""
         return self.scoring == "published"
 
     def trusts(self, folder: Path) -> bool:
         """Whether files of that folder may run."""
-        real = folder.resolve()
+        resolved = folder.resolve()
         return any(
-            real.is_relative_to(Path(one).expanduser().resolve()) for one in self.trust
+            resolved.is_relative_to(Path(trusted).expanduser().resolve())
+            for trusted in self.trust
         )
 
     def is_beside(self, path: Path) -> bool:
-        """Whether a file is where the usual layouts have shared settings and data: beside a folder
-        that a person named, or below the working folder where that folder is below it, too. Hidden
-        files, and those of a home folder or of a whole disk, are not.
+        """Whether a file is where usual layouts keep shared settings and data.
+
+        That is beside a folder that the user named, or in the working folder if the named folder is
+        inside it. Hidden files, and a whole home folder or disk, do not count.
         """
-        real = path.resolve()
-        here = Path.cwd().resolve()
+        resolved = path.resolve()
+        working_folder = Path.cwd().resolve()
         for named in self.named_folders:
             folder = named.expanduser().resolve()
-            places = [folder.parent, *([here] if folder.is_relative_to(here) else [])]
-            for place in places:
-                too_wide = place == place.parent or place == Path.home().resolve()
-                if not too_wide and real.is_relative_to(place):
+            bases = [
+                folder.parent,
+                *([working_folder] if folder.is_relative_to(working_folder) else []),
+            ]
+            for base in bases:
+                too_wide = base == base.parent or base == Path.home().resolve()
+                if not too_wide and resolved.is_relative_to(base):
                     return not any(
-                        part.startswith(".") for part in real.relative_to(place).parts
+                        segment.startswith(".")
+                        for segment in resolved.relative_to(base).parts
                     )
         return False
 
     def folders(self) -> tuple[Path, ...]:
         """The roots, resolved.
 
-        Raises ConfigurationError where there are none or one does not exist.
+        Raises ConfigurationError if there are none or one does not exist.
         """
         roots = (
             tuple(root.expanduser().resolve() for root in self.roots)
@@ -105,26 +117,26 @@ class Options:
         return roots
 
 
-def trusting(folder: Path | str) -> str:
-    """How a person trusts a folder, on a command line and in Python."""
+def trust_advice(folder: Path | str) -> str:
+    """How to trust a folder, on a command line and in Python."""
     return f"--trust '{folder}' (from Python: trust=['{folder}'])"
 
 
-def paths_of(folders: Any) -> tuple[Path, ...]:
-    """One folder, several or none as paths."""
+def as_paths(folders: Any) -> tuple[Path, ...]:
+    """Convert one folder, several or none to paths."""
     return tuple(
         map(Path, [folders] if isinstance(folders, str | Path) else folders or ())
     )
 
 
 def installed_tasks() -> tuple[Path, ...]:
-    """The folder of the installed package's task files; none where it is not installed."""
+    """The folder of the installed package's task files; empty if it is not installed."""
     try:
         spec = importlib.util.find_spec("lm_eval")
     except ValueError:  # a module of that name that was put together in this process
         spec = None
-    places = [
-        Path(place) / "tasks"
-        for place in (spec.submodule_search_locations or [] if spec else [])
+    locations = [
+        Path(location) / "tasks"
+        for location in (spec.submodule_search_locations or [] if spec else [])
     ]
-    return tuple(folder.resolve() for folder in places[:1] if folder.is_dir())
+    return tuple(folder.resolve() for folder in locations[:1] if folder.is_dir())

@@ -1,9 +1,8 @@
-"""Programs that models wrote, under the name that task files know: the metric `code_eval` of the
-library `evaluate`, in our sandbox.
+"""The metric `code_eval` of the library `evaluate`, run in our sandbox.
 
-Modules of humaneval, mbpp and their kin load that metric when they are imported and call it for
-each row. They get this one, which joins nothing and runs nothing in this process: a candidate and
-its tests run as `scorers.code` runs them.
+Modules of humaneval, mbpp and similar tasks load that metric on import and call it for each row.
+They get this one, which runs nothing in this process: a candidate and its tests run as in
+`scorers.code`.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from evalwright.scorers.code.sandbox import run
 
 CODE_METRIC = "code_eval"
 SECONDS = 10.0
-"""For a candidate and its tests; 3 there.
+"""Time limit of a candidate and its tests; 3 in `evaluate`.
 
 Tests call a program in another process here, which takes longer.
 """
 
 
 class SandboxedCodeEval:
-    """In place of `evaluate.load("code_eval")`."""
+    """Replaces `evaluate.load("code_eval")`."""
 
     name = CODE_METRIC
 
@@ -37,7 +36,7 @@ class SandboxedCodeEval:
         references: Sequence[str],
         predictions: Sequence[Sequence[str]],
         k: Sequence[int] = (1, 10, 100),
-        **how: Any,
+        **ignored: Any,
     ) -> tuple[dict[str, float], dict[int, list[Any]]]:
         """Run candidates with their tests.
 
@@ -45,7 +44,7 @@ class SandboxedCodeEval:
             references: for each problem its tests, a program.
             predictions: for each problem its candidates, programs.
             k: of which pass@k is estimated, where every problem has as many candidates.
-            how: numbers of processes and limits, which are the sandbox's here.
+            ignored: numbers of processes and limits, which are the sandbox's here.
 
         Returns:
             pass@k by name, and for each problem (candidate, what became of it).
@@ -86,20 +85,22 @@ class SandboxedCodeEval:
 
 
 def pass_at_k(total: int, right: int, size: int) -> float:
-    """The chance that one of `size` candidates drawn from `total` passes, of which `right` do (Chen
-    et al. 2021).
+    """The chance that one of `size` candidates drawn from `total` passes, if `right` of them do.
+
+    Chen et al. 2021.
     """
     return 1.0 - comb(total - right, size) / comb(total, size)
 
 
 @contextmanager
 def code_metric_in_sandbox() -> Iterator[None]:
-    """While modules of tasks are imported: `evaluate.load("code_eval")` gives the metric above,
-    `evaluate` installed or not.
+    """Make `evaluate.load("code_eval")` return the sandboxed metric within the block.
+
+    Works whether or not `evaluate` is installed.
     """
     if importlib.util.find_spec("evaluate") is None and "evaluate" not in sys.modules:
         stand_in = ModuleType("evaluate")
-        stand_in.__dict__["load"] = _loading(_not_installed)
+        stand_in.__dict__["load"] = _intercept_load(_not_installed)
         sys.modules["evaluate"] = stand_in
         try:
             yield
@@ -108,30 +109,30 @@ def code_metric_in_sandbox() -> Iterator[None]:
         return
     library: Any = importlib.import_module("evaluate")
     load = library.load
-    library.load = _loading(load)
+    library.load = _intercept_load(load)
     try:
         yield
     finally:
         library.load = load
 
 
-def _loading(load: Callable[..., Any]) -> Callable[..., Any]:
-    def loaded(path: str, *arguments: Any, **how: Any) -> Any:
+def _intercept_load(load: Callable[..., Any]) -> Callable[..., Any]:
+    def loaded(path: str, *arguments: Any, **options: Any) -> Any:
         return (
             SandboxedCodeEval()
             if path == CODE_METRIC
-            else load(path, *arguments, **how)
+            else load(path, *arguments, **options)
         )
 
     return loaded
 
 
-def _not_installed(path: str, *arguments: Any, **how: Any) -> Any:
+def _not_installed(path: str, *arguments: Any, **options: Any) -> Any:
     raise ModuleNotFoundError("No module named 'evaluate'", name="evaluate")
 
 
 def runs_in_sandbox(functions: Iterator[Callable[..., Any]]) -> bool:
-    """Whether one of a task's functions stands in a module that has the metric above."""
+    """Whether a module of one of a task's functions uses the sandboxed metric."""
     return any(
         _has_sandboxed_metric(getattr(function, "__globals__", None) or {})
         for function in functions
@@ -139,4 +140,6 @@ def runs_in_sandbox(functions: Iterator[Callable[..., Any]]) -> bool:
 
 
 def _has_sandboxed_metric(names: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, SandboxedCodeEval) for value in list(names.values()))
+    return any(
+        isinstance(attribute, SandboxedCodeEval) for attribute in list(names.values())
+    )

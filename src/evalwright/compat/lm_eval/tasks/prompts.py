@@ -1,9 +1,8 @@
-"""Which examples stand before a question, and instruction, shots and question put together, as one
-text or as messages.
+"""Chooses few-shot examples and builds prompts, as one text or as messages.
 
-Published shots: one stream of random numbers for the task, so that they depend on the question's
-place. Corrected: a stream for each row's content, so that a subset or a resumed run has the same
-prompts; and no row is ever its own shot.
+Published examples come from one stream of random numbers per task, so they depend on a question's
+position. Corrected ones come from a stream per row's content, so that a subset or a resumed run has
+the same prompts, and no row is ever its own example.
 """
 
 from __future__ import annotations
@@ -19,16 +18,17 @@ from typing import Any, Literal
 
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, field_of
+from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, render_field
 from evalwright.core.errors import TaskError, UnknownName
 from evalwright.core.requests import Message, Prompt
 
 SAMPLERS = ("default", "first_n")
 
 
-class Shots:
-    """Chooses `count` rows of a pool for each question. avoid_own: a row equal to the question is
-    passed over.
+class FewShotSampler:
+    """Chooses `count` rows of a pool for each question.
+
+    avoid_own: skip rows equal to the question.
     """
 
     def __init__(
@@ -51,17 +51,17 @@ class Shots:
             not self.published or definition.shots.split == definition.config.test_split
         )
         # Published shots are drawn for the questions that are asked alone, in their order.
-        asked = options.samples.get(self.task) if self.published else None
-        places = range(len(questions))
-        self._asked = (
-            places
-            if asked is None
-            else sorted({place for place in asked if place in places})
+        chosen = options.samples.get(self.task) if self.published else None
+        row_indices = range(len(questions))
+        self._asked_rows = (
+            row_indices
+            if chosen is None
+            else sorted({index for index in chosen if index in row_indices})
         )
         self._drawn: array[int] | None = None
-        self._own: list[Sequence[Doc]] | None = None
+        self._sampled_by_class: list[Sequence[Doc]] | None = None
         if not isinstance(self.sampler, str):
-            self._own = self._by_class(questions)
+            self._sampled_by_class = self._by_class(questions)
         elif self.sampler not in SAMPLERS:
             raise UnknownName(
                 f"sampler of shots (in the task '{self.task}')", self.sampler, SAMPLERS
@@ -75,25 +75,29 @@ class Shots:
             self._drawn = self._stream(questions)
 
     def of(self, index: int, doc: Doc) -> list[Doc]:
-        """The shots of the question at that place."""
-        if self._own is not None:
-            return list(self._own[self._asked.index(index)])
+        """The examples for the question at an index."""
+        if self._sampled_by_class is not None:
+            return list(self._sampled_by_class[self._asked_rows.index(index)])
         if self._drawn is not None:
-            first = self._asked.index(index) * self.count
+            first = self._asked_rows.index(index) * self.count
             return [
-                self.pool[place] for place in self._drawn[first : first + self.count]
+                self.pool[pool_index]
+                for pool_index in self._drawn[first : first + self.count]
             ]
         if self.sampler == "first_n":
             return self._first(doc)
-        chance = random.Random(f"{self.seed}:{digest_of(doc)}")
-        return [self.pool[place] for place in self._places(chance, doc, len(self.pool))]
+        chance = random.Random(f"{self.seed}:{row_digest(doc)}")
+        return [
+            self.pool[pool_index]
+            for pool_index in self._places(chance, doc, len(self.pool))
+        ]
 
     def _stream(self, questions: Any) -> array[int]:
-        """Every question's shots as places in the pool, in the order of the questions."""
+        """Pool indices of every question's examples, in the order of the questions."""
         chance = random.Random(self.seed)
         drawn = array("q")
         size = len(self.pool)
-        for index in self._asked:
+        for index in self._asked_rows:
             if self.avoid_own and (doc := questions[index]):
                 drawn.extend(self._places(chance, doc, size))
             else:
@@ -102,25 +106,27 @@ class Shots:
         return drawn
 
     def _places(self, chance: random.Random, doc: Doc, size: int) -> list[int]:
-        """One row more than needed is drawn, and the question itself dropped; where that leaves too
-        few, again without it.
-        """
+        """Draw one row too many and drop the question; if too few remain, exclude it first."""
         if size > self.count:
             drawn = chance.sample(range(size), self.count + 1)
-            kept = [place for place in drawn if self.pool[place] != doc][: self.count]
-            if len(kept) == self.count:
-                return kept
+            without_question = [
+                pool_index for pool_index in drawn if self.pool[pool_index] != doc
+            ][: self.count]
+            if len(without_question) == self.count:
+                return without_question
         elif self.published:
             self._check(size, self.count + 1)
-        others = [place for place in range(size) if self.pool[place] != doc]
+        others = [
+            pool_index for pool_index in range(size) if self.pool[pool_index] != doc
+        ]
         self._check(len(others), self.count)
         return chance.sample(others, self.count)
 
     def _first(self, doc: Doc) -> list[Doc]:
         others = (row for row in self.pool if not (self.avoid_own and row == doc))
-        kept = list(islice(others, self.count))
-        self._check(len(kept), self.count)
-        return kept
+        first_rows = list(islice(others, self.count))
+        self._check(len(first_rows), self.count)
+        return first_rows
 
     def _by_class(self, questions: Any) -> list[Sequence[Doc]]:
         make: Any = self.sampler
@@ -130,19 +136,19 @@ class Shots:
             sampler.sample(
                 n=self.count, eval_doc=questions[index] if self.avoid_own else None
             )
-            for index in self._asked
+            for index in self._asked_rows
         ]
 
-    def _check(self, there: int, wanted: int) -> None:
-        if there < wanted:
+    def _check(self, available: int, needed: int) -> None:
+        if available < needed:
             raise TaskError(
                 f"The task '{self.task}' needs {self.count} shots, but there are"
-                f" {there} rows to draw {wanted} from."
+                f" {available} rows to draw {needed} from."
             )
 
 
-def digest_of(doc: Any) -> str:
-    """A name for a row's content, the same in every process."""
+def row_digest(doc: Any) -> str:
+    """Hash a row's content, the same in every process."""
     text = json.dumps(doc, sort_keys=True, default=str, ensure_ascii=False)
     return hashlib.blake2b(
         text.encode("utf-8", "surrogatepass"), digest_size=16
@@ -151,37 +157,36 @@ def digest_of(doc: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One part of the prompt. after: what stands behind it in a text."""
+    """One turn of a prompt. after: what follows it in a text prompt."""
 
     role: Literal["system", "user", "assistant"]
     content: str
     after: str = ""
 
 
-def joined(first: str | None, second: str | None, delimiter: str) -> str:
-    """Both, with the delimiter between unless there is white space at the seam or one of them is
-    empty.
-    """
+def join_with_delimiter(first: str | None, second: str | None, delimiter: str) -> str:
+    """Join two texts, with the delimiter if neither is empty and no white space separates them."""
     if not first or not second:
         return first or second or ""
-    return f"{first}{delimiter if apart(first, second) else ''}{second}"
+    return f"{first}{delimiter if needs_separator(first, second) else ''}{second}"
 
 
-def apart(first: str, second: str) -> bool:
-    """Whether two texts need something between them: no white space where they meet."""
+def needs_separator(first: str, second: str) -> bool:
+    """Whether two texts meet without white space."""
     return bool(first) and not first[-1].isspace() and not second[0].isspace()
 
 
 class Prompts:
-    """Builds the prompt of a row. multiple_input: the row's choices are contexts, each a prompt of
-    its own.
+    """Builds the prompt of a row.
+
+    multiple_input: the row's choices are contexts, each a prompt of its own.
     """
 
     def __init__(
         self,
         definition: Definition,
         fields: Fields,
-        shots: Shots | None,
+        shots: FewShotSampler | None,
         options: Options,
         multiple_input: bool,
     ) -> None:
@@ -192,29 +197,33 @@ class Prompts:
         self.multiple_input = multiple_input
 
     def __call__(self, index: int, doc: Doc) -> Prompt | list[Prompt]:
-        """One prompt, or one for each choice where the task has multiple inputs."""
+        """The row's prompt, or one for each choice with multiple inputs."""
         config = self.definition.config
         fields = self.fields
-        prefix = field_of(doc, config.gen_prefix)
-        before = self._before(index, doc)
+        prefix = render_field(doc, config.gen_prefix)
+        context_turns = self._before(index, doc)
         choices = fields.choices(doc) if fields.has_choices else None
         if self.multiple_input:
             assert choices is not None
             fields.text(doc)
             return [
-                self._made([*before, *self._turns(text, None, None, prefix, "", "")])
+                self._assemble(
+                    [*context_turns, *self._turns(text, None, None, prefix, "", "")]
+                )
                 for text in choices
             ]
         question = self._turns(
             fields.text(doc), choices, None, prefix, config.target_delimiter, ""
         )
-        return self._made([*before, *question])
+        return self._assemble([*context_turns, *question])
 
     def _before(self, index: int, doc: Doc) -> list[Turn]:
         config = self.definition.config
         shots = self.definition.shots
-        description = field_of(doc, config.description) or ""
-        system = joined(self.options.system, description, config.fewshot_delimiter)
+        description = render_field(doc, config.description) or ""
+        system = join_with_delimiter(
+            self.options.system, description, config.fewshot_delimiter
+        )
         turns = [Turn("system", system)] if system else []
         if self.shots is None:
             return turns
@@ -227,7 +236,7 @@ class Prompts:
                 else None
             )
             answer = fields.target(shot, shots.doc_to_target)
-            prefix = field_of(shot, shots.gen_prefix)
+            prefix = render_field(shot, shots.gen_prefix)
             if self.multiple_input:
                 assert choices is not None
                 question = choices[question]
@@ -249,7 +258,7 @@ class Prompts:
         answer: Any,
         prefix: str | None,
         delimiter: str,
-        after: str,
+        ending: str,
     ) -> list[Turn]:
         """A question, and its answer or the beginning of one."""
         if not isinstance(question, str):
@@ -258,14 +267,16 @@ class Prompts:
                 f" {question!r}."
             )
         has_answer = answer is not None and answer != ""
-        between = (has_answer and not prefix) or (prefix and apart(question, prefix))
+        between = (has_answer and not prefix) or (
+            prefix and needs_separator(question, prefix)
+        )
         turns = [Turn("user", question, delimiter if between else "")]
         if has_answer:
             turns.append(
                 Turn(
                     "assistant",
-                    joined(prefix, self._answer(choices, answer), " "),
-                    after,
+                    join_with_delimiter(prefix, self._answer(choices, answer), " "),
+                    ending,
                 )
             )
         elif prefix:
@@ -288,7 +299,7 @@ class Prompts:
             f" {answer!r}."
         )
 
-    def _made(self, turns: Sequence[Turn]) -> Prompt:
+    def _assemble(self, turns: Sequence[Turn]) -> Prompt:
         if not self.options.chat:
             return "".join(turn.content + turn.after for turn in turns)
         if not self.options.multiturn:
@@ -297,13 +308,13 @@ class Prompts:
 
 
 def _one_turn(turns: Sequence[Turn]) -> list[Turn]:
-    """All between the instruction and a begun answer as one message of the user."""
+    """Merge all turns but the system message and a begun answer into one user message."""
     system = list(turns[:1]) if turns[0].role == "system" else []
-    rest = list(turns[len(system) :])
-    begun = [rest.pop()] if rest[-1].role == "assistant" else []
-    rest[-1] = replace(rest[-1], after="")
+    conversation = list(turns[len(system) :])
+    begun_answer = [conversation.pop()] if conversation[-1].role == "assistant" else []
+    conversation[-1] = replace(conversation[-1], after="")
     return [
         *system,
-        Turn("user", "".join(turn.content + turn.after for turn in rest)),
-        *begun,
+        Turn("user", "".join(turn.content + turn.after for turn in conversation)),
+        *begun_answer,
     ]

@@ -1,5 +1,4 @@
-"""Metrics and aggregations that modules of task folders and plug-ins register by name, as
-`lm_eval.api.registry` lets them.
+"""Metrics and aggregations that task modules and plug-ins register by name.
 
     @register_aggregation("third_best")
     def third_best(items): ...
@@ -7,8 +6,8 @@
     @register_metric(metric="same_length", higher_is_better=True, aggregation="third_best")
     def same_length(references, predictions, **options): ...
 
-Where the released package is installed, a module registers with that package; both places are
-looked at.
+If the released package is installed, a module registers with that package; both registries are
+searched.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class RegisteredMetric:
-    """A metric of a task's own. aggregation: a name, or a function; None where none was named."""
+    """A task's own metric. aggregation: a name, a function, or None if none was named."""
 
     function: Callable[..., Any]
     aggregation: Any = None
@@ -64,7 +63,7 @@ def register_aggregation(name: str) -> Callable[[Function], Function]:
 
 
 def registered_metric(name: str) -> RegisteredMetric | None:
-    """The metric that was registered under a name, None where none was."""
+    """The metric registered under a name; None if there is none."""
     if name in METRICS:
         return METRICS[name]
     function = _in_package("metric_registry", name)
@@ -79,14 +78,14 @@ def registered_metric(name: str) -> RegisteredMetric | None:
 
 
 def registered_aggregation(name: str) -> Callable[..., Any] | None:
-    """The aggregation that was registered under a name, None where none was."""
+    """The aggregation registered under a name; None if there is none."""
     function: Any = AGGREGATIONS.get(name) or _in_package("aggregation_registry", name)
     return function if callable(function) else None
 
 
 def _in_package(registry: str, name: str) -> Any:
-    known: Any = getattr(sys.modules.get("lm_eval.api.registry"), registry, {})
-    return known.get(name) if name in known else None
+    registrations: Any = getattr(sys.modules.get("lm_eval.api.registry"), registry, {})
+    return registrations.get(name) if name in registrations else None
 
 
 def _name_in_package(aggregation: Any) -> str | None:

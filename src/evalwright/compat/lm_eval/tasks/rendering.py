@@ -1,9 +1,8 @@
-"""From a row to text, target and choices: a setting is a column's name, a template, a literal or a
-function.
+"""Renders a row's text, target and choices; a setting is a column, template, literal or function.
 
-The published rules turn rendered text back into values: digits become a number where a task has
-choices, "[...]" becomes a list. They are kept; what they get wrong ("10" as an answer, "01") is
-mended in corrected scoring.
+The published rules turn rendered text back into values: digits become a number if a task has
+choices, "[...]" becomes a list. Corrected scoring fixes what that gets wrong ("10" as an answer,
+"01").
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ def _compiled(source: str) -> Template:
 
 @lru_cache(maxsize=4096)
 def template(source: str) -> Callable[[Doc], str]:
-    """A function that fills the template from a row. Raises TaskError where it is no template.
+    """Compile a template to a function of a row. Raises TaskError for an invalid template.
 
-    What cannot grow beyond its row is rendered here, the rest in the process with limits; there,
-    what goes wrong with a row is a LimitExceeded or Raised.
+    One that cannot outgrow its row is rendered in this process, others in a process with limits,
+    where a failure is a LimitExceeded or Raised.
     """
     try:
         if len(source) <= LONGEST and is_linear(_environment().parse(source)):
@@ -72,22 +71,21 @@ def _rendered(source: str, doc: Doc) -> str:
 
 
 def render(source: str, doc: Doc) -> str:
-    """The template filled from a row."""
+    """Fill a template from a row."""
     return template(source)(doc)
 
 
-def field_of(doc: Doc, setting: str | None) -> Any:
-    """A column where the row has one of that name, else the rendered template; None where there is
-    no setting.
-    """
+def render_field(doc: Doc, setting: str | None) -> Any:
+    """The column of that name, else the rendered template; None without a setting."""
     if not setting:
         return None
     return doc[setting] if setting in doc else render(setting, doc)
 
 
 class Fields:
-    """Text, target and choices of rows. columns: of the rows that are asked. strict: published
-    coercions, as they are.
+    """Text, target and choices of rows.
+
+    columns: of the dataset. strict: convert values exactly as published.
     """
 
     def __init__(
@@ -98,10 +96,11 @@ class Fields:
         self.strict = strict
         self.has_choices = config.doc_to_choice is not None
 
-    def _found(
+    def _evaluate_setting(
         self, key: str, doc: Doc, setting: Any, literal: Any
     ) -> tuple[Any, bool]:
-        """The value of a setting, or of another in its place, and whether it is rendered text.
+        """Evaluate a setting for a row; also returns whether it is rendered text.
+
         literal: types that stand for themselves.
         """
         setting = getattr(self.config, key) if setting is None else setting
@@ -118,23 +117,23 @@ class Fields:
         )
 
     def text(self, doc: Doc, setting: Any = None) -> Any:
-        """The question; a number where the rows' choices are the contexts and this is the right
-        one.
-        """
-        found, rendered = self._found("doc_to_text", doc, setting, int)
-        if rendered and self.has_choices and found.isdigit():
-            return ast.literal_eval(found) if self.strict else int(found)
-        return found
+        """The question; with several contexts, the index of the right one."""
+        content, rendered = self._evaluate_setting("doc_to_text", doc, setting, int)
+        if rendered and self.has_choices and content.isdigit():
+            return ast.literal_eval(content) if self.strict else int(content)
+        return content
 
     def target(self, doc: Doc, setting: Any = None) -> Any:
-        """The answer: text, a list of texts, or the number of a choice (or a list of them)."""
-        found, rendered = self._found("doc_to_target", doc, setting, int | list)
-        if rendered and self.has_choices and found.isdigit():
-            return self._choice_number(found, doc)
-        if rendered and len(found) >= 2 and found[0] == "[" and found[-1] == "]":
+        """The answer: a text, a list of texts, or the index of a choice (or several)."""
+        content, rendered = self._evaluate_setting(
+            "doc_to_target", doc, setting, int | list
+        )
+        if rendered and self.has_choices and content.isdigit():
+            return self._choice_number(content, doc)
+        if rendered and len(content) >= 2 and content[0] == "[" and content[-1] == "]":
             with suppress(SyntaxError, ValueError):
-                return ast.literal_eval(found)
-        return found
+                return ast.literal_eval(content)
+        return content
 
     def choices(self, doc: Doc, setting: Any = None) -> Any:
         """The options of a row."""
@@ -145,19 +144,20 @@ class Fields:
             )
         if isinstance(setting, Mapping):
             return list(setting.values())
-        found, rendered = self._found("doc_to_choice", doc, setting, list)
-        return ast.literal_eval(found) if rendered else found
+        content, rendered = self._evaluate_setting("doc_to_choice", doc, setting, list)
+        return ast.literal_eval(content) if rendered else content
 
     def _choice_number(self, digits: str, doc: Doc) -> Any:
-        """A number of digits is a choice's place; in corrected scoring only where it can be one and
-        is no choice's text.
+        """Convert digits to a choice's index.
+
+        In corrected scoring only if it can be one and is not the text of a choice.
         """
         if self.strict:
             return ast.literal_eval(digits)
         choices = self.choices(doc)
         # Choices "0", "1", ... that are at their own places mean the same either way.
         in_order = all(
-            str(choice) == str(place) for place, choice in enumerate(choices)
+            str(choice) == str(index) for index, choice in enumerate(choices)
         )
         return (
             int(digits)

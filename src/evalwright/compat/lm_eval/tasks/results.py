@@ -1,9 +1,8 @@
-"""Names that stand for several tasks, and a finished run's numbers in the published form: `{task:
-{"acc,none": 0.5, ...}}`.
+"""Groups of tasks, and a run's numbers in lm_eval's form: `{task: {"acc,none": 0.5, ...}}`.
 
-A group's average is over all tasks below it, however deep. Corrected, every task counts the same or
-by its items, as a tree of tasks (`metrics.tree`); published, lm-evaluation-harness's own
-arithmetic. A tag only stands for its tasks.
+A group's average covers all tasks below it, at any depth. Corrected, tasks are weighted equally or
+by size, as a tree of tasks (`metrics.tree`); published, by lm-evaluation-harness's own arithmetic.
+A tag is only a name for its tasks.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ from evalwright.tasks import dialects
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """One entry of `aggregate_metric_list`. filter_list None: every pipeline that any task has this
-    metric for.
+    """One entry of `aggregate_metric_list`.
+
+    filter_list: None means every pipeline for which any task has this metric.
     """
 
     metric: str
@@ -37,7 +37,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group. children: what stands directly in it; tasks: all tasks below it, in order."""
+    """A group of tasks. children: its direct members. tasks: all tasks below it, in order."""
 
     name: str
     alias: str
@@ -49,9 +49,9 @@ class Group:
 
     def as_dict(self) -> dict[str, Any]:
         """A plain mapping for JSON."""
-        out = asdict(self)
-        out.pop("findings")
-        return out
+        plain = asdict(self)
+        plain.pop("findings")
+        return plain
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Group:
@@ -59,11 +59,12 @@ class Group:
         averages = tuple(
             Average(
                 **{
-                    **one,
-                    "filter_list": one["filter_list"] and tuple(one["filter_list"]),
+                    **average,
+                    "filter_list": average["filter_list"]
+                    and tuple(average["filter_list"]),
                 }
             )
-            for one in data["averages"]
+            for average in data["averages"]
         )
         lists = {key: tuple(data[key]) for key in ("children", "tasks")}
         return cls(
@@ -71,140 +72,162 @@ class Group:
         )
 
 
-def averages_of(given: Any, group: str) -> tuple[tuple[Average, ...], tuple[str, ...]]:
-    """`aggregate_metric_list` as averages, and what is odd in it.
+def parse_averages(
+    setting: Any, group: str
+) -> tuple[tuple[Average, ...], tuple[str, ...]]:
+    """Parse `aggregate_metric_list`, and report oddities in it.
 
-    Raises UnknownName at an unknown key.
+    Raises UnknownName for an unknown key.
     """
-    known = [one.name for one in fields(Average)]
-    out = []
+    keys = [field.name for field in fields(Average)]
+    averages = []
     findings = []
-    for entry in [given] if isinstance(given, Mapping) else given or ():
+    for average_settings in (
+        [setting] if isinstance(setting, Mapping) else setting or ()
+    ):
         check_known(
-            f"key of `aggregate_metric_list` of the group '{group}'", entry, known, ""
+            f"key of `aggregate_metric_list` of the group '{group}'",
+            average_settings,
+            keys,
+            "",
         )
-        if "metric" not in entry:
+        if "metric" not in average_settings:
             raise TaskError(
                 f"The group '{group}': every entry of `aggregate_metric_list` needs the"
                 " key `metric`."
             )
-        how = entry.get("aggregation", "mean")
-        if isinstance(how, FunctionRef):
+        aggregation = average_settings.get("aggregation", "mean")
+        if isinstance(aggregation, FunctionRef):
             # The published runner takes a function here and never calls it.
             findings.append(
-                f"`aggregation: {how}` has no effect, as published: the group is"
+                f"`aggregation: {aggregation}` has no effect, as published: the group is"
                 " averaged."
             )
-            how = "mean"
-        if how != "mean":
+            aggregation = "mean"
+        if aggregation != "mean":
             raise TaskError(
-                f"The group '{group}' is averaged by '{how}'; only mean is known."
+                f"The group '{group}' is averaged by '{aggregation}'; only mean is known."
             )
-        weight = entry.get("weight_by_size", True)
+        weight = average_settings.get("weight_by_size", True)
         if not isinstance(weight, bool):
             findings.append(
                 f"`weight_by_size: {weight}` is neither true nor false and counts as"
                 f" {bool(weight)}."
             )
-        pipelines = entry.get("filter_list")
+        pipelines = average_settings.get("filter_list")
         if pipelines is not None:
             pipelines = (pipelines,) if isinstance(pipelines, str) else tuple(pipelines)
-        out.append(Average(str(entry["metric"]), how, bool(weight), pipelines))
-    return tuple(out), tuple(findings)
+        averages.append(
+            Average(
+                str(average_settings["metric"]), aggregation, bool(weight), pipelines
+            )
+        )
+    return tuple(averages), tuple(findings)
 
 
 Results = Mapping[str, Mapping[str, Any]]
-"""Task -> "metric,pipeline" -> value, with "metric_stderr,pipeline" and "sample_len" beside."""
+"""Values by "metric,pipeline", with "metric_stderr,pipeline" and "sample_len", by task."""
 
 
-def group_results(group: Group, results: Results) -> dict[str, Any]:
-    """The group's averages in the published form."""
-    out: dict[str, Any] = {"alias": group.alias, "name": group.name}
+def group_results(group: Group, results_by_task: Results) -> dict[str, Any]:
+    """The group's averages in lm_eval's form."""
+    summary: dict[str, Any] = {"alias": group.alias, "name": group.name}
     if not group.averages:
-        return out
-    there = [results[name] for name in group.tasks if name in results]
-    out["sample_len"] = sum(result.get("sample_len", 0) for result in there)
+        return summary
+    member_results = [
+        results_by_task[name] for name in group.tasks if name in results_by_task
+    ]
+    summary["sample_len"] = sum(
+        task_result.get("sample_len", 0) for task_result in member_results
+    )
     # A task whose every request failed has no metric at all, and an average of the others would
     # pass for one of all.
-    all_have_numbers = all(any("," in key for key in result) for result in there)
+    all_have_numbers = all(
+        any("," in key for key in task_result) for task_result in member_results
+    )
     counts: dict[str, int] = {}
     for average in group.averages:
         for pipeline in average.filter_list or pipelines_of_metric(
-            average.metric, there
+            average.metric, member_results
         ):
             key = f"{average.metric},{pipeline}"
             error_key = f"{average.metric}_stderr,{pipeline}"
-            having = [result for result in there if key in result]
+            having = [
+                task_result for task_result in member_results if key in task_result
+            ]
             if not having:
                 continue
-            is_numeric = all(isinstance(result[key], int | float) for result in having)
+            is_numeric = all(
+                isinstance(task_result[key], int | float) for task_result in having
+            )
             if not (all_have_numbers and is_numeric):
-                out[key] = out[error_key] = "N/A"
+                summary[key] = summary[error_key] = "N/A"
                 continue
-            sizes = [result.get("sample_len", 0) for result in having]
+            sizes = [task_result.get("sample_len", 0) for task_result in having]
             weights = sizes if average.weight_by_size else [1] * len(having)
-            out[key] = sum(
-                w * result[key] for w, result in zip(weights, having, strict=True)
+            summary[key] = sum(
+                w * task_result[key]
+                for w, task_result in zip(weights, having, strict=True)
             ) / sum(weights)
             counts[key] = sum(sizes)
-            errors = [result.get(error_key) for result in having]
-            out[error_key] = _error(errors, sizes, average.weight_by_size)
+            errors = [task_result.get(error_key) for task_result in having]
+            summary[error_key] = _error(errors, sizes, average.weight_by_size)
     if counts:
-        out["sample_count"] = counts
-    return out
+        summary["sample_count"] = counts
+    return summary
 
 
-def pipelines_of_metric(metric: str, results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The filter pipelines that any of the results has a metric for."""
+def pipelines_of_metric(
+    metric: str, task_scores: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """The filter pipelines for which any of the results has a metric."""
     start = f"{metric},"
-    return sorted(
-        {
-            key[len(start) :]
-            for result in results
-            for key in result
-            if key.startswith(start)
-        }
-    )
+    keys = {key for scores in task_scores for key in scores}
+    return sorted(key.removeprefix(start) for key in keys if key.startswith(start))
 
 
 def _error(errors: Sequence[Any], sizes: Sequence[int], weighted: bool) -> Any:
-    """Weighted: from the pooled variance within tasks. Unweighted: of a mean of independent means."""
+    """The standard error of a group's average.
+
+    Weighted, from the pooled variance within tasks; unweighted, of a mean of independent means.
+    """
     if any(not isinstance(error, int | float) for error in errors):
         return "N/A"
     if not weighted:
         return math.sqrt(sum(error**2 for error in errors)) / len(errors)
-    within = sum(
+    variance = sum(
         (size - 1) * size * error**2 for size, error in zip(sizes, errors, strict=True)
     )
     freedom = sum(sizes) - len(sizes)
-    return math.sqrt(within / freedom / sum(sizes)) if freedom else "N/A"
+    return math.sqrt(variance / freedom / sum(sizes)) if freedom else "N/A"
 
 
 Tasks = Sequence[Mapping[str, Any]]
 
 
 def task_results(tasks: Tasks) -> dict[str, dict[str, Any]]:
-    """The results of the tasks of this dialect, under their own names. tasks: those of `run.json`."""
-    out: dict[str, dict[str, Any]] = {}
+    """Results of this dialect's tasks, under lm_eval's names. tasks: those of `run.json`."""
+    results_by_task: dict[str, dict[str, Any]] = {}
     for task in _theirs(tasks):
         name = task["definition"]["task"]
-        found: dict[str, Any] = {"name": name, "alias": task["definition"]["alias"]}
-        found["sample_len"] = max(
+        numbers: dict[str, Any] = {"name": name, "alias": task["definition"]["alias"]}
+        numbers["sample_len"] = max(
             (metric["n"] for metric in task["metrics"]), default=0
         )
         for metric in task["metrics"]:
             pipeline = metric["scorer"]
             error = metric["standard_error"]
             label = metric["label"].removesuffix(f",{pipeline}")
-            found[f"{label},{pipeline}"] = metric["value"]
-            found[f"{label}_stderr,{pipeline}"] = "N/A" if error is None else error
-        out[name] = found
-    return out
+            numbers[f"{label},{pipeline}"] = metric["value"]
+            numbers[f"{label}_stderr,{pipeline}"] = "N/A" if error is None else error
+        results_by_task[name] = numbers
+    return results_by_task
 
 
-def groups_of(tasks: Tasks) -> dict[str, Group]:
-    """The groups that the tasks were asked for through, inner ones first. tasks: those of
-    `run.json`.
+def selected_groups(tasks: Tasks) -> dict[str, Group]:
+    """The groups through which the tasks were selected, inner ones first.
+
+    tasks: those of `run.json`.
     """
     groups: dict[str, Group] = {}
     for task in _theirs(tasks):
@@ -215,10 +238,10 @@ def groups_of(tasks: Tasks) -> dict[str, Group]:
 
 def all_results(run: Run) -> dict[str, dict[str, Any]]:
     """As `task_results`, with the averages of groups."""
-    results = task_results(run.data["tasks"])
-    for name, group in groups_of(run.data["tasks"]).items():
-        results[name] = group_results(group, results)
-    return results
+    results_by_task = task_results(run.data["tasks"])
+    for name, group in selected_groups(run.data["tasks"]).items():
+        results_by_task[name] = group_results(group, results_by_task)
+    return results_by_task
 
 
 def _theirs(tasks: Tasks) -> list[Mapping[str, Any]]:
@@ -229,73 +252,84 @@ def _theirs(tasks: Tasks) -> list[Mapping[str, Any]]:
 
 
 def groups(tasks: Tasks) -> list[dialects.Group]:
-    """The groups that are averaged, inner ones first. tasks: those of `run.json`, of this dialect."""
-    results = task_results(tasks)
+    """The groups that have averages, inner ones first. tasks: those of `run.json`."""
+    results_by_task = task_results(tasks)
     by_name = {task["definition"]["task"]: task for task in tasks}
-    out = []
-    for group in groups_of(tasks).values():
-        there = [by_name[name] for name in group.tasks if name in by_name]
+    averaged_groups = []
+    for group in selected_groups(tasks).values():
+        members = [by_name[name] for name in group.tasks if name in by_name]
         absent = [f"{PREFIX}{name}" for name in group.tasks if name not in by_name]
-        averages = tuple(_averages(group, there, absent, results))
+        averages = tuple(_averages(group, members, absent, results_by_task))
         if averages:
-            out.append(dialects.Group(f"{PREFIX}{group.name}", group.alias, averages))
-    return out
+            averaged_groups.append(
+                dialects.Group(f"{PREFIX}{group.name}", group.alias, averages)
+            )
+    return averaged_groups
 
 
 def _averages(
     group: Group,
     tasks: Tasks,
     absent: Sequence[str],
-    results: Mapping[str, Mapping[str, Any]],
+    results_by_task: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[dialects.Averaged]:
     published = bool(tasks) and all(
         task["definition"].get("scoring") == "published" for task in tasks
     )
-    there = [results[task["definition"]["task"]] for task in tasks]
+    member_results = [results_by_task[task["definition"]["task"]] for task in tasks]
     # A task of which every row failed has no metric at all; the average over the group then has no
     # number.
-    lost = [*absent, *(str(task["name"]) for task in tasks if not task["metrics"])]
+    lost_tasks = [
+        *absent,
+        *(str(task["name"]) for task in tasks if not task["metrics"]),
+    ]
     for average in group.averages:
         for pipeline in average.filter_list or pipelines_of_metric(
-            average.metric, there
+            average.metric, member_results
         ):
-            found = {
-                str(task["name"]): one
+            metrics_by_task = {
+                str(task["name"]): task_metric
                 for task in tasks
-                if (one := _metric(task, average.metric, pipeline))
+                if (task_metric := _metric(task, average.metric, pipeline))
             }
-            if not found:
+            if not metrics_by_task:
                 continue
-            parts = (*found, *lost)
+            members = (*metrics_by_task, *lost_tasks)
             node = Node(
                 f"{PREFIX}{group.name}",
-                parts,
+                members,
                 "weighted" if average.weight_by_size else "macro",
             )
             label = (
                 average.metric if pipeline == "none" else f"{average.metric},{pipeline}"
             )
-            own = None
+            published_estimate = None
             if (
                 published
-                and not lost
-                and all(one["value"] is not None for one in found.values())
-            ):
-                own = _published(
-                    group, average, pipeline, list(found.values()), results
+                and not lost_tasks
+                and all(
+                    metric["value"] is not None for metric in metrics_by_task.values()
                 )
-            yield dialects.Averaged(label, node, found, own)
+            ):
+                published_estimate = _published(
+                    group,
+                    average,
+                    pipeline,
+                    list(metrics_by_task.values()),
+                    results_by_task,
+                )
+            yield dialects.Averaged(label, node, metrics_by_task, published_estimate)
 
 
 def _metric(
     task: Mapping[str, Any], metric: str, pipeline: str
 ) -> Mapping[str, Any] | None:
-    for found in task["metrics"]:
+    for recorded in task["metrics"]:
         if (
-            found["scorer"] == pipeline
-            and found["label"].removesuffix(f",{pipeline}") == metric
+            recorded["scorer"] == pipeline
+            and recorded["label"].removesuffix(f",{pipeline}") == metric
         ):
-            return dict(found)
+            return dict(recorded)
     return None
 
 
@@ -303,19 +337,23 @@ def _published(
     group: Group,
     average: Average,
     pipeline: str,
-    parts: Tasks,
-    results: Mapping[str, Mapping[str, Any]],
+    task_metrics: Tasks,
+    results_by_task: Mapping[str, Mapping[str, Any]],
 ) -> Estimate:
-    alone = replace(group, averages=(replace(average, filter_list=(pipeline,)),))
-    found = group_results(alone, results)
-    value = found[f"{average.metric},{pipeline}"]
-    error = found[f"{average.metric}_stderr,{pipeline}"]
+    single_average = replace(
+        group, averages=(replace(average, filter_list=(pipeline,)),)
+    )
+    summary = group_results(single_average, results_by_task)
+    value = summary[f"{average.metric},{pipeline}"]
+    error = summary[f"{average.metric}_stderr,{pipeline}"]
     error = float(error) if isinstance(error, int | float) else None
     weights = "by size" if average.weight_by_size else "each the same"
     interval = "no interval" if error is None else "normal interval"
     method = (
-        f"{interval}, average over a group of {len(parts)} tasks, {weights} (as"
+        f"{interval}, average over a group of {len(task_metrics)} tasks, {weights} (as"
         " published)"
     )
-    lost = sum(one["n_missing"] for one in parts)
-    return by_error(value, error, sum(one["n"] for one in parts), lost, method)
+    n_missing = sum(metric["n_missing"] for metric in task_metrics)
+    return by_error(
+        value, error, sum(metric["n"] for metric in task_metrics), n_missing, method
+    )

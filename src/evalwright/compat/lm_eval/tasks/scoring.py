@@ -1,7 +1,6 @@
-"""What the filtered answers of a row are worth: the published metrics, or what the task's own
-Python says.
+"""Scores a row's filtered answers with the published metrics, or with the task's own Python.
 
-A metric's worth is a number, or a pair that only means something over all rows: (gold, predicted),
+A score is a number, or a pair that only makes sense over all rows: (gold, predicted),
 (log-likelihood, words), (reference, text).
 """
 
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
-from evalwright.compat.lm_eval.tasks.filters import without
-from evalwright.compat.lm_eval.tasks.options import Options, trusting
+from evalwright.compat.lm_eval.tasks.filters import remove_matches
+from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
 from evalwright.core.errors import (
     MissingExtra,
@@ -29,18 +28,19 @@ from evalwright.core.errors import (
 if TYPE_CHECKING:
     import numpy as np
 
-NOWHERE = -100
-"""The published mark of a gold choice that is not among the choices."""
+NOT_A_CHOICE = -100
+"""lm_eval's index of a gold answer that is not among the choices."""
 
-KNOWN = frozenset(TABLES["aggregations"])
-PAIRED = KNOWN - {"exact_match", "bypass", "acc_all"}
-"""Metrics that hand on what they get, for an aggregation to read."""
+PUBLISHED_METRICS = frozenset(TABLES["aggregations"])
+PAIR_METRICS = PUBLISHED_METRICS - {"exact_match", "bypass", "acc_all"}
+"""Metrics that pass pairs on to an aggregation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Scores rows of one task. multiple_target: rows have several right answers, as the first row
-    says.
+    """Scores the rows of one task.
+
+    multiple_target: rows have several right answers, as the first one has.
     """
 
     definition: Definition
@@ -50,13 +50,13 @@ class Scoring:
     published: bool
 
     def __call__(self, doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
-        """results: the filtered answers of the row's requests. Returns worth by metric."""
+        """Score a row by metric. results: the filtered answers to its requests."""
         config = self.definition.config
         if config.process_results is not None:
             return dict(config.process_results(doc, list(results)))
-        wanted = {metric.name for metric in self.definition.metrics}
+        metric_names = {metric.name for metric in self.definition.metrics}
         if config.output_type == "multiple_choice":
-            scores = self._choice(doc, results, wanted)
+            scores = self._choice(doc, results, metric_names)
         elif config.output_type == "loglikelihood":
             likelihood, greedy = results[0]
             scores = {"perplexity": likelihood, "acc": int(greedy)}
@@ -64,7 +64,7 @@ class Scoring:
             scores = self._rolling(doc, results)
         else:
             return self._generated(doc, results[0])
-        return {name: value for name, value in scores.items() if name in wanted}
+        return {name: value for name, value in scores.items() if name in metric_names}
 
     def _rolling(self, doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
         (likelihood,) = results
@@ -78,15 +78,15 @@ class Scoring:
         }
 
     def _choice(
-        self, doc: Doc, results: Sequence[Any], wanted: set[str]
+        self, doc: Doc, results: Sequence[Any], metric_names: set[str]
     ) -> dict[str, Any]:
         import numpy as np
 
         likelihoods, greedy = zip(*results, strict=True)
         choices = self.fields.choices(doc)
-        alone: Sequence[float] = ()
-        if "acc_mutual_info" in wanted and len(likelihoods) == 2 * len(choices):
-            likelihoods, alone = (
+        unconditional: Sequence[float] = ()
+        if "acc_mutual_info" in metric_names and len(likelihoods) == 2 * len(choices):
+            likelihoods, unconditional = (
                 likelihoods[: len(choices)],
                 likelihoods[len(choices) :],
             )
@@ -113,41 +113,47 @@ class Scoring:
             "brier_score": (gold, _softmax(values)),
             "likelihood": (gold, tuple(likelihoods)),
         }
-        if "acc_mutual_info" in wanted:
+        if "acc_mutual_info" in metric_names:
             scores["acc_mutual_info"] = self._hit(
-                int(np.argmax(values - np.array(alone, dtype=float))), gold
+                int(np.argmax(values - np.array(unconditional, dtype=float))), gold
             )
         return scores
 
     def _gold(self, doc: Doc, choices: Sequence[Any]) -> Any:
-        """The place of the right choice, or places; NOWHERE where it is none of them."""
+        """The index of the right choice, or several; NOT_A_CHOICE if it is none of them."""
         gold = self.fields.text(doc) if self.multiple_input else self.fields.target(doc)
         if isinstance(gold, list):
             if not self.published:
-                named = [one for one in gold if isinstance(one, str) and one in choices]
-                gold = [choices.index(one) if one in named else one for one in gold]
-            return [one if one < len(choices) else NOWHERE for one in gold]
+                named = [
+                    target
+                    for target in gold
+                    if isinstance(target, str) and target in choices
+                ]
+                gold = [
+                    choices.index(target) if target in named else target
+                    for target in gold
+                ]
+            return [index if index < len(choices) else NOT_A_CHOICE for index in gold]
         if isinstance(gold, int):
-            gold = gold if gold < len(choices) else NOWHERE
+            gold = gold if gold < len(choices) else NOT_A_CHOICE
         elif isinstance(gold, str):
-            gold = choices.index(gold) if gold in choices else NOWHERE
-        if gold == NOWHERE and not self.published:
+            gold = choices.index(gold) if gold in choices else NOT_A_CHOICE
+        if gold == NOT_A_CHOICE and not self.published:
             raise ScoringError(
                 "The right answer of this row is not one of its choices."
             )
         return gold
 
     def _hit(self, predicted: int, gold: Any) -> float:
-        several = isinstance(gold, list) and self.multiple_target
-        return float(predicted in gold if several else predicted == gold)
+        multiple_golds = isinstance(gold, list) and self.multiple_target
+        return float(predicted in gold if multiple_golds else predicted == gold)
 
     def _greedy(self, greedy: Sequence[Any], gold: Any) -> int:
         if isinstance(gold, list):
-            return int(any(greedy[one] for one in gold if one != NOWHERE))
-        return int(greedy[gold]) if gold != NOWHERE else 0
+            return int(any(greedy[index] for index in gold if index != NOT_A_CHOICE))
+        return int(greedy[gold]) if gold != NOT_A_CHOICE else 0
 
     # -- generated text
-    # -------------------------------------------------------------------------------------------------
 
     def _generated(self, doc: Doc, result: Any) -> dict[str, Any]:
         gold = self.fields.target(doc)
@@ -169,20 +175,19 @@ class Scoring:
         for metric in self.definition.metrics:
             if self.multiple_target:
                 golds = gold if isinstance(gold, list) else [gold]
-                found, result = self._best_of(metric, golds, result)
+                worth, result = self._best_of(metric, golds, result)
             else:
-                found = called(metric, gold, result)
-            scores |= found if isinstance(found, dict) else {metric.name: found}
+                worth = apply_metric(metric, gold, result)
+            scores |= worth if isinstance(worth, dict) else {metric.name: worth}
         return scores
 
     def _best_of(
         self, metric: MetricEntry, golds: list[Any], result: Any
     ) -> tuple[Any, Any]:
-        """The worth against several right answers, and the result as the next metric gets it.
+        """Score against several right answers; also return the result for the next metric.
 
-        Published: exact match is 1 where any is matched, and any other metric is 1 where any of its
-        values is not 0. Corrected: the greatest value; a metric over all rows gets all right
-        answers at once.
+        Published: exact match is 1 if any answer matches, other metrics are 1 if any value is not
+        0. Corrected: the greatest value; a metric over all rows gets all right answers at once.
         """
         if (
             metric.name == "exact_match"
@@ -194,10 +199,16 @@ class Scoring:
                 predictions=repeated, references=golds, **metric.options
             )["exact_match"]
             return 1.0 if value > 0.0 else 0.0, repeated if self.published else result
-        if not self.published and metric.function is None and metric.name in PAIRED:
+        if (
+            not self.published
+            and metric.function is None
+            and metric.name in PAIR_METRICS
+        ):
             return [golds, result], result
-        found = [called(metric, gold, result) for gold in golds]
-        values = [one[metric.name] if isinstance(one, dict) else one for one in found]
+        worths = [apply_metric(metric, gold, result) for gold in golds]
+        values = [
+            worth[metric.name] if isinstance(worth, dict) else worth for worth in worths
+        ]
         if self.published:
             return 1.0 if any(values) else 0.0, result
         return max(values), result
@@ -207,14 +218,14 @@ def _softmax(values: np.ndarray[Any, Any]) -> list[float]:
     import numpy as np
 
     weights = np.exp(values - np.max(values))
-    return [float(value) for value in weights / weights.sum()]
+    return [float(weight) for weight in weights / weights.sum()]
 
 
-def called(metric: MetricEntry, gold: Any, result: Any) -> Any:
-    """One metric over one row's text.
+def apply_metric(metric: MetricEntry, gold: Any, result: Any) -> Any:
+    """Apply one metric to one row's text.
 
-    A function of the task's is called with `references` and `predictions`; if it does not take
-    those, with the pair.
+    A function of the task is called with `references` and `predictions`, or, if that fails, with
+    the pair.
     """
     if metric.function is None and not metric.from_evaluate:
         if metric.name == "exact_match":
@@ -223,7 +234,7 @@ def called(metric: MetricEntry, gold: Any, result: Any) -> Any:
             )
         if metric.name == "bypass":
             return None
-        if metric.name in PAIRED:
+        if metric.name in PAIR_METRICS:
             return [gold, result]
     function = metric.function or _from_evaluate(metric.name)
     try:
@@ -233,20 +244,18 @@ def called(metric: MetricEntry, gold: Any, result: Any) -> Any:
 
 
 def require_trust(definition: Definition, options: Options) -> None:
-    """Raise TaskError where a metric of generated text is a program of the library `evaluate`,
-    which downloads and runs it, and the task's folder is not trusted.
-    """
+    """Raise TaskError if a metric would download and run a program in an untrusted folder."""
     config = definition.config
     folder = definition.folder
     if config.output_type != "generate_until" or config.process_results is not None:
         return
     for metric in definition.metrics:
         loads = metric.function is None and (
-            metric.from_evaluate or metric.name not in KNOWN
+            metric.from_evaluate or metric.name not in PUBLISHED_METRICS
         )
         if loads and not (folder is not None and options.trusts(folder)):
             allow = (
-                f"Allow it with {trusting(folder)}."
+                f"Allow it with {trust_advice(folder)}."
                 if folder
                 else "Name its folder with --task-root and --trust."
             )
@@ -260,10 +269,13 @@ def _from_evaluate(name: str) -> Callable[..., Any]:
     try:
         import evaluate
     except ImportError:
-        if name in KNOWN:
+        if name in PUBLISHED_METRICS:
             raise MissingExtra(f"The metric '{name}'", "lm-eval", "evaluate") from None
         raise UnknownName(
-            "metric", name, KNOWN, known_names(name, sorted(KNOWN))
+            "metric",
+            name,
+            PUBLISHED_METRICS,
+            known_names(name, sorted(PUBLISHED_METRICS)),
         ) from None
     compute: Callable[..., Any] = evaluate.load(name).compute
     return compute
@@ -278,10 +290,9 @@ def exact_match(
     ignore_punctuation: bool = False,
     ignore_numbers: bool = False,
 ) -> Mapping[str, float]:
-    """The share of predictions that equal their references, after removing the same things from
-    both.
+    """The share of predictions that equal their references, after normalising both.
 
-    A prediction that is itself a list of texts is compared text by text.
+    A prediction that is a list of texts is compared text by text.
     """
     removed = (string.punctuation if ignore_punctuation else "") + (
         string.digits if ignore_numbers else ""
@@ -290,38 +301,41 @@ def exact_match(
 
     def plain(text: Any) -> Any:
         if isinstance(text, list | tuple):
-            return [plain(one) for one in text]
+            return [plain(element) for element in text]
         if not isinstance(text, str):
             return text
-        text = without(regexes_to_ignore, text)
+        text = remove_matches(regexes_to_ignore, text)
         if ignore_case:
             text = text.lower()
         # Published comparisons are of fixed-width arrays, which know no trailing NUL.
         return text.translate(table).rstrip("\0")
 
     pairs = _paired(
-        [plain(one) for one in predictions], [plain(one) for one in references]
+        [plain(text) for text in predictions], [plain(text) for text in references]
     )
-    hits = [type(one) is type(other) and bool(one == other) for one, other in pairs]
+    hits = [
+        type(prediction) is type(reference) and bool(prediction == reference)
+        for prediction, reference in pairs
+    ]
     return {"exact_match": sum(hits) / len(hits) if hits else 0.0}
 
 
 def _paired(predictions: list[Any], references: list[Any]) -> list[tuple[Any, Any]]:
-    """Which prediction is compared with which reference: lists of several are spread over single
-    ones.
-    """
+    """Pair predictions with references; a single one is paired with all on the other side."""
     if len(predictions) == 1 and isinstance(predictions[0], list):
-        many = predictions[0]
+        listed_predictions = predictions[0]
         golds = (
             references[0]
             if len(references) == 1 and isinstance(references[0], list)
             else references
         )
         if len(golds) == 1:
-            return [(one, golds[0]) for one in many]
-        if len(many) == 1:
-            return [(many[0], gold) for gold in golds]
-        return list(zip(many, golds, strict=True))
+            return [(prediction, golds[0]) for prediction in listed_predictions]
+        if len(listed_predictions) == 1:
+            return [(listed_predictions[0], gold) for gold in golds]
+        return list(zip(listed_predictions, golds, strict=True))
     if len(references) == 1 and isinstance(references[0], list):
-        return [(one, gold) for one in predictions for gold in references[0]]
+        return [
+            (prediction, gold) for prediction in predictions for gold in references[0]
+        ]
     return list(zip(predictions, references, strict=True))

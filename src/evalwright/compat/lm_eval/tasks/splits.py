@@ -1,10 +1,9 @@
-"""The rows of a task: a hub data set, local files, or what the task's own Python makes, split by
-split.
+"""Opens a task's data, split by split: a hub dataset, local files, or what its Python generates.
 
-Opened with the `datasets` library, because `process_docs` functions are written for its tables.
-Rows stay on disk. A task file is a stranger's: it gets no address of another host, no file outside
-its folders, no archive, no format that is unpickled, unless a person trusts its folder, whose
-Python may then run anyway (unpickling stays refused).
+It uses the `datasets` library, because `process_docs` functions expect its tables. Rows stay on
+disk. A task file comes from a stranger: it may not open other addresses, files outside its folders,
+archives or pickles, unless the user trusts its folder, whose Python may then run anyway (unpickling
+stays refused).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any
 
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.functions import advice
-from evalwright.compat.lm_eval.tasks.options import Options, trusting
+from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
 from evalwright.core.errors import (
     DatasetError,
     EvalwrightError,
@@ -31,7 +30,7 @@ from evalwright.core.errors import (
 from evalwright.tasks.datasets.hub import hub_libraries
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")
-"""Builders of the library `datasets` that read data and nothing else."""
+"""Builders of the library `datasets` that only read data."""
 
 _SETTINGS = {
     "column_names",
@@ -69,20 +68,20 @@ _ARCHIVES = (
     b"7z\xbc\xaf\x27\x1c",
     b"Rar!",
 )
-"""How files begin that `datasets` would unpack, whatever their name is."""
+"""First bytes of files that `datasets` would unpack, whatever their name."""
 
 
-def checked_source(
+def check_source(
     definition: Definition, options: Options
 ) -> tuple[str, dict[str, Any]]:
-    """What `datasets.load_dataset` is called with: the path and the settings.
+    """The path and settings for `datasets.load_dataset`.
 
-    Raises TaskError for what is not allowed.
+    Raises TaskError for anything that is not allowed.
     """
     config = definition.config
     path = str(config.dataset_path)
-    given = dict(config.dataset_kwargs or {})
-    given.pop("trust_remote_code", None)
+    dataset_kwargs = dict(config.dataset_kwargs or {})
+    dataset_kwargs.pop("trust_remote_code", None)
     if path == "pandas":
         raise TaskError(
             f"The task '{config.task}' reads pickled data (`dataset_path: pandas`),"
@@ -92,50 +91,55 @@ def checked_source(
     folder = definition.folder
     folders = [*([folder] if folder else []), *options.folders()]
     if folder is not None and options.trusts(folder):
-        if path in FORMATS and given.get("data_files") is not None:
-            given["data_files"] = _each(
-                given["data_files"], lambda name: _found(str(name), folders) or name
+        if path in FORMATS and dataset_kwargs.get("data_files") is not None:
+            dataset_kwargs["data_files"] = _map_names(
+                dataset_kwargs["data_files"],
+                lambda name: _find_files(str(name), folders) or name,
             )
-        return path, given
+        return path, dataset_kwargs
     try:
-        return _checked(path, given, folders, options)
+        return _check_untrusted(path, dataset_kwargs, folders, options)
     except _Refused as error:
-        allow = f" Allow what its files name with {trusting(folder)}." if folder else ""
+        allow = (
+            f" Allow what its files name with {trust_advice(folder)}." if folder else ""
+        )
         raise TaskError(f"The task '{config.task}' {error}.{allow}") from None
 
 
 class _Refused(Exception):
-    """What is not allowed, as the end of a sentence about the task."""
+    """Something that is not allowed, as the end of a sentence about the task."""
 
 
-def _checked(
-    path: str, given: dict[str, Any], folders: Sequence[Path], options: Options
+def _check_untrusted(
+    path: str, settings: dict[str, Any], folders: Sequence[Path], options: Options
 ) -> tuple[str, dict[str, Any]]:
-    if odd := sorted(map(str, given.keys() - _SETTINGS)):
+    if unknown_settings := sorted(map(str, settings.keys() - _SETTINGS)):
         raise _Refused(
-            f"has the setting `dataset_kwargs.{odd[0]}`; known are"
+            f"has the setting `dataset_kwargs.{unknown_settings[0]}`; known are"
             f" {', '.join(sorted(_SETTINGS))}"
         )
-    files = given.get("data_files")
+    files = settings.get("data_files")
     if path in FORMATS:
-        if files is None or given.get("data_dir") is not None:
+        if files is None or settings.get("data_dir") is not None:
             raise _Refused("must name each file in `dataset_kwargs.data_files`")
         return path, {
-            **given,
-            "data_files": _each(files, lambda name: _local(name, folders, options)),
+            **settings,
+            "data_files": _map_names(
+                files, lambda name: _resolve_local(name, folders, options)
+            ),
         }
     if not _HUB_ID.fullmatch(path) or path in _builders():
         raise _Refused(
             f"has the `dataset_path` '{path}': only data sets of the hub and"
             f" {', '.join(FORMATS)} are read"
         )
-    given |= {
-        key: _each(given[key], _in_repository)
+    settings |= {
+        key: _map_names(settings[key], _in_repository)
         for key in ("data_files", "data_dir")
-        if given.get(key) is not None
+        if settings.get(key) is not None
     }
     # A folder here of the same name is not the data set that was meant.
-    return f"hf://datasets/{path}" if Path(path).exists() else path, given
+    return f"hf://datasets/{path}" if Path(path).exists() else path, settings
 
 
 def _builders() -> set[str]:
@@ -144,16 +148,18 @@ def _builders() -> set[str]:
     return {module.name for module in pkgutil.iter_modules(packaged_modules.__path__)}
 
 
-def _each(value: Any, check: Any) -> Any:
-    """The value with every name in it checked, and replaced by what the check gives."""
+def _map_names(value: Any, check: Any) -> Any:
+    """Apply a check to every name in a value, and replace each by its result."""
     if isinstance(value, Mapping):
-        return {str(key): _each(part, check) for key, part in value.items()}
+        return {str(key): _map_names(child, check) for key, child in value.items()}
     if isinstance(value, list | tuple):
-        found = [check(part) for part in value]
+        checked = [check(child) for child in value]
         return [
             name
-            for part in found
-            for name in (part if isinstance(part, list) else [part])
+            for replacement in checked
+            for name in (
+                replacement if isinstance(replacement, list) else [replacement]
+            )
         ]
     return check(value)
 
@@ -170,36 +176,34 @@ def _in_repository(name: Any) -> str:
     return text
 
 
-def _local(name: Any, folders: Sequence[Path], options: Options) -> Any:
-    """The files that a name or a pattern stands for; a file of the hub as it is."""
+def _resolve_local(name: Any, folders: Sequence[Path], options: Options) -> Any:
+    """The files that a name or pattern matches; a file on the hub is returned unchanged."""
     text = str(name)
     if _HUB_FILE.fullmatch(text) and ".." not in text:
         return text
     if ":" in text:
         raise _Refused(f"reads '{text}': addresses are not opened")
-    if files := _found(text, folders):
-        return [_within(file, folders, options) for file in files]
+    if files := _find_files(text, folders):
+        return [_check_inside(file, folders, options) for file in files]
     raise DatasetError(f"The data file '{text}' does not exist.")
 
 
-def _found(text: str, folders: Sequence[Path]) -> list[str]:
-    """The local files of a name or a pattern: of the working folder, else of the first folder that
-    has any.
-    """
-    for place in (Path.cwd() / text, *(one / text for one in folders)):
-        found = [str(place)]
+def _find_files(text: str, folders: Sequence[Path]) -> list[str]:
+    """Local files that match a pattern, in the working folder or the first folder with any."""
+    for pattern in (Path.cwd() / text, *(folder / text for folder in folders)):
+        matches = [str(pattern)]
         if glob.has_magic(text):
-            found = sorted(glob.glob(str(place), recursive=True))  # noqa: PTH207
-        if files := [one for one in found if Path(one).is_file()]:
+            matches = sorted(glob.glob(str(pattern), recursive=True))  # noqa: PTH207
+        if files := [match for match in matches if Path(match).is_file()]:
             return files
     return []
 
 
-def _within(file: str, folders: Sequence[Path], options: Options) -> str:
-    real = Path(file).resolve()
+def _check_inside(file: str, folders: Sequence[Path], options: Options) -> str:
+    resolved = Path(file).resolve()
     if not (
-        any(real.is_relative_to(one.resolve()) for one in folders)
-        or options.is_beside(real)
+        any(resolved.is_relative_to(folder.resolve()) for folder in folders)
+        or options.is_beside(resolved)
     ):
         raise _Refused(
             f"reads '{file}', which is outside its folder '{folders[0]}'; a folder that"
@@ -207,7 +211,7 @@ def _within(file: str, folders: Sequence[Path], options: Options) -> str:
             " --include_path; from Python: include_path)"
         )
     try:
-        with real.open("rb") as opened:
+        with resolved.open("rb") as opened:
             start = opened.read(8)
     except OSError as error:
         raise DatasetError(
@@ -215,7 +219,7 @@ def _within(file: str, folders: Sequence[Path], options: Options) -> str:
         ) from None
     if start.startswith(_ARCHIVES):
         raise _Refused(f"reads '{file}', which is compressed; unpack it")
-    return str(real)
+    return str(resolved)
 
 
 class Splits:
@@ -227,33 +231,33 @@ class Splits:
         self._data: Any = None
 
     def questions(self) -> Any:
-        """The rows that are asked: the test split, else the validation split."""
+        """The rows to evaluate: the test split, else the validation split."""
         config = self.definition.config
         name = config.test_split or config.validation_split
         if name is None:
             raise TaskError(
                 f"The task '{config.task}' has neither a test nor a validation split."
             )
-        return self._processed(name, config.process_docs)
+        return self._load_split(name, config.process_docs)
 
     def pool(self) -> Any:
-        """The rows that shots are drawn from, None where there are none."""
+        """The rows that few-shot examples are drawn from; None if there are none."""
         config = self.definition.config
         shots = self.definition.shots
         if shots.split is not None:
-            return self._processed(shots.split, shots.process_docs)
+            return self._load_split(shots.split, shots.process_docs)
         if shots.samples is not None:
             if callable(shots.samples):
-                return self._called(shots.samples)
+                return self._call(shots.samples)
             return list(shots.samples)
         for name in (config.training_split, config.validation_split, config.test_split):
             if name is not None:
-                return self._processed(name, config.process_docs)
+                return self._load_split(name, config.process_docs)
         return None
 
-    def _processed(self, split: str, process: Callable[..., Any] | None) -> Any:
+    def _load_split(self, split: str, process: Callable[..., Any] | None) -> Any:
         rows = self._split(split)
-        return rows if process is None else self._called(process, rows)
+        return rows if process is None else self._call(process, rows)
 
     def _split(self, name: str) -> Any:
         if self._data is None:
@@ -261,18 +265,20 @@ class Splits:
         try:
             return self._data[name]
         except KeyError:
-            there = ", ".join(sorted(map(str, self._data)))
+            split_names = ", ".join(sorted(map(str, self._data)))
             raise DatasetError(
                 f"The data of the task '{self.definition.name}' have no split '{name}';"
-                f" they have: {there}."
+                f" they have: {split_names}."
             ) from None
 
     def _open(self) -> Any:
         config = self.definition.config
-        if (made := config.custom_dataset) is not None:
-            given = dict(config.dataset_kwargs or {})
-            given.pop("trust_remote_code", None)
-            return self._called(lambda: made(**(config.metadata or {}), **given))
+        if (make_dataset := config.custom_dataset) is not None:
+            dataset_kwargs = dict(config.dataset_kwargs or {})
+            dataset_kwargs.pop("trust_remote_code", None)
+            return self._call(
+                lambda: make_dataset(**(config.metadata or {}), **dataset_kwargs)
+            )
         if config.dataset_path is None:
             raise TaskError(
                 f"The task '{config.task}' names no data set (`dataset_path`)."
@@ -283,7 +289,7 @@ class Splits:
             raise MissingExtra(
                 f"The data set '{config.dataset_path}'", "lm-eval", "datasets"
             ) from None
-        path, settings = checked_source(self.definition, self.options)
+        path, settings = check_source(self.definition, self.options)
         label = f"{path} ({config.dataset_name})" if config.dataset_name else path
         repository = path.removeprefix("hf://datasets/")
         is_on_hub = (
@@ -305,47 +311,43 @@ class Splits:
                 f"The data set '{label}' cannot be loaded: {cause_of(error)}."
             ) from error
 
-    def _called(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function of the task's gives, or a sentence that says that it failed."""
-        said = f"The Python of the task '{self.definition.name}' fails on its data"
-        with reported(DatasetError, said), fixed_chance(), quiet():
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of the task; its errors become a DatasetError."""
+        problem = f"The Python of the task '{self.definition.name}' fails on its data"
+        with reported(DatasetError, problem), fixed_chance(), quiet():
             return function(*arguments)
 
 
 @contextmanager
-def reported(kind: type[EvalwrightError], what: str) -> Iterator[None]:
-    """What somebody's Python raises as an error of ours that says what it failed at, and what to
-    install where that is missing.
-    """
+def reported(error_type: type[EvalwrightError], problem: str) -> Iterator[None]:
+    """Convert exceptions of foreign Python to our errors, with advice on what to install."""
     try:
         yield
     except EvalwrightError:
         raise
     except Exception as error:
-        raise kind(
-            f"{what}: {type(error).__name__}: {error}.{advice(error)}"
+        raise error_type(
+            f"{problem}: {type(error).__name__}: {error}.{advice(error)}"
         ) from error
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No progress bars, and no results of earlier code taken from a cache of transformed tables."""
-    with ExitStack() as after:
+    """Disable progress bars and the cache of transformed tables."""
+    with ExitStack() as cleanup:
         with suppress(ImportError):
             import datasets
 
             for name in ("progress_bar", "caching"):
                 if getattr(datasets, f"is_{name}_enabled")():
-                    after.callback(getattr(datasets, f"enable_{name}"))
+                    cleanup.callback(getattr(datasets, f"enable_{name}"))
                 getattr(datasets, f"disable_{name}")()
         yield
 
 
 @contextmanager
 def fixed_chance() -> Iterator[None]:
-    """Python's random numbers begin at 0, as in the published runs, and go on afterwards as if
-    nothing had been drawn.
-    """
+    """Seed Python's random numbers with 0, as in published runs; restore their state afterwards."""
     state = random.getstate()
     random.seed(0)
     try:

@@ -1,8 +1,7 @@
-"""The exact match and F1 of SQuAD as `transformers.data.metrics.squad_metrics` computed them, which
-transformers has no more since release 5.
+"""SQuAD's exact match and F1, as `transformers.data.metrics.squad_metrics` computed them.
 
-Modules of `coqa`, `xquad` and others import it by that name; `shim` answers with this file.
-Arithmetic: Rajpurkar et al. 2016, and 2.0 for empty answers.
+transformers removed that module in release 5; task modules such as `coqa` and `xquad` import it by
+that name. Rajpurkar et al. 2016, and 2.0 for empty answers.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalize_answer(s: str) -> str:
-    """Lower case, without ASCII punctuation, English articles and repeated white space."""
+    """Lower-case a text and remove punctuation, English articles and repeated white space."""
     return " ".join(_ARTICLES.sub(" ", s.lower().translate(_PUNCTUATION)).split())
 
 
@@ -26,19 +25,19 @@ def get_tokens(s: str) -> list[str]:
 
 
 def compute_exact(a_gold: str, a_pred: str) -> int:
-    """1 where both are the same once normalised."""
+    """1 if both answers are equal once normalised."""
     return int(normalize_answer(a_gold) == normalize_answer(a_pred))
 
 
 def compute_f1(a_gold: str, a_pred: str) -> float:
-    """F1 of the words, with repeats; of two answers of which one has none, 1 where both have none."""
+    """F1 of the words, with repeats; if an answer is empty, 1 only if both are."""
     gold = get_tokens(a_gold)
     predicted = get_tokens(a_pred)
     if not gold or not predicted:
         return int(gold == predicted)
-    same = sum((Counter(gold) & Counter(predicted)).values())
-    if not same:
+    n_common = sum((Counter(gold) & Counter(predicted)).values())
+    if not n_common:
         return 0
-    precision = same / len(predicted)
-    recall = same / len(gold)
+    precision = n_common / len(predicted)
+    recall = n_common / len(gold)
     return 2 * precision * recall / (precision + recall)

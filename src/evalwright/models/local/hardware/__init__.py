@@ -1,4 +1,4 @@
-"""What a run was made on and how fast it went.
+"""The machine that a run was made on, and how fast it went.
 
-Nothing heavy is imported, and no run fails for what cannot be read.
+Nothing heavy is imported, and no run fails because something cannot be read.
 """

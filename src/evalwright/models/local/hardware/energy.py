@@ -17,19 +17,18 @@ from typing import Any
 from evalwright.models.local.hardware import nvml
 from evalwright.models.local.hardware.machine import read_number, read_text
 
-LOOK_EVERY = 60.0
-"""Seconds between readings. A counter runs round in about three quarters of an hour at 100 watts.
-"""
+READING_SECONDS = 60.0
+"""Time between readings. A counter wraps in about three quarters of an hour at 100 watts."""
 
 _ZONE = re.compile(r"intel-rapl:\d+(:\d+)?")
 
 
 class EnergyMeter:
-    """Counts from when it is made. root: where /sys lies. library: that of NVIDIA's driver."""
+    """Counts from its creation on. `root` is where /sys is, `library` NVIDIA's driver library."""
 
     def __init__(self, root: Path = Path("/"), library: str = nvml.LIBRARY) -> None:
         self._library = library
-        self._zones, self.hidden = _zones(root)
+        self._zones, self.hidden = _find_zones(root)
         self._last = {zone: read_number(zone / "energy_uj") for zone in self._zones}
         self._microjoules = 0
         self._broken = False
@@ -37,11 +36,9 @@ class EnergyMeter:
         self._looked = time.monotonic()
 
     def look(self, *, now: bool = False) -> None:
-        """Read the processors' counters if a minute has passed, so that none runs round twice
-        unseen.
-        """
+        """Read the processors' counters if a minute has passed, so that none wraps twice unseen."""
         moment = time.monotonic()
-        if not now and moment - self._looked < LOOK_EVERY:
+        if not now and moment - self._looked < READING_SECONDS:
             return
         self._looked = moment
         for zone, last in self._last.items():
@@ -58,8 +55,8 @@ class EnergyMeter:
             self._last[zone] = current
 
     def as_dict(self) -> dict[str, Any]:
-        """Joules since the meter was made, by source; null where there is no counter, with the
-        reason in `method`.
+        """Joules since the meter's creation, by source; null without a counter, with the reason in
+        `method`.
         """
         self.look(now=True)
         cpu = self._microjoules / 1e6 if self._zones and not self._broken else None
@@ -81,25 +78,25 @@ class EnergyMeter:
         }
 
     def _method(self, cpu: float | None, gpu: float | None) -> str:
-        parts = []
+        sources = []
         if cpu is not None:
-            parts.append("processor packages and their memory by RAPL")
+            sources.append("processor packages and their memory by RAPL")
         if gpu is not None:
-            parts.append("all NVIDIA cards by NVML")
-        if parts:
-            return f"{' and '.join(parts)}, other programs included"
+            sources.append("all NVIDIA cards by NVML")
+        if sources:
+            return f"{' and '.join(sources)}, other programs included"
         if self.hidden:
             return "not measured: this user may not read the RAPL counters"
         return "not measured: no readable counter (RAPL, NVML)"
 
 
-def _zones(root: Path) -> tuple[list[Path], bool]:
-    """The zones to add up, and whether there are some that may not be read.
+def _find_zones(root: Path) -> tuple[list[Path], bool]:
+    """The zones to add up, and whether some may not be read.
 
-    A package holds its cores; the memory beside it counts apart. A zone of the whole platform would
-    count both again.
+    A package includes its cores; the memory beside it counts apart. A zone of the whole platform
+    would count both again.
     """
-    found = []
+    zones = []
     hidden = False
     folder = root / "sys/class/powercap"
     try:
@@ -110,11 +107,11 @@ def _zones(root: Path) -> tuple[list[Path], bool]:
         return [], False
     for name in names:
         zone = folder / name
-        kind = read_text(zone / "name").strip()
-        if kind.startswith("package") or kind == "dram":
+        zone_name = read_text(zone / "name").strip()
+        if zone_name.startswith("package") or zone_name == "dram":
             readable = read_number(zone / "energy_uj") is not None
             hidden |= not readable
             if readable:
-                found.append(zone)
+                zones.append(zone)
     # Half of the packages would be a number that looks like a whole one.
-    return ([], True) if hidden else (found, False)
+    return ([], True) if hidden else (zones, False)

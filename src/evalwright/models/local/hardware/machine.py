@@ -1,5 +1,5 @@
-"""The machine that a run is made on, and what this process may use of it, by affinity, control
-group and resource limit.
+"""The machine of a run, and what this process may use of it, by affinity, cgroup and resource
+limit.
 
 Plain data; never a host name, a serial number or a path.
 """
@@ -18,17 +18,20 @@ from typing import Any
 from evalwright.models.local.hardware import nvml
 
 _UNLIMITED = 1 << 60
-"""Version 1 of control groups writes a number near 2^63 where there is no limit."""
+"""Version 1 of cgroups writes a number near 2^63 for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """cores: that this process may use, a fraction where its control group is given a share.
+    """Memory in bytes; None if it is not known.
 
-    Memory in bytes.
-
-    memory_limit: what a control group or a resource limit leaves of the memory; None where nothing
-    limits it. free: what may still be taken. None: nothing says so.
+    Attributes:
+        cpu: the processor's name.
+        cores: that this process may use; a fraction if its cgroup has a share.
+        memory: main memory of the machine.
+        memory_limit: of a cgroup or a resource limit; None for no limit.
+        free: memory that may still be taken.
+        gpus: NVIDIA's cards.
     """
 
     cpu: str | None
@@ -53,7 +56,12 @@ class Machine:
 
 
 def find_machine(root: Path = Path("/"), library: str = nvml.LIBRARY) -> Machine:
-    """This machine. root: where /proc and /sys lie. library: that of NVIDIA's driver."""
+    """Describe this machine.
+
+    Args:
+        root: where /proc and /sys are.
+        library: NVIDIA's driver library.
+    """
     total = total_memory(root)
     limit = memory_limit(root)
     return Machine(
@@ -78,9 +86,7 @@ def _cpu_model(root: Path) -> str | None:
 
 
 def usable_cores(root: Path = Path("/")) -> float:
-    """Processors that this process may use: those of its affinity, or the share of its control
-    group where that is less.
-    """
+    """Processors that this process may use, by its affinity and its cgroup's share."""
     try:
         cores = float(len(os.sched_getaffinity(0)))
     except (AttributeError, OSError):
@@ -89,32 +95,32 @@ def usable_cores(root: Path = Path("/")) -> float:
 
 
 def total_memory(root: Path = Path("/")) -> int | None:
-    """Bytes of main memory of the machine; None where nothing says so."""
-    found = _kilobytes(root / "proc/meminfo", "MemTotal")
-    if found is not None:
-        return found
+    """Bytes of the machine's main memory; None if unknown."""
+    total = _kilobytes(root / "proc/meminfo", "MemTotal")
+    if total is not None:
+        return total
     with suppress(AttributeError, ValueError, OSError):
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return None
 
 
 def memory_limit(root: Path = Path("/")) -> int | None:
-    """Bytes that this process may use by its control groups and its resource limits; None where
-    nothing limits it.
-    """
+    """Bytes that cgroups and resource limits allow this process; None for no limit."""
     limits = [
         limit
         for folder in _groups(root, "memory")
         if (limit := _limit_of(folder)) is not None
     ]
-    own = _address_space()
-    return min([*limits, *([own] if own is not None else [])], default=None)
+    address_space = _address_space()
+    return min(
+        [*limits, *([address_space] if address_space is not None else [])], default=None
+    )
 
 
 def free_memory(root: Path = Path("/")) -> int | None:
-    """Bytes of main memory that this process may still take; None where nothing says so.
+    """Bytes of main memory that this process may still take; None if unknown.
 
-    What a control group has cached of files and could give back counts as free.
+    File caches that a cgroup could give back count as free.
     """
     rooms = [
         room
@@ -122,20 +128,18 @@ def free_memory(root: Path = Path("/")) -> int | None:
         if (room := _room_of(folder)) is not None
     ]
     available = _kilobytes(root / "proc/meminfo", "MemAvailable")
-    own = _address_space()
+    address_space = _address_space()
     used = _kilobytes(root / "proc/self/status", "VmSize")
-    if own is not None and used is not None:
-        rooms.append(max(0, own - used))
+    if address_space is not None and used is not None:
+        rooms.append(max(0, address_space - used))
     return min([*rooms, *([available] if available is not None else [])], default=None)
 
 
 def peak_memory(root: Path = Path("/")) -> int | None:
-    """The most bytes of main memory (resident set) that this process has held so far; None where
-    nothing says so.
-    """
-    found = _kilobytes(root / "proc/self/status", "VmHWM")
-    if found is not None:
-        return found
+    """The most bytes of main memory (resident set) that this process has used; None if unknown."""
+    peak = _kilobytes(root / "proc/self/status", "VmHWM")
+    if peak is not None:
+        return peak
     try:
         import resource
     except ImportError:  # Windows
@@ -166,7 +170,7 @@ def _kilobytes(file: Path, name: str) -> int | None:
 
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:
-    """The folders of this process's control group and of all groups above it, of both versions."""
+    """The folders of this process's cgroup and all groups above it, of both versions."""
     for line in read_text(root / "proc/self/cgroup").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
         if number == "0" and not controllers:
@@ -176,10 +180,10 @@ def _groups(root: Path, controller: str) -> Iterator[Path]:
             top = top if top.is_dir() else root / "sys/fs/cgroup" / controller
         else:
             continue
-        parts = [part for part in path.split("/") if part not in ("", "..")]
+        segments = [segment for segment in path.split("/") if segment not in ("", "..")]
         # In a container the path may be one of the host; what is above it is then all there is.
-        for length in range(len(parts), -1, -1):
-            yield top.joinpath(*parts[:length])
+        for length in range(len(segments), -1, -1):
+            yield top.joinpath(*segments[:length])
 
 
 def _limit_of(folder: Path) -> int | None:
@@ -196,7 +200,8 @@ def _room_of(folder: Path) -> int | None:
     limit = _limit_of(folder)
     files = (folder / name for name in ("memory.current", "memory.usage_in_bytes"))
     used = next(
-        (found for file in files if (found := read_number(file)) is not None), None
+        (used_bytes for file in files if (used_bytes := read_number(file)) is not None),
+        None,
     )
     if limit is None or used is None:
         return limit
@@ -216,21 +221,21 @@ def _quotas(root: Path) -> Iterator[float]:
         quota, period = (*read_text(folder / "cpu.max").split(), "", "")[:2]
         if not quota:
             quota, period = (
-                read_text(folder / f"cpu.cfs_{part}_us").strip()
-                for part in ("quota", "period")
+                read_text(folder / f"cpu.cfs_{field}_us").strip()
+                for field in ("quota", "period")
             )
         if quota.isdecimal() and period.isdecimal() and int(quota) and int(period):
             yield max(math.ceil(100 * int(quota) / int(period)) / 100, 0.01)
 
 
 def read_number(file: Path) -> int | None:
-    """The whole number that a file of the system holds; None where there is none."""
+    """The whole number in a system file; None if there is none."""
     text = read_text(file).strip()
     return int(text) if text.isdecimal() else None
 
 
 def read_text(file: Path) -> str:
-    """What a file of the system says; nothing where it cannot be read."""
+    """The content of a system file; "" if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:

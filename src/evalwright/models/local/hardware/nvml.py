@@ -1,5 +1,4 @@
-"""What the driver of NVIDIA's cards says of them, by its own library NVML; neither torch nor a
-program is needed.
+"""NVIDIA's cards as their driver's library NVML reports them; needs neither torch nor a program.
 
 The functions and units are those of NVIDIA's NVML API reference: memory in bytes, energy in
 millijoules since the driver was loaded (cards from Volta on).
@@ -26,9 +25,8 @@ class _Memory(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One card. memory and free in bytes; energy in joules since the driver was loaded.
-
-    None: the driver does not say.
+    """One card. Memory in bytes; energy in joules since the driver was loaded; None if not
+    reported.
     """
 
     name: str
@@ -39,7 +37,7 @@ class Card:
 
 
 def cards(library: str = LIBRARY) -> tuple[Card, ...]:
-    """The cards of this machine in the driver's order; none where there is no driver."""
+    """The cards of this machine in the driver's order; none without a driver."""
     with _opened(library) as nvml:
         if nvml is None:
             return ()
@@ -47,8 +45,8 @@ def cards(library: str = LIBRARY) -> tuple[Card, ...]:
         if nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
             return ()
         driver = ctypes.create_string_buffer(80)
-        known = nvml.nvmlSystemGetDriverVersion(driver, ctypes.c_uint(80)) == 0
-        version = driver.value.decode("utf-8", "replace") if known else ""
+        has_version = nvml.nvmlSystemGetDriverVersion(driver, ctypes.c_uint(80)) == 0
+        version = driver.value.decode("utf-8", "replace") if has_version else ""
         return tuple(
             card
             for i in range(count.value)

@@ -10,13 +10,13 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 
-_OPEN = (None, "auto", False)
-"""What an argument is where a person has said nothing of it."""
+_OPEN_VALUES = (None, "auto", False)
+"""Values of an argument that the user has left open."""
 
 
 @cache
 def presets() -> Mapping[str, Mapping[str, Any]]:
-    """All presets by name: `title`, and a table of arguments for each backend that it is for."""
+    """All presets by name: `title`, and a table of arguments for each backend."""
     text = (
         files("evalwright.models.local.hardware")
         .joinpath("presets.toml")
@@ -26,32 +26,40 @@ def presets() -> Mapping[str, Mapping[str, Any]]:
 
 
 def with_preset(
-    name: Any, backend: str, given: Mapping[str, Any], longest: int | None = None
+    name: Any, backend: str, arguments: Mapping[str, Any], longest: int | None = None
 ) -> dict[str, Any]:
-    """The arguments `given`, those left open (None, "auto", False) filled in from the preset. name
-    None: as given.
+    """The arguments, with those left open (None, "auto", False) taken from a preset.
 
-    longest: the context of the model, above which the preset's max_length is not set. Raises
-    UnknownName for another preset, ConfigurationError for one that has nothing for this backend.
+    Args:
+        name: the preset; None for none.
+        backend: the model's backend.
+        arguments: the user's arguments.
+        longest: the model's context, above which the preset's max_length is not set.
+
+    Raises:
+        UnknownName: there is no such preset.
+        ConfigurationError: it has nothing for this backend.
     """
     if name is None:
-        return dict(given)
-    known = presets()
-    if not isinstance(name, str) or name not in known:
+        return dict(arguments)
+    all_presets = presets()
+    if not isinstance(name, str) or name not in all_presets:
         raise UnknownName(
-            "preset", str(name), list(known), f"Known: {', '.join(known)}."
+            "preset", str(name), list(all_presets), f"Known: {', '.join(all_presets)}."
         )
-    settings = known[name].get(backend)
+    settings = all_presets[name].get(backend)
     if settings is None:
-        fitting = [each for each, found in known.items() if backend in found]
+        fitting = [
+            preset for preset, backends in all_presets.items() if backend in backends
+        ]
         raise ConfigurationError(
             f"The preset '{name}' has no settings for {backend}/ models; use"
             f" {', '.join(fitting)}."
         )
-    out = dict(given)
+    filled = dict(arguments)
     for key, value in settings.items():
-        if out.get(key) in _OPEN:
-            out[key] = value
+        if filled.get(key) in _OPEN_VALUES:
+            filled[key] = value
             if key == "max_length" and longest is not None and longest <= value:
-                out[key] = given.get(key)
-    return out
+                filled[key] = arguments.get(key)
+    return filled

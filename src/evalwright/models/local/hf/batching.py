@@ -1,6 +1,4 @@
-"""Cuts work into batches of like length, finds the size that memory allows, and loses nothing when
-it was too much.
-"""
+"""Cuts work into batches of similar length, adapts their size to memory, and loses no result."""
 
 from __future__ import annotations
 
@@ -21,16 +19,16 @@ Tensor = Any
 Result = TypeVar("Result")
 
 Steps = Iterator[tuple[int, Result | Failure]]
-"""Items with their results, as they finish."""
+"""Indices of items with their results, as they finish."""
 
 
 class BatchRunner(Generic[Result]):
-    """Runs items longest first, in batches of up to `rows` rows (None: any number) and `tokens`
-    padded tokens.
+    """Runs items longest first, in batches of up to `rows` rows (None: any) and `tokens` padded
+    tokens.
 
     A batch that does not fit into memory is halved and so is the limit, for good; finished items
-    stay finished. A batch that raises anything else is run again one by one, so that only the item
-    at fault fails; errors of the kinds in `passing` end the whole run instead.
+    stay finished. A batch that raises anything else is run again one by one, so that only the
+    faulty item fails; errors of the kinds in `passing` end the whole run instead.
     """
 
     def __init__(
@@ -46,13 +44,16 @@ class BatchRunner(Generic[Result]):
         work: Callable[[list[int]], Sequence[Result]],
         padded: bool = True,
     ) -> Steps[Result]:
-        """Yield `(item, result or failure)` for every item. costs: tokens per item. work: results
-        of a list of items.
+        """Yield `(item, result or failure)` for every item.
 
-        padded: every item of a batch costs as much as its longest; else what it has itself.
+        Args:
+            costs: tokens per item.
+            work: computes the results of a list of items.
+            padded: whether every item of a batch costs as much as its longest; else only its own
+                tokens.
         """
 
-        def whole(queue: deque[int], _: int) -> Steps[Result]:
+        def run_all(queue: deque[int], _: int) -> Steps[Result]:
             batch = list(queue)
             queue.clear()
             yield from zip(batch, work(batch), strict=True)
@@ -61,12 +62,12 @@ class BatchRunner(Generic[Result]):
             if padded:
                 count = min(self._rows_of(costs[waiting[0]], len(costs)), len(waiting))
             else:
-                sums = accumulate(costs[item] for item in islice(waiting, self.rows))
+                sums = accumulate(costs[index] for index in islice(waiting, self.rows))
                 count = max(1, sum(total <= self.tokens for total in sums))
             return deque(waiting.popleft() for _ in range(count))
 
-        order = sorted(range(len(costs)), key=lambda item: -costs[item])
-        return self._drive(costs, order, whole, portion, len(costs), padded)
+        order = sorted(range(len(costs)), key=lambda index: -costs[index])
+        return self._drive(costs, order, run_all, portion, len(costs), padded)
 
     def stream(
         self,
@@ -75,12 +76,15 @@ class BatchRunner(Generic[Result]):
         work: Callable[[deque[int], int], Steps[Result]],
         most: int,
     ) -> Steps[Result]:
-        """Like `run`, for work that takes up items as places get free, and yields each when it is
+        """Like `run`, for work that takes items as places become free, and yields each when it is
         done.
 
-        costs: tokens per item. order: the items, costly ones first. work: takes items off the left
-        of a queue, holds up to a number of them at once, and yields `(item, result)`. most: how
-        many it may hold where `rows` does not say.
+        Args:
+            costs: tokens per item.
+            order: the items, costly ones first.
+            work: takes items off the left of a queue, holds up to a number of them at once, and
+                yields `(item, result)`.
+            most: how many it may hold if `rows` does not say.
         """
 
         def portion(waiting: deque[int]) -> deque[int]:
@@ -91,10 +95,10 @@ class BatchRunner(Generic[Result]):
             roomy = self._rows_of(longest, most) >= min(
                 most if self.rows is None else self.rows, len(waiting)
             )
-            out: deque[int] = deque()
+            batch: deque[int] = deque()
             while waiting and (roomy or 2 * costs[waiting[0]] > longest):
-                out.append(waiting.popleft())
-            return out
+                batch.append(waiting.popleft())
+            return batch
 
         return self._drive(costs, order, work, portion, most)
 
@@ -107,41 +111,43 @@ class BatchRunner(Generic[Result]):
         most: int,
         padded: bool = True,
     ) -> Steps[Result]:
-        """Give out portions of what waits; what a failed one held is given out again, in smaller
-        portions or alone.
+        """Hand out portions of the waiting items; a failed portion is repeated in smaller ones or
+        alone.
         """
         waiting = deque(order)
         alone = deque[int]()
         while waiting or alone:
             queue = deque([alone.popleft()]) if alone else portion(waiting)
-            given = list(queue)
+            batch = list(queue)
             done: set[int] = set()
             failed: Exception | None = None
-            steps = work(queue, min(len(given), self._rows_of(costs[given[0]], most)))
-            while (found := self._next(steps)) is not None:
-                if isinstance(found, Exception):
-                    failed = found
+            steps = work(queue, min(len(batch), self._rows_of(costs[batch[0]], most)))
+            while (outcome := self._next(steps)) is not None:
+                if isinstance(outcome, Exception):
+                    failed = outcome
                     break
-                done.add(found[0])
-                yield found
+                done.add(outcome[0])
+                yield outcome
             waiting.extendleft(reversed(queue))
             left = set(queue)
-            held = [item for item in given if item not in done and item not in left]
-            if len(held) == 1 and failed is not None:
-                yield held[0], failure_of(failed)
+            unfinished = [
+                index for index in batch if index not in done and index not in left
+            ]
+            if len(unfinished) == 1 and failed is not None:
+                yield unfinished[0], failure_of(failed)
             elif failed is not None and is_out_of_memory(failed):
-                half = len(held) // 2
+                half = len(unfinished) // 2
                 self._shrink(
                     half,
                     (
-                        half * costs[held[0]]
+                        half * costs[unfinished[0]]
                         if padded
-                        else sum(costs[item] for item in held) // 2
+                        else sum(costs[index] for index in unfinished) // 2
                     ),
                 )
-                waiting.extendleft(reversed(held))
+                waiting.extendleft(reversed(unfinished))
             else:
-                alone.extend(held)
+                alone.extend(unfinished)
 
     def _rows_of(self, cost: int, most: int) -> int:
         rows = max(1, self.tokens // max(1, cost))
@@ -172,7 +178,7 @@ class BatchRunner(Generic[Result]):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out, on a GPU or a CPU."""
+    """Whether an error means that memory ran out, on a GPU or a CPU."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     text = str(error).lower()
@@ -182,45 +188,45 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def free_memory() -> None:
-    """Give back what nothing uses any more."""
+    """Free memory that nothing uses any more."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
 def scoring_budget(model: Any, device: str, memory: int | None = None) -> int:
-    """Padded tokens per scoring batch: what fits into a third of the memory, at most what keeps the
-    device busy.
-
-    memory: bytes that may be used beside the model; None: what is free, as for the budgets below.
+    """Padded tokens per scoring batch: a third of the memory, at most what keeps the device busy.
 
     A token's activations live for one layer only; the output head is applied in chunks of its own.
+    `memory` is the bytes that may be used beside the model; None for what is free, as for the
+    budgets below.
     """
     config = text_config(model)
     hidden = int(getattr(config, "hidden_size", 1024) or 1024)
     inner = int(getattr(config, "intermediate_size", None) or 4 * hidden)
-    each = (16 * hidden + 4 * inner) * _item_size(model)
+    token_bytes = (16 * hidden + 4 * inner) * _item_size(model)
     return _clamp(
-        _usable_bytes(device, memory) // 3 // each, 65536 if _is_gpu(device) else 4096
+        _usable_bytes(device, memory) // 3 // token_bytes,
+        65536 if _is_gpu(device) else 4096,
     )
 
 
 def generation_budget(model: Any, device: str, memory: int | None = None) -> int:
-    """Tokens of prompts and answers per generation batch: their keys and values stay in memory."""
-    each = cache_bytes(text_config(model), _item_size(model))
+    """Tokens of prompts and answers per generation batch; their keys and values stay in memory."""
+    token_bytes = cache_bytes(text_config(model), _item_size(model))
     return _clamp(
-        _usable_bytes(device, memory) // 4 // each,
+        _usable_bytes(device, memory) // 4 // token_bytes,
         262144 if _is_gpu(device) else 131072,
     )
 
 
 def stored_budget(device: str, memory: int | None = None) -> int:
-    """Bytes for keys and values that wait for what hangs below them: a quarter of the memory."""
+    """Bytes for stored keys and values of shared beginnings: a quarter of the memory."""
     return _usable_bytes(device, memory) // 4
 
 
 def cache_bytes(config: Any, number_bytes: int) -> int:
-    """Memory for the keys and values of one token."""
+    """Bytes of the keys and values of one token."""
     layers = int(getattr(config, "num_hidden_layers", 32) or 32)
     heads = int(getattr(config, "num_attention_heads", 32) or 32)
     groups = int(getattr(config, "num_key_value_heads", None) or heads)
@@ -230,13 +236,13 @@ def cache_bytes(config: Any, number_bytes: int) -> int:
 
 
 def text_config(model: Any) -> Any:
-    """The part of a model's configuration that is about text."""
+    """The part of a model's configuration about text."""
     config = model.config
     return config.get_text_config() if hasattr(config, "get_text_config") else config
 
 
 def failure_of(error: Exception) -> Failure:
-    """What one request's answer is, by what it raised when it was alone."""
+    """The failure of a request that was alone when it raised this."""
     if is_out_of_memory(error):
         return ModelError(
             "Out of memory for this request even when it is alone in its batch."

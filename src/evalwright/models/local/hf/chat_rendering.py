@@ -1,4 +1,4 @@
-"""A chat template rendered as transformers renders it, in a process with limits of time and memory.
+"""Renders a chat template as transformers does, in a process with limits of time and memory.
 
 This module is what that process imports: transformers' own function, so that the text is the same,
 and nothing of torch.
@@ -15,8 +15,12 @@ from transformers.utils.chat_template_utils import render_jinja_template
 def rendered(
     template: str, messages: Sequence[Mapping[str, str]], how: Mapping[str, Any]
 ) -> str:
-    """The conversation as text. how: how it ends, special tokens, variables that the template
-    reads.
+    """The conversation as text.
+
+    Args:
+        template: the chat template.
+        messages: the conversation.
+        how: how it ends, special tokens, and variables that the template reads.
     """
     texts, _ = render_jinja_template(
         conversations=[list(messages)], chat_template=template, **how

@@ -1,4 +1,4 @@
-"""A loaded model of transformers at work: which scorer and which generator serve it."""
+"""A loaded transformers model at work: chooses its scorer and its generator."""
 
 from __future__ import annotations
 
@@ -92,14 +92,16 @@ class TransformersAnswering(Answering):
                 refusal,
             )
         self._name = name
-        self._told_loops = set[str]()
+        self._reported_reasons = set[str]()
         self._batcher: BatchRunner[Response | Failure] = BatchRunner(
             rows, 1 << 62 if rows else writing
         )
         self.decoder = None if reader is None else GenerationLoop(loaded, reader)
 
     def image_job(self, request: Generate) -> Job:
-        """Its tokens are made when it is written, with the pixels, which are not kept that long."""
+        """The job of a prompt with images, whose tokens are made with the pixels when it is
+        written.
+        """
         if self.loaded.vision is None:
             return super().image_job(request)
         limit = self.max_tokens if request.max_tokens is None else request.max_tokens
@@ -109,44 +111,46 @@ class TransformersAnswering(Answering):
         return self.scorer.score(pairs)
 
     def write(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Response | Failure]]:
-        """See Answering: prompts that begin alike together, by our own loop; what that cannot serve
-        by transformers'.
+        """See Answering. Prompts that begin alike are written together by our own loop.
+
+        What that cannot serve is written by transformers'.
         """
         decoder = self.decoder
-        own = list[int]()
-        apart = [place for place, job in enumerate(jobs) if _is_alone(job)]
-        for place in apart:
-            yield place, self._alone(jobs[place])
+        loop_jobs = list[int]()
+        apart = [index for index, job in enumerate(jobs) if _needs_own_batch(job)]
+        for index in apart:
+            yield index, self._alone(jobs[index])
         alone = set(apart)
         if decoder is not None:
-            own = [
-                place
-                for place, job in enumerate(jobs)
-                if place not in alone
+            loop_jobs = [
+                index
+                for index, job in enumerate(jobs)
+                if index not in alone
                 and decoder.refusal is None
                 and decoder.is_short(job)
             ]
-            if own and not decoder.ready(jobs[own[0]].tokens):
-                own = []
-            for family in families([jobs[place].tokens for place in own]):
+            if loop_jobs and not decoder.ready(jobs[loop_jobs[0]].tokens):
+                loop_jobs = []
+            for family in families([jobs[index].tokens for index in loop_jobs]):
                 yield from self._together(
-                    decoder, jobs, family.shared, [own[i] for i in family.members]
+                    decoder, jobs, family.shared, [loop_jobs[i] for i in family.members]
                 )
-        taken = {*own, *apart}
-        others = [place for place in range(len(jobs)) if place not in taken]
-        if others:
+        assigned = {*loop_jobs, *apart}
+        remaining = [index for index in range(len(jobs)) if index not in assigned]
+        if remaining:
             if decoder is not None:
-                self._tell(decoder, [jobs[place] for place in others])
-            costs = [len(jobs[place].tokens) + jobs[place].room for place in others]
-            for found, answer in self._batcher.run(
+                self._report_fallback(decoder, [jobs[index] for index in remaining])
+            costs = [len(jobs[index].tokens) + jobs[index].room for index in remaining]
+            for position, answer in self._batcher.run(
                 costs,
-                lambda batch: write(self.loaded, [jobs[others[i]] for i in batch]),
+                lambda batch: write(self.loaded, [jobs[remaining[i]] for i in batch]),
             ):
-                yield others[found], answer
+                yield remaining[position], answer
 
     def _alone(self, job: Job) -> Response | Failure:
-        """The answer to one prompt with images, by beams, or with arguments of generate() (padding
-        would count as repeated tokens).
+        """The answer to one prompt with images, by beam search, or with arguments of generate().
+
+        Padding would count as repeated tokens there.
         """
         try:
             inputs: dict[str, Any] = {}
@@ -175,28 +179,29 @@ class TransformersAnswering(Answering):
     ) -> Iterator[tuple[int, Response | Failure]]:
         """Write jobs whose prompts begin with the same `shared` tokens."""
         inside = shared if decoder.forward.cascading else 0
-        some = {place: jobs[place] for place in members}
+        family_jobs = {index: jobs[index] for index in members}
         costs = {
-            place: len(job.tokens) - inside + job.room for place, job in some.items()
+            index: len(job.tokens) - inside + job.room
+            for index, job in family_jobs.items()
         }
         # Equal prompts stand side by side, so that they go through the model together.
-        order = sorted(members, key=lambda place: (-costs[place], jobs[place].tokens))
+        order = sorted(members, key=lambda index: (-costs[index], jobs[index].tokens))
         yield from self._batcher.stream(
             costs,
             order,
-            lambda queue, rows: decoder.write(some, shared, queue, rows),
+            lambda queue, rows: decoder.write(family_jobs, shared, queue, rows),
             decoder.most_rows,
         )
 
-    def _tell(self, decoder: GenerationLoop, jobs: Sequence[Job]) -> None:
-        """Say once why transformers writes these."""
+    def _report_fallback(self, decoder: GenerationLoop, jobs: Sequence[Job]) -> None:
+        """Log once why transformers writes these."""
         reason = decoder.refusal
         if reason is None:
             reason = "some texts are longer than the attention window of some layers"
             if all(map(decoder.is_short, jobs)):
                 reason = "memory ran out with this package's loop"
-        if reason not in self._told_loops:
-            self._told_loops.add(reason)
+        if reason not in self._reported_reasons:
+            self._reported_reasons.add(reason)
             logger.warning(
                 "%s: answers are generated by transformers' own loop: %s.",
                 self._name,
@@ -204,13 +209,13 @@ class TransformersAnswering(Answering):
             )
 
     def describe_scoring(self) -> dict[str, Any]:
-        """Which way log-likelihoods are computed, and how much that saved."""
+        """How log-likelihoods are computed, and how much that saved."""
         if isinstance(self.scorer, TreeScorer):
             return self.scorer.describe()
         return {"path": "encoder-decoder" if self.start_tokens else "plain"}
 
 
-def _is_alone(job: Job) -> bool:
+def _needs_own_batch(job: Job) -> bool:
     """Whether a job cannot be written beside others: beams, images, arguments of generate()."""
     request = job.request
     return (

@@ -1,10 +1,9 @@
-"""Which number format and quantisation let a checkpoint fit into the memory that is free: the most
-exact that do.
+"""Chooses the most exact number format and quantisation with which a checkpoint fits into memory.
 
-What a model needs is computed, not tried: its weights, the keys and values of one text, the scores
+What a model needs is computed, not tried: its weights, the keys and values of one text, the logits
 of its tokens, and what the libraries take. Weights of 8 bits are LLM.int8() (Dettmers et al. 2022),
 those of 4 are NF4 with a 32-bit constant per 64 weights (Dettmers et al. 2023), 4.5 bits in all;
-embeddings and the output layer keep the number format of the model.
+embeddings and the output layer keep the model's number format.
 """
 
 from __future__ import annotations
@@ -20,30 +19,35 @@ from evalwright.models.local.hardware.machine import Machine
 from evalwright.models.local.hf.source import Checkpoint
 
 GIB = 2**30
-TEXT_TOKENS = 4096
-"""The longest text that room is kept for, where no max_length says otherwise."""
+DEFAULT_TEXT_TOKENS = 4096
+"""The longest text to reserve memory for, without a max_length."""
 
-SPARE = 1.05
-"""Weights take a little more than their bytes: alignment, buffers, what the loader holds at a time.
+WEIGHT_OVERHEAD = 1.05
+"""Weights take a little more than their bytes: alignment, buffers, the loader's own copies."""
+
+LIBRARY_BYTES = {"cpu": GIB // 2, "cuda": 6 * GIB // 10}
+"""Memory of torch and transformers beside the model (measured on a CPU: 0.4 GiB), and of the CUDA
+context (not measured).
 """
 
-LIBRARIES = {"cpu": GIB // 2, "cuda": 6 * GIB // 10}
-"""What torch and transformers take beside the model (measured on a CPU: 0.4 GiB), and on a card the
-CUDA context (not measured).
-"""
-
-_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
-_QUANTISED = {"bitsandbytes-8bit": 1.0, "bitsandbytes-4bit": 0.5625}
+_BYTES_BY_DTYPE = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
+_BYTES_BY_METHOD = {"bitsandbytes-8bit": 1.0, "bitsandbytes-4bit": 0.5625}
 """Bytes of a weight, by method."""
 
-_LOGITS = 128
-"""Tokens whose scores over the vocabulary are in memory at a time, in float32."""
+_LOGIT_TOKENS = 128
+"""Tokens whose logits over the vocabulary are in memory at a time, in float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What decides over memory. embedding: of the parameters, those never quantised. cache: numbers
-    kept per token of a text.
+    """What decides how much memory a model needs.
+
+    Attributes:
+        parameters: in all.
+        embedding: parameters that are never quantised.
+        cache: numbers stored per token of a text.
+        vocabulary: number of tokens.
+        tokens: of the longest text.
     """
 
     parameters: int
@@ -54,22 +58,24 @@ class Size:
 
     def needs(self, dtype: str, quantisation: str | None, device: str) -> int:
         """Bytes for the model and one text of `tokens` tokens."""
-        whole = _BYTES[dtype]
-        inner = whole if quantisation is None else _QUANTISED[quantisation]
-        weights = (self.parameters - self.embedding) * inner + self.embedding * whole
-        beside = self.cache * self.tokens * whole + self.vocabulary * 4 * min(
-            _LOGITS, self.tokens
+        full_bytes = _BYTES_BY_DTYPE[dtype]
+        inner = full_bytes if quantisation is None else _BYTES_BY_METHOD[quantisation]
+        weights = (
+            self.parameters - self.embedding
+        ) * inner + self.embedding * full_bytes
+        beside = self.cache * self.tokens * full_bytes + self.vocabulary * 4 * min(
+            _LOGIT_TOKENS, self.tokens
         )
         return (
-            round(SPARE * weights)
+            round(WEIGHT_OVERHEAD * weights)
             + beside
-            + LIBRARIES.get(device.partition(":")[0], LIBRARIES["cuda"])
+            + LIBRARY_BYTES.get(device.partition(":")[0], LIBRARY_BYTES["cuda"])
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What was chosen. need and free in bytes."""
+    """A choice. `need` and `free` are in bytes."""
 
     dtype: str
     quantisation: str | None
@@ -79,43 +85,44 @@ class Fit:
 
     def said(self) -> str:
         """The choice in a sentence."""
-        what = (
+        choice = (
             self.dtype
             if self.quantisation is None
             else f"{self.quantisation} over {self.dtype}"
         )
         return (
-            f"{what} was chosen: it needs about {_gib(self.need)}, and"
+            f"{choice} was chosen: it needs about {_gib(self.need)}, and"
             f" {_gib(self.free)} of {self.device} memory are free"
         )
 
 
 def model_size(source: Checkpoint, max_length: int | None) -> Size:
-    """The size of a checkpoint: parameters by the headers of its files, else by building it without
-    memory.
-    """
+    """The size of a checkpoint: from the headers of its files, or by building it without memory."""
     config = _text_config(source.config)
     parameters = (
         parameter_count(source.folder) if source.folder else None
     ) or _count_unbuilt(source)
-    hidden = _first(config, "hidden_size", "n_embd", "d_model")
-    layers = _first(config, "num_hidden_layers", "n_layer", "num_layers")
-    heads = _first(config, "num_attention_heads", "n_head", "num_heads") or 1
-    width = _first(config, "head_dim") or hidden // heads
-    vocabulary = _first(config, "vocab_size")
+    hidden = _first_positive(config, "hidden_size", "n_embd", "d_model")
+    layers = _first_positive(config, "num_hidden_layers", "n_layer", "num_layers")
+    heads = _first_positive(config, "num_attention_heads", "n_head", "num_heads") or 1
+    width = _first_positive(config, "head_dim") or hidden // heads
+    vocabulary = _first_positive(config, "vocab_size")
     tied = (
         config.get(
             "tie_word_embeddings", source.config.get("tie_word_embeddings", True)
         )
         is not False
     )
-    longest = context_length(source.config, {}) or TEXT_TOKENS
+    longest = context_length(source.config, {}) or DEFAULT_TEXT_TOKENS
     return Size(
         parameters=parameters,
         embedding=min(parameters, vocabulary * hidden * (1 if tied else 2)),
-        cache=2 * layers * (_first(config, "num_key_value_heads") or heads) * width,
+        cache=2
+        * layers
+        * (_first_positive(config, "num_key_value_heads") or heads)
+        * width,
         vocabulary=vocabulary,
-        tokens=min(longest, max_length or TEXT_TOKENS),
+        tokens=min(longest, max_length or DEFAULT_TEXT_TOKENS),
     )
 
 
@@ -129,13 +136,21 @@ def choose_fit(
     fixed_dtype: bool,
     quantisation: Any = None,
 ) -> Fit:
-    """The first of the candidates, most exact first, that fits into the free memory of the device.
+    """The most exact candidate that fits into the free memory of the device.
 
-    dtype: to begin with; fixed_dtype: a person has chosen it. quantisation: chosen by a person,
-    else None. Raises ConfigurationError, naming what would fit, where nothing does, and where the
-    free memory is not known.
+    Args:
+        name: the model, for messages.
+        size: what it needs.
+        machine: what there is.
+        device: where it runs.
+        dtype: the number format to begin with.
+        fixed_dtype: whether the user chose it.
+        quantisation: the user's choice, or None.
+
+    Raises:
+        ConfigurationError: nothing fits (the message says what would), or free memory is not known.
     """
-    free = _free(machine, device)
+    free = _free_bytes(machine, device)
     if free is None:
         seen = "" if machine.gpus or device == "cpu" else " No NVIDIA card was found."
         raise ConfigurationError(
@@ -164,7 +179,7 @@ def choose_fit(
             " bitsandbytes is not installed: pip install 'evalwright[bitsandbytes]'."
         )
     least = tried[-1]
-    said = (
+    problem = (
         f"'{name}' does not fit: with {least.quantisation or least.dtype}, the smallest"
         f" of what was tried, it needs about {_gib(least.need)}, and {_gib(free)} of"
         f" memory are free on '{device}'."
@@ -174,15 +189,17 @@ def choose_fit(
         and machine.free is not None
         and size.needs("bfloat16", None, "cpu") <= machine.free
     ):
-        raise ConfigurationError(f"{said} It would fit into main memory: device=cpu.")
+        raise ConfigurationError(
+            f"{problem} It would fit into main memory: device=cpu."
+        )
     shorter = size.tokens - -(
-        -(least.need - free) // max(1, size.cache * _BYTES[least.dtype])
+        -(least.need - free) // max(1, size.cache * _BYTES_BY_DTYPE[least.dtype])
     )
     if shorter >= 256:
         raise ConfigurationError(
-            f"{said} It would fit with shorter texts: max_length={shorter // 64 * 64}."
+            f"{problem} It would fit with shorter texts: max_length={shorter // 64 * 64}."
         )
-    raise ConfigurationError(f"{said} Use a smaller model.")
+    raise ConfigurationError(f"{problem} Use a smaller model.")
 
 
 def _candidates(
@@ -194,45 +211,45 @@ def _candidates(
             if isinstance(quantisation, Mapping)
             else quantisation
         )
-        return [(dtype, method if method in _QUANTISED else None)]
-    halves = [] if fixed or _BYTES[dtype] <= 2 else ["bfloat16"]
+        return [(dtype, method if method in _BYTES_BY_METHOD else None)]
+    halves = [] if fixed or _BYTES_BY_DTYPE[dtype] <= 2 else ["bfloat16"]
     last = halves[-1] if halves else dtype
     return [
         (dtype, None),
         *((half, None) for half in halves),
-        *((last, method) for method in _QUANTISED),
+        *((last, method) for method in _BYTES_BY_METHOD),
     ]
 
 
-def _free(machine: Machine, device: str) -> int | None:
-    """Free bytes where the model is to lie: main memory, or those of the card with that number."""
-    kind, _, number = device.partition(":")
-    if kind == "cpu":
+def _free_bytes(machine: Machine, device: str) -> int | None:
+    """Free bytes on the device: main memory, or that of the card with its number."""
+    device_kind, _, number = device.partition(":")
+    if device_kind == "cpu":
         return machine.free
     index = int(number or 0)
     return (
         machine.gpus[index].free
-        if kind == "cuda" and index < len(machine.gpus)
+        if device_kind == "cuda" and index < len(machine.gpus)
         else None
     )
 
 
 def _count_unbuilt(source: Checkpoint) -> int:
-    """Parameters of the architecture that the small files describe; nothing is fetched or filled."""
+    """Parameters of the architecture in the small files; nothing is fetched or allocated."""
     try:
         import torch
         from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-        given = {"revision": source.revision, "subfolder": source.subfolder}
-        arguments = {key: value for key, value in given.items() if value}
+        location = {"revision": source.revision, "subfolder": source.subfolder}
+        arguments = {key: value for key, value in location.items() if value}
         config = AutoConfig.from_pretrained(
             source.where, local_files_only=source.local, **arguments
         )
-        kind = (
+        model_class = (
             AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
         )
         with torch.device("meta"):
-            return int(kind.from_config(config).num_parameters())
+            return int(model_class.from_config(config).num_parameters())
     except Exception as error:
         raise ConfigurationError(
             f"fit=true cannot find out how large '{source.where}' is"
@@ -245,9 +262,11 @@ def _text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**config, **text} if isinstance(text, Mapping) else config
 
 
-def _first(config: Mapping[str, Any], *names: str) -> int:
-    found = (config.get(name) for name in names)
-    return next((value for value in found if isinstance(value, int) and value > 0), 0)
+def _first_positive(config: Mapping[str, Any], *names: str) -> int:
+    candidates = (config.get(name) for name in names)
+    return next(
+        (value for value in candidates if isinstance(value, int) and value > 0), 0
+    )
 
 
 def _gib(count: int) -> str:

@@ -1,5 +1,4 @@
-"""Answers by transformers' own loop: what the loop of `decoding.py` cannot serve, prompts with
-images, and beams.
+"""Answers by transformers' own loop, for what `decoding.py` cannot serve: images and beams.
 
 Greedy answers do not depend on the batch in float32, and sampled ones are decided by their request
 (`sampling.py`).
@@ -37,15 +36,18 @@ from evalwright.models.local.writing import Pieces
 def write(
     loaded: Loaded, jobs: Sequence[Job], inputs: Mapping[str, Any] | None = None
 ) -> list[Response | Failure]:
-    """The answers of one batch, in its order, by transformers' own loop; the batch ends when its
-    last row has its end.
+    """The answers of one batch, in order, by transformers' own loop, which ends with its last row.
 
-    Prompts of a decoder are padded on the left, those of an encoder on the right. inputs: what the
-    model is called with, where that is more than tokens. A job with arguments of generate() is the
-    only one of its batch.
+    Prompts of a decoder are padded on the left, those of an encoder on the right. A job with
+    arguments of generate() is alone in its batch.
+
+    Args:
+        loaded: the model.
+        jobs: the answers to write.
+        inputs: the model's inputs, if they are more than tokens.
     """
     arguments = arguments_of(jobs[0].request)
-    warpers = _warpers(loaded, jobs[0].request, arguments)
+    warpers = _make_warpers(loaded, jobs[0].request, arguments)
     if warpers:  # they do all that narrows a distribution, in transformers' order
         neutral = replace(
             jobs[0].request, temperature=1.0, top_k=None, top_p=None, min_p=None
@@ -55,26 +57,26 @@ def write(
         arguments["eos_token_id"] = sorted(loaded.end_tokens) or None
     pieces = Pieces(loaded.encoder)
     writers = [RowWriter(loaded, job, pieces) for job in jobs]
-    found: list[Response | Failure | None] = [None] * len(jobs)
+    answers: list[Response | Failure | None] = [None] * len(jobs)
 
     def chosen(_: Tensor, scores: Tensor) -> Tensor:
         """`scores` (rows, vocabulary), with all but the token that each row takes next at minus
         infinity.
         """
-        out = torch.full_like(scores, float("-inf"))
+        masked = torch.full_like(scores, float("-inf"))
         for row, token in enumerate(choose(scores, writers)):
-            if token is None and found[row] is None:
-                found[row] = not_a_number()
-            out[row, token or 0] = 0.0
-        return out
+            if token is None and answers[row] is None:
+                answers[row] = not_a_number()
+            masked[row, token or 0] = 0.0
+        return masked
 
     def ended(ids: Tensor, _: Tensor, **__: Any) -> Tensor:
         """Which rows are done, as a boolean tensor of shape (rows,)."""
         for row, token in enumerate(ids[:, -1].tolist()):
-            if found[row] is None:
-                found[row] = writers[row].add(token)
+            if answers[row] is None:
+                answers[row] = writers[row].add(token)
         return torch.tensor(
-            [end is not None for end in found], dtype=torch.bool, device=ids.device
+            [end is not None for end in answers], dtype=torch.bool, device=ids.device
         )
 
     ids, mask = pad(
@@ -87,32 +89,37 @@ def write(
         "stopping_criteria": StoppingCriteriaList([ended]),
         "logits_processor": LogitsProcessorList([*warpers, chosen]),
     }
-    given = {"input_ids": ids, "attention_mask": mask, **(inputs or {})}
+    model_inputs = {"input_ids": ids, "attention_mask": mask, **(inputs or {})}
     _generate(
-        loaded, given, how, max_new_tokens=max(job.room for job in jobs), **arguments
+        loaded,
+        model_inputs,
+        how,
+        max_new_tokens=max(job.room for job in jobs),
+        **arguments,
     )
-    return [answer for answer in found if answer is not None]
+    return [answer for answer in answers if answer is not None]
 
 
-def _warpers(loaded: Loaded, request: Generate, arguments: dict[str, Any]) -> list[Any]:
-    """What narrows a drawn token's distribution as transformers narrows it, where an argument wants
-    what `sampling` has not.
+def _make_warpers(
+    loaded: Loaded, request: Generate, arguments: dict[str, Any]
+) -> list[Any]:
+    """Warpers of transformers, where an argument needs one that `sampling` lacks.
 
-    Takes these arguments out of `arguments`.
+    Removes these arguments from `arguments`.
     """
-    given = {
+    sampling = {
         name: arguments.pop(name) for name in SAMPLING_ARGUMENTS if name in arguments
     }
-    if not given or not request.temperature:
+    if not sampling or not request.temperature:
         return []
     values = {
         "temperature": request.temperature,
         "top_k": request.top_k,
         "top_p": request.top_p,
         "min_p": request.min_p,
-        **given,
+        **sampling,
     }
-    made: dict[str, Callable[[Any], Any]] = {
+    warpers: dict[str, Callable[[Any], Any]] = {
         "temperature": transformers.TemperatureLogitsWarper,
         "top_h": transformers.TopHLogitsWarper,
         "top_k": transformers.TopKLogitsWarper,
@@ -124,7 +131,7 @@ def _warpers(loaded: Loaded, request: Generate, arguments: dict[str, Any]) -> li
     }
     return [
         warper(values[name])
-        for name, warper in made.items()
+        for name, warper in warpers.items()
         if values.get(name) is not None
     ]
 
@@ -133,10 +140,12 @@ def _generate(
     loaded: Loaded, inputs: Mapping[str, Any], how: Mapping[str, Any], **settings: Any
 ) -> Any:
     start = loaded.start_tokens
-    given = dict(how)
+    options = dict(how)
     if start:
         rows = len(inputs["input_ids"])
-        given["decoder_input_ids"] = torch.tensor([start] * rows, device=loaded.device)
+        options["decoder_input_ids"] = torch.tensor(
+            [start] * rows, device=loaded.device
+        )
     config = GenerationConfig(
         do_sample=False,
         pad_token_id=loaded.pad_token,
@@ -144,7 +153,7 @@ def _generate(
         **settings,
     )
     with torch.inference_mode(), quiet():
-        return loaded.model.generate(**inputs, generation_config=config, **given)
+        return loaded.model.generate(**inputs, generation_config=config, **options)
 
 
 def write_beams(
@@ -153,7 +162,7 @@ def write_beams(
     """The best answer of transformers' own beam search, cut at the first stop string."""
     request = job.request
     ids = torch.tensor([job.tokens], device=loaded.device)
-    found = _generate(
+    beams = _generate(
         loaded,
         {"input_ids": ids, "attention_mask": torch.ones_like(ids), **inputs},
         {},
@@ -167,10 +176,10 @@ def write_beams(
         output_scores=request.top_logprobs is not None,
     )
     writer = RowWriter(loaded, job, Pieces(loaded.encoder))
-    written = found.sequences[0, len(loaded.start_tokens) or len(job.tokens) :].tolist()
-    for place, token in enumerate(written):
+    written = beams.sequences[0, len(loaded.start_tokens) or len(job.tokens) :].tolist()
+    for position, token in enumerate(written):
         if request.top_logprobs is not None:
-            logs = found.scores[place][found.beam_indices[0, place]].float()
+            logs = beams.scores[position][beams.beam_indices[0, position]].float()
             writer.values.append(values_of(logs, token, request.top_logprobs))
         if (answer := writer.add(token)) is not None:
             return answer

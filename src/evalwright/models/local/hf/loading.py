@@ -1,6 +1,4 @@
-"""Brings a model and its tokenizer into memory, quietly, and finds out what the rules need to know
-of them.
-"""
+"""Loads a model and its tokenizer, quietly, and collects what the token rules need to know."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ from evalwright.models.local.hf.vision import Vision, load_processor
 from evalwright.models.local.tokens import Reader, TokenRules, rules_for
 
 FALLBACK_LENGTH = 2048
-"""The context of a model that does not say what it is."""
+"""Context of a model that does not state its own."""
 
 _TRUST = "; if you trust that, set trust_remote_code=true."
 _REASONING_TAG = re.compile(
@@ -46,19 +44,19 @@ _CHANNELS = ("<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>")
 class HubEncoder:
     """A transformers tokenizer as an `Encoder`.
 
-    Decoding leaves the marks of reasoning in the text even where they are special tokens, so that
-    it can be told apart later.
+    Decoding leaves reasoning tags in the text even if they are special tokens, so that reasoning
+    can be separated later.
     """
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
-        kept = {
+        visible = {
             token
             for text, token in tokenizer.get_added_vocab().items()
             if _REASONING_TAG.fullmatch(text)
         }
         if "<|channel|>" in tokenizer.get_added_vocab():
-            kept |= {
+            visible |= {
                 token
                 for text, token in tokenizer.get_added_vocab().items()
                 if text in _CHANNELS
@@ -70,7 +68,7 @@ class HubEncoder:
             for number, token in tokenizer.added_tokens_decoder.items()
             if token.special
         }
-        self._dropped = marked.union(tokenizer.all_special_ids) - kept
+        self._dropped = marked.union(tokenizer.all_special_ids) - visible
         # Siblings have one context and come one after another.
         self._encode = lru_cache(maxsize=256)(self._encode_once)
         self._prepared: dict[tuple[str, bool], list[int]] = {}
@@ -83,24 +81,25 @@ class HubEncoder:
         )
 
     def prepare(self, texts: Iterable[tuple[str, bool]]) -> None:
-        """Encode texts that will be asked for, `(text, add_special_tokens)`, on all cores; forgets
-        those of the last call.
+        """Encode texts that will be needed, `(text, add_special_tokens)`, on all cores.
+
+        Forgets those of the last call.
         """
         self._prepared = {}
         if self._batch is None:
             return
-        wanted = set(texts)
+        requested = set(texts)
         for special in (True, False):
-            some = [text for text, how in wanted if how is special]
+            some = [text for text, how in requested if how is special]
             with suppress(
                 Exception
                 # half a surrogate pair, say: the one text that is at fault fails when it is asked
                 # for
             ):
-                found = self._batch(some, add_special_tokens=special)
+                encodings = self._batch(some, add_special_tokens=special)
                 self._prepared |= {
-                    (text, special): each.ids
-                    for text, each in zip(some, found, strict=True)
+                    (text, special): encoding.ids
+                    for text, encoding in zip(some, encodings, strict=True)
                 }
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:
@@ -116,9 +115,7 @@ class HubEncoder:
 
 
 def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
-    """The tokenizers library's own function for many texts, where it gives what the tokenizer of
-    transformers does.
-    """
+    """The tokenizers library's batch function, if it agrees with transformers' tokenizer."""
     core = getattr(tokenizer, "backend_tokenizer", None)
     function: Callable[..., list[Any]] | None = getattr(core, "encode_batch_fast", None)
     if function is None:
@@ -131,8 +128,10 @@ def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
     ]
     try:
         for special in (True, False):
-            found = [each.ids for each in function(probe, add_special_tokens=special)]
-            if found != [
+            encoded = [
+                encoding.ids for encoding in function(probe, add_special_tokens=special)
+            ]
+            if encoded != [
                 tokenizer.encode(text, add_special_tokens=special) for text in probe
             ]:
                 return None
@@ -143,11 +142,19 @@ def _batch_encoder(tokenizer: Any) -> Callable[..., list[Any]] | None:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A model in memory. device: where token ids go. end_tokens: what ends an answer, from the
-    generation config, else from the tokenizer. start_tokens: what a decoder with an encoder starts
-    from; empty for a decoder-only model. spread: parts of the model lie on other devices.
-    own_sampling: what the checkpoint's generation config says. vision: reads prompts with images,
-    where the model takes them.
+    """A model in memory.
+
+    Attributes:
+        model: the transformers model.
+        encoder: its tokenizer.
+        reader: how it reads prompts.
+        device: where token ids go.
+        end_tokens: tokens that end an answer, from the generation config, else the tokenizer.
+        pad_token: for padding.
+        start_tokens: the first tokens of a decoder with an encoder; empty for a decoder-only model.
+        spread: whether parts of the model are on other devices.
+        own_sampling: the checkpoint's generation config.
+        vision: reads prompts with images, if the model takes them.
     """
 
     model: Any
@@ -168,13 +175,13 @@ def load(
     options: HfOptions,
     adapter: Checkpoint | None = None,
 ) -> Loaded:
-    """Load both. Raises ConfigurationError or ModelError with the library's reason in a sentence."""
+    """Load model and tokenizer. Raises ConfigurationError or ModelError."""
     check_device(options.device)
     tokenizer = load_tokenizer(tokenizer_source, options.trust_remote_code)
     with quiet():
         model = _load_model(source, options)
         if adapter is not None:
-            model = _with_adapter(model, tokenizer, source, adapter, options)
+            model = _add_adapter(model, tokenizer, source, adapter, options)
     if options.quantisation is not None and not verbose():
         # In every pass it would say that it computes in float16, and what torch wants it to call by
         # another name.
@@ -195,7 +202,9 @@ def load(
     device = options.device if options.placement is None else input_device(model)
     vision = None
     if source.sees_images:
-        processor = load_processor(source, where(source, options.trust_remote_code))
+        processor = load_processor(
+            source, source_arguments(source, options.trust_remote_code)
+        )
         vision = Vision(processor, model, device, reader.render)
     return Loaded(
         model=model,
@@ -214,10 +223,9 @@ def load(
 
 
 def lacks_begin(tokenizer: Any, source: Checkpoint, options: HfOptions) -> bool:
-    """Whether texts begin without the BOS that add_bos wants, because the tokenizer has none: with
-    the published token rules alone.
+    """Whether texts lack the BOS of add_bos because the tokenizer has none.
 
-    Raises ConfigurationError with the corrected ones.
+    That is so with the published token rules only; the corrected ones raise ConfigurationError.
     """
     if not options.add_bos or tokenizer.bos_token_id is not None:
         return False
@@ -278,12 +286,12 @@ def load_tokenizer(
     try:
         with quiet():
             tokenizer = AutoTokenizer.from_pretrained(
-                source.where, **where(source, trust_remote_code)
+                source.where, **source_arguments(source, trust_remote_code)
             )
     except Exception as error:
         raise ConfigurationError(
             f"The tokenizer of '{source.where}' cannot be loaded:"
-            f" {reason(error, about_code)}"
+            f" {library_error(error, about_code)}"
         ) from error
     # Lengths are our own matter; the tokenizer would only complain of a text that is cut into
     # windows anyway.
@@ -292,7 +300,7 @@ def load_tokenizer(
 
 
 def _load_model(source: Checkpoint, options: HfOptions) -> Any:
-    arguments = where(source, options.trust_remote_code)
+    arguments = source_arguments(source, options.trust_remote_code)
     if options.attn_implementation is not None:
         arguments["attn_implementation"] = options.attn_implementation
     if options.quantisation is not None:
@@ -305,14 +313,14 @@ def _load_model(source: Checkpoint, options: HfOptions) -> Any:
         arguments["device_map"] = {"": options.device}
     try:
         config = AutoConfig.from_pretrained(
-            source.where, **where(source, options.trust_remote_code)
+            source.where, **source_arguments(source, options.trust_remote_code)
         )
-        kind: Any = (
+        model_class: Any = (
             AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
         )
         if source.sees_images:
-            kind = AutoModelForImageTextToText
-        model = kind.from_pretrained(
+            model_class = AutoModelForImageTextToText
+        model = model_class.from_pretrained(
             source.where, dtype=getattr(torch, options.dtype), **arguments
         )
         return (model if placed else model.to(options.device)).eval()
@@ -320,43 +328,41 @@ def _load_model(source: Checkpoint, options: HfOptions) -> Any:
         raise
     except Exception as error:
         raise ModelError(
-            f"The model '{source.where}' cannot be loaded: {reason(error)}"
+            f"The model '{source.where}' cannot be loaded: {library_error(error)}"
         ) from error
 
 
-def _with_adapter(
+def _add_adapter(
     model: Any,
     tokenizer: Any,
     source: Checkpoint,
     adapter: Checkpoint,
     options: HfOptions,
 ) -> Any:
-    """The model with the adapter in it, added to its weights for good where these are whole: it
-    costs nothing per token then.
+    """The model with the adapter, merged into its weights unless these are quantised or placed.
 
-    Merged or not, the result is a model of transformers as before, not a wrapper around one.
-    Embeddings grow to the tokenizer's length where that has more tokens, which adapters trained
-    with tokens of their own need.
+    Merged or not, the result is a transformers model as before, not a wrapper. Embeddings grow to
+    the tokenizer's length if that has more tokens, which adapters with new tokens need.
     """
     from peft import PeftModel
 
-    given = {"revision": adapter.revision, "local_files_only": adapter.local or None}
+    location = {"revision": adapter.revision, "local_files_only": adapter.local or None}
     if options.placement is None:
-        given["torch_device"] = options.device
+        location["torch_device"] = options.device
     try:
         if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
             model.resize_token_embeddings(len(tokenizer))
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             arguments = {
-                name: value for name, value in given.items() if value is not None
+                name: value for name, value in location.items() if value is not None
             }
             wrapped = PeftModel.from_pretrained(model, adapter.where, **arguments)
         # What is missing stays as it was made, at random or at nothing, and is only warned of.
         missing = [
-            str(each.message)
-            for each in said
-            if "missing adapter keys" in str(each.message)
+            str(warning.message)
+            for warning in caught
+            if "missing adapter keys" in str(warning.message)
         ]
         if missing:
             raise ConfigurationError(
@@ -372,23 +378,27 @@ def _with_adapter(
     except Exception as error:
         raise ConfigurationError(
             f"The adapter '{adapter.where}' cannot be loaded on '{source.where}':"
-            f" {reason(error)}"
+            f" {library_error(error)}"
         ) from error
 
 
-def where(source: Checkpoint, trust_remote_code: bool = False) -> dict[str, Any]:
-    """The arguments of `from_pretrained` that say where a source lies."""
-    given = {
+def source_arguments(
+    source: Checkpoint, trust_remote_code: bool = False
+) -> dict[str, Any]:
+    """The arguments of `from_pretrained` that locate a source."""
+    location = {
         "revision": source.revision,
         "subfolder": source.subfolder,
         "local_files_only": source.local or None,
     }
-    found = {name: value for name, value in given.items() if value is not None}
-    return {"trust_remote_code": trust_remote_code, **found}
+    location_arguments = {
+        name: value for name, value in location.items() if value is not None
+    }
+    return {"trust_remote_code": trust_remote_code, **location_arguments}
 
 
 def input_device(model: Any) -> str:
-    """The device that token ids are handed to: where the embeddings are computed."""
+    """The device for token ids: where the embeddings are computed."""
     embeddings = model.get_input_embeddings()
     hook = getattr(embeddings, "_hf_hook", None)
     # Weights that wait in memory or on disk lie on "meta"; the hook knows where they go to be used.
@@ -399,7 +409,7 @@ def input_device(model: Any) -> str:
 
 
 def is_spread(model: Any) -> bool:
-    """Whether parts of the model lie apart from others, so that its inner results do too."""
+    """Whether parts of the model are on different devices, so that its inner results are too."""
     return (
         len(
             {
@@ -412,7 +422,7 @@ def is_spread(model: Any) -> bool:
 
 
 def check_device(device: str) -> None:
-    """Raise ConfigurationError where torch cannot use the GPU that was asked for."""
+    """Raise ConfigurationError if torch cannot use the requested GPU."""
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigurationError(
             "The model is to run on a GPU, but torch cannot use one here: install a"
@@ -420,10 +430,8 @@ def check_device(device: str) -> None:
         )
 
 
-def reason(error: Exception, about_code: str = _TRUST) -> str:
-    """What a library raised, in a sentence. about_code: its end where code from the repository is
-    needed.
-    """
+def library_error(error: Exception, about_code: str = _TRUST) -> str:
+    """A library's error in a sentence, with `about_code` if the repository's code is needed."""
     text = " ".join(str(error).split())
     if "trust_remote_code" in text:
         return f"it needs code from its own repository{about_code}"
@@ -431,9 +439,7 @@ def reason(error: Exception, about_code: str = _TRUST) -> str:
 
 
 def check_vocabulary(source: Checkpoint, tokenizer: Any, model: Any) -> None:
-    """A tokenizer with tokens that the model lacks belongs to another model, and would crash it in
-    mid-run.
-    """
+    """Raise if the tokenizer has tokens that the model lacks, which would crash it in mid-run."""
     rows = model.get_input_embeddings().weight.shape[0]
     highest = max(tokenizer.get_vocab().values(), default=-1)
     if highest >= rows and not source.quantisation:
@@ -452,9 +458,8 @@ def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def _start_tokens(source: Checkpoint, model: Any) -> tuple[int, ...]:
-    """The decoder's start token and the one that is always written next, a language's, say.
-
-    Empty without an encoder.
+    """The decoder's start token and the forced next one (a language's, say); empty without an
+    encoder.
     """
     if not model.config.is_encoder_decoder:
         return ()
@@ -462,9 +467,9 @@ def _start_tokens(source: Checkpoint, model: Any) -> tuple[int, ...]:
     start, forced = (
         next(
             (
-                int(found)
-                for place in places
-                if (found := getattr(place, name, None)) is not None
+                int(token)
+                for config in places
+                if (token := getattr(config, name, None)) is not None
             ),
             None,
         )
@@ -483,7 +488,7 @@ def _start_tokens(source: Checkpoint, model: Any) -> tuple[int, ...]:
 def _with_prefix(
     rules: TokenRules, tokenizer: Any, prefix: str | int | None
 ) -> TokenRules:
-    """The rules with the prefix token that was asked for, by its number or its text."""
+    """The rules with the requested prefix token, by its number or its text."""
     if prefix is None:
         return rules
     token = prefix if isinstance(prefix, int) else tokenizer.get_vocab().get(prefix)

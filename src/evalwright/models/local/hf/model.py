@@ -59,32 +59,47 @@ class TransformersModel(LocalModel):
     """A decoder-only or encoder-decoder model from the hub or a folder: log-likelihood, rolling,
     generation, chat.
 
-    revision: branch, tag or commit of a hub repository. subfolder: where in it the model lies.
-    dtype: "auto" is float32 on a CPU, the checkpoint's own on a GPU. device: "auto" is a GPU where
-    there is one. batch_size: rows at the most; "auto" fills the memory. memory: GiB beside the
-    model that "auto" may fill, where that is not all that is free. max_length: the context in
-    tokens, where the model's own is not wanted. tokenizer: another repository or folder.
-    add_special_tokens: let the tokenizer add its BOS (default true). add_bos: put a BOS in front in
-    any case. chat_template: a file, or the name of one of the tokenizer's. enable_thinking,
-    chat_template_args: variables for it. trust_remote_code: run code from the repository.
-    attn_implementation: "sdpa", "eager", "flash_attention_2", ... max_tokens: how long an answer
-    may be where the task does not say. scoring: log-likelihoods by a prefix tree ("tree"), one
-    input at a time ("plain"), or the former where the model can ("auto"); not part of the
-    fingerprint. peft: an adapter (LoRA or similar) on top, a repository or folder, with `@revision`
-    where wanted. device_map: spread the model over devices, by accelerate: "auto", "balanced", ...,
-    a device, or modules with devices. max_memory: by device ({0: "20GiB", "cpu": "60GiB"}).
-    offload_folder: for parts that wait on disk. No answers change. quantization:
-    "bitsandbytes-8bit" or "bitsandbytes-4bit", or a mapping with that as `method` and its settings.
-    preset: settings for a kind of machine ("t4", "laptop", ...) for what is left open here. fit:
-    choose the most exact dtype and quantization that fit into the free memory. Beams are
-    transformers' own search. Log-probabilities are those of the model itself, before temperature,
-    top_k, top_p and min_p. prefix_token: what a text without context starts from, where it is not
-    BOS or EOS. use_fast_tokenizer: true only. token_rules: "published" scores the BOS of rolling
-    texts, cuts the left of prompts that are too long to answer, lets the tokenizer add its BOS to a
-    rendered chat template, and leaves out a system message that the template refuses, as
-    lm-evaluation-harness does.
+    Beams are transformers' own search. Log-probabilities are those of the model itself, before
+    temperature, top_k, top_p and min_p.
 
-    Raises ConfigurationError for what cannot be used, MissingExtra without torch or transformers.
+    Args:
+        name: a hub repository or a folder, with `@revision` for a branch, tag or commit.
+        revision: branch, tag or commit of a hub repository.
+        subfolder: the folder of the model within the repository.
+        dtype: "auto" is float32 on a CPU, the checkpoint's own on a GPU.
+        device: "auto" is a GPU if there is one.
+        batch_size: most rows; "auto" fills the memory.
+        memory: GiB beside the model that "auto" may fill; by default all that is free.
+        max_length: the context in tokens, if not the model's own.
+        tokenizer: another repository or folder.
+        add_special_tokens: let the tokenizer add its BOS (default true).
+        add_bos: put a BOS in front in any case.
+        prefix_token: the token that a text without context starts from, if not BOS or EOS.
+        token_rules: "published" scores the BOS of rolling texts, cuts the left of prompts that are
+            too long to answer, lets the tokenizer add its BOS to a rendered chat template, and
+            drops a system message that the template refuses, like lm-evaluation-harness.
+        use_fast_tokenizer: true only.
+        chat_template: a file, or the name of one of the tokenizer's templates.
+        enable_thinking: a variable for the template.
+        chat_template_args: further variables for it.
+        trust_remote_code: run code from the repository.
+        attn_implementation: "sdpa", "eager", "flash_attention_2", ...
+        max_tokens: length of an answer if the task does not say.
+        scoring: log-likelihoods by a prefix tree ("tree"), one input at a time ("plain"), or the
+            former if the model can ("auto"); not part of the fingerprint.
+        peft: an adapter (LoRA or similar), a repository or folder, with `@revision` if wanted.
+        device_map: spread the model over devices, by accelerate: "auto", "balanced", ..., a device,
+            or modules with devices.
+        max_memory: by device ({0: "20GiB", "cpu": "60GiB"}).
+        offload_folder: for parts that wait on disk; changes no answer.
+        quantization: "bitsandbytes-8bit" or "bitsandbytes-4bit", or a mapping with that as `method`
+            and its settings.
+        preset: settings for a kind of machine ("t4", "laptop", ...), for arguments left open.
+        fit: choose the most exact dtype and quantization that fit into the free memory.
+
+    Raises:
+        ConfigurationError: an argument cannot be used.
+        MissingExtra: torch or transformers is not installed.
     """
 
     carries = frozenset(
@@ -163,7 +178,7 @@ class TransformersModel(LocalModel):
         placement = resolve_placement(
             device_map, max_memory, offload_folder, str(device)
         )
-        found = with_preset(
+        filled = with_preset(
             preset,
             "hf",
             {
@@ -177,11 +192,11 @@ class TransformersModel(LocalModel):
             },
             context_length(self._source.config, {}),
         )
-        on = _main_device(str(found["device"]), placement)
-        chosen_dtype, quantization = self._fitted(found, on, placement)
-        batch_size = found["batch_size"]
-        max_length = found["max_length"]
-        memory = found["memory"]
+        on = _main_device(str(filled["device"]), placement)
+        chosen_dtype, quantization = self._choose_format(filled, on, placement)
+        batch_size = filled["batch_size"]
+        max_length = filled["max_length"]
+        memory = filled["memory"]
         self.options = HfOptions(
             dtype=chosen_dtype,
             device=on,
@@ -216,27 +231,27 @@ class TransformersModel(LocalModel):
         if self._source.sees_images and self._has_template:
             self.carries |= {IMAGES}
         self.fingerprint = fingerprint_of(self._identity())
-        self._known: dict[str, Any] = {}
+        self._loaded_facts: dict[str, Any] = {}
         self._engine: TransformersAnswering | None = None
 
-    def _fitted(
-        self, found: Mapping[str, Any], on: str, placement: Mapping[str, Any] | None
+    def _choose_format(
+        self, arguments: Mapping[str, Any], on: str, placement: Mapping[str, Any] | None
     ) -> tuple[str, str | Mapping[str, Any] | None]:
-        """dtype and quantization, chosen by what fits where that is wanted and there is a choice."""
-        dtype = resolve_dtype(found["dtype"], on, self._source.config)
-        quantization = found["quantization"]
+        """dtype and quantization, chosen to fit into memory if `fit` is set."""
+        dtype = resolve_dtype(arguments["dtype"], on, self._source.config)
+        quantization = arguments["quantization"]
         self._fit: Fit | None = None
         if (
-            not as_flag("fit", found["fit"])
+            not as_flag("fit", arguments["fit"])
             or placement is not None
             or self._source.quantisation is not None
         ):
             return dtype, quantization
-        longest = found["max_length"]
+        longest = arguments["max_length"]
         size = model_size(
             self._source, None if longest is None else as_count("max_length", longest)
         )
-        fixed = found["dtype"] != "auto"
+        fixed = arguments["dtype"] != "auto"
         self._fit = choose_fit(
             self.name,
             size,
@@ -252,13 +267,18 @@ class TransformersModel(LocalModel):
 
     def _check_length(self) -> None:
         most = context_length(self._source.config, {})
-        asked = self.options.max_length
+        max_length = self.options.max_length
         # T5 and models like it know distances, not positions, and may be given longer texts than
         # they were trained on.
         relative = "relative_attention_num_buckets" in self._source.config
-        if most is not None and asked is not None and asked > most and not relative:
+        if (
+            most is not None
+            and max_length is not None
+            and max_length > most
+            and not relative
+        ):
             raise ConfigurationError(
-                f"max_length={asked} is more than the {most} tokens that '{self.name}'"
+                f"max_length={max_length} is more than the {most} tokens that '{self.name}'"
                 " supports."
             )
 
@@ -280,7 +300,7 @@ class TransformersModel(LocalModel):
         }
 
     def describe(self) -> dict[str, Any]:
-        """What it is; parameters and context of a hub model are known once it was loaded."""
+        """The model; parameters and context of a hub model are known once it has been loaded."""
         source = self._source
         return {
             **super().describe(),
@@ -288,7 +308,9 @@ class TransformersModel(LocalModel):
             "architecture": next(iter(source.config.get("architectures") or []), None),
             "revision": source.revision,
             "parameters": parameter_count(source.folder) if source.folder else None,
-            **({} if self._known else {"special_tokens": self._special_tokens()}),
+            **(
+                {} if self._loaded_facts else {"special_tokens": self._special_tokens()}
+            ),
             "dtype": self.options.dtype,
             "device": self.options.device,
             "quantisation": self.options.quantisation or source.quantisation,
@@ -306,12 +328,12 @@ class TransformersModel(LocalModel):
                 if self._engine
                 else {"path": self.options.scoring}
             ),
-            **self._known,
+            **self._loaded_facts,
         }
 
     def _template(self) -> dict[str, Any]:
-        """The chat template and what it reads, so that a recorded conversation can be shown as the
-        text that was sent.
+        """The chat template and its variables, to show a recorded conversation as the text that was
+        sent.
         """
         source = self._tokenizer_source
         options = self.options
@@ -327,20 +349,21 @@ class TransformersModel(LocalModel):
         return special_token_ids(source.folder, source.tokenizer_config)
 
     def _extras(self) -> dict[str, Any]:
-        """What is said of a model only where it has it."""
+        """Parts of the description that only some models have."""
         adapter = self._adapter
         placement = self.options.placement
-        out: dict[str, Any] = {} if self._fit is None else {"fit": self._fit.said()}
+        extras: dict[str, Any] = {} if self._fit is None else {"fit": self._fit.said()}
         if adapter is not None:
-            out["adapter"] = {"where": adapter.where, "revision": adapter.revision}
-            out["adapter"]["kind"] = adapter.adapter.get("peft_type")
+            extras["adapter"] = {"where": adapter.where, "revision": adapter.revision}
+            extras["adapter"]["kind"] = adapter.adapter.get("peft_type")
         if placement is not None:
-            out["device_map"] = placement["device_map"]
-        return out
+            extras["device_map"] = placement["device_map"]
+        return extras
 
     def check(self) -> None:
-        """Raise where the files show that the model cannot be used; of it nothing is loaded but the
-        tokenizer, where add_bos needs it.
+        """Raise if the files show that the model cannot be used.
+
+        Nothing is loaded but the tokenizer, where add_bos needs it.
         """
         config = self._source.config
         names = config.get("architectures") or []
@@ -362,9 +385,7 @@ class TransformersModel(LocalModel):
             self._check_begin()
 
     def _check_begin(self) -> None:
-        """Raise where the tokenizer lacks the BOS that add_bos wants; with the published token
-        rules say that there is none.
-        """
+        """Raise if the tokenizer lacks the BOS of add_bos; under published rules, only log."""
         from evalwright.models.local.hf.loading import lacks_begin, load_tokenizer
 
         tokenizer = load_tokenizer(
@@ -378,9 +399,7 @@ class TransformersModel(LocalModel):
             )
 
     def try_out(self) -> dict[str, Any]:
-        """Which way log-likelihoods and texts take, tried on a small copy of the architecture (see
-        `small_copy`).
-        """
+        """How log-likelihoods and texts are computed, tried on a small copy (see `small_copy`)."""
         from evalwright.models.local.hf.small_copy import try_path
 
         if self._engine is not None:
@@ -388,9 +407,7 @@ class TransformersModel(LocalModel):
         return try_path(self._source, self.options)
 
     def refuses(self, request: Request) -> str | None:
-        """As for every model; beams are not drawn, and arguments of generate() are those that are
-        known.
-        """
+        """Also refuse sampling with beams, and arguments that generate() does not know."""
         if (
             isinstance(request, Generate)
             and request.num_beams > 1
@@ -402,9 +419,9 @@ class TransformersModel(LocalModel):
             )
         for name in arguments_of(request):
             if name not in GENERATE_ARGUMENTS:
-                known = ", ".join(sorted(GENERATE_ARGUMENTS))
+                taken_names = ", ".join(sorted(GENERATE_ARGUMENTS))
                 return (
-                    f"'{self.name}' does not take {name} (it takes: {known}). Leave it"
+                    f"'{self.name}' does not take {name} (it takes: {taken_names}). Leave it"
                     " out."
                 )
         return super().refuses(request)
@@ -434,7 +451,7 @@ class TransformersModel(LocalModel):
             if source is not None:
                 source.require_unchanged()
         engine = TransformersAnswering(loaded, self.options, self.name)
-        self._known = {
+        self._loaded_facts = {
             "parameters": loaded.model.num_parameters(),
             "context_length": loaded.reader.rules.max_length,
             "special_tokens": special_tokens_of(loaded.encoder.tokenizer),
@@ -446,15 +463,15 @@ class TransformersModel(LocalModel):
         if self._engine is not None:
             from evalwright.models.local.hf.batching import free_memory
 
-            self._known["scoring"] = self._engine.describe_scoring()
+            self._loaded_facts["scoring"] = self._engine.describe_scoring()
             self._engine = None
             free_memory()
 
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Yield each answer when its batch is done: likelihoods first, then generations; longest
-        first among each.
+        """Yield each answer when its batch is done: likelihoods first, then generations, longest
+        first.
         """
         self.load()
         assert self._engine is not None
@@ -462,7 +479,10 @@ class TransformersModel(LocalModel):
 
 
 def _main_device(device: str, placement: Mapping[str, Any] | None) -> str:
-    """Where the model computes, as far as its dtype goes by that."""
-    parts = None if placement is None else placement["device_map"]
-    on_cpu = isinstance(parts, Mapping) and set(parts.values()) <= {"cpu", "disk"}
+    """The device that decides the dtype."""
+    device_map = None if placement is None else placement["device_map"]
+    on_cpu = isinstance(device_map, Mapping) and set(device_map.values()) <= {
+        "cpu",
+        "disk",
+    }
     return "cpu" if on_cpu else resolve_device(device)

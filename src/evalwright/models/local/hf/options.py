@@ -33,19 +33,18 @@ DTYPES = {
 }
 
 SCORING = ("auto", "tree", "plain")
-"""By a prefix tree where the model can; by a prefix tree or not at all; every different input by
-itself.
+"""By a prefix tree if the model can; by a prefix tree or not at all; every different input alone.
 """
 
 
 TOKEN_RULES = ("corrected", "published")
-"""Those of `models/local/tokens.py`, or as published numbers were made."""
+"""The rules of `models/local/tokens.py`, or those of published numbers."""
 
 AUTOMATIC = ("auto", "balanced", "balanced_low_0", "sequential")
-"""Ways of spreading a model over devices that accelerate knows by name."""
+"""Names of accelerate's ways to spread a model over devices."""
 
 METHODS = ("bitsandbytes-8bit", "bitsandbytes-4bit")
-"""What `quantization` may name: LLM.int8() (Dettmers et al. 2022) and 4 bits as in QLoRA (Dettmers
+"""Methods for `quantization`: LLM.int8() (Dettmers et al. 2022), and 4 bits as in QLoRA (Dettmers
 et al. 2023).
 """
 
@@ -55,8 +54,7 @@ LIBRARIES = {
     "compressed-tensors": ("compressed-tensors", ("compressed_tensors",)),
     "gptq": ("gptq", ("optimum", "gptqmodel")),
 }
-"""By the method that a checkpoint declares: our extra, and the libraries that transformers then
-imports.
+"""By the method that a checkpoint declares: our extra, and the libraries that transformers imports.
 """
 
 _TOKEN_SCORES = (
@@ -77,13 +75,11 @@ _TOKEN_SCORES = (
     "sequence_bias",
     "suppress_tokens",
 )
-"""Arguments of generate() that change the scores of tokens before one is chosen, of greedy and of
-sampled answers alike.
-"""
+"""Arguments of generate() that change token scores before one is chosen, sampled or not."""
 SAMPLING_ARGUMENTS = ("epsilon_cutoff", "eta_cutoff", "top_h", "typical_p")
-"""Those that narrow what a token is drawn from, and change no greedy answer."""
+"""Arguments that narrow the distribution of a sampled token, and change no greedy answer."""
 GENERATE_ARGUMENTS = frozenset((*_TOKEN_SCORES, *SAMPLING_ARGUMENTS))
-"""What `Generate.generation_arguments` may name here."""
+"""Everything that `Generate.generation_arguments` may name here."""
 
 _FOR_BOTH: dict[str, Any] = {"skip_modules": None, "cpu_offload": False}
 _DEFAULTS: dict[str, dict[str, Any]] = {
@@ -101,12 +97,17 @@ _DEVICE = r"(cpu|disk|mps|(cuda|xpu|npu|hpu)(:\d+)?|\d+)"
 
 @dataclass(frozen=True, slots=True)
 class HfOptions:
-    """Resolved arguments: a device and a dtype by name, `batch_size` None for "auto",
-    `chat_template` as its text.
+    """Resolved arguments of an `hf` model.
 
-    placement: what `from_pretrained` is handed of devices, None where the whole model lies on
-    `device`. quantisation: the whole settings, None where none is asked for. prefix_token: the
-    number or the text of the token that a text starts from, None for BOS, else EOS.
+    Attributes:
+        device: a device by name.
+        dtype: a dtype by name.
+        batch_size: None for "auto".
+        chat_template: its text.
+        placement: the device arguments of `from_pretrained`; None if the whole model is on
+            `device`.
+        quantisation: the full settings; None for none.
+        prefix_token: number or text of the token that a text starts from; None for BOS, else EOS.
     """
 
     dtype: str
@@ -129,12 +130,10 @@ class HfOptions:
     """Bytes that scoring and generating may use beside the model."""
 
     def identity(self) -> dict[str, Any]:
-        """What of these changes answers.
+        """The options that change answers.
 
-        Devices, the batch size and the way of scoring do not, up to rounding.
-
-        What came later stands in it only where it is used, so that models keep the fingerprints
-        that they had.
+        Devices, the batch size and the way of scoring do not, up to rounding. Options that were
+        added later are included only where they are used, so that models keep their fingerprints.
         """
         rules = None if self.token_rules == "corrected" else self.token_rules
         later = {
@@ -152,21 +151,19 @@ class HfOptions:
             "trust_remote_code": self.trust_remote_code,
             "attn_implementation": self.attn_implementation,
             "max_tokens": self.max_tokens,
-            **{name: value for name, value in later.items() if value is not None},
+            **{name: setting for name, setting in later.items() if setting is not None},
         }
 
 
 def require_libraries() -> None:
-    """Raise MissingExtra where torch or transformers is not installed."""
+    """Raise MissingExtra if torch or transformers is not installed."""
     for library in ("torch", "transformers"):
         if find_spec(library) is None:
             raise MissingExtra("A transformers model ('hf/...')", "hf", library)
 
 
 def resolve_device(device: str) -> str:
-    """ "auto" is a CUDA (or ROCm) GPU where one can be used, else the CPU. torch is not imported to
-    find out.
-    """
+    """The device, where "auto" is a usable CUDA or ROCm GPU or else the CPU, without torch."""
     if device == "auto":
         return "cuda" if _has_gpu() else "cpu"
     if not re.fullmatch(r"(cpu|cuda|mps|xpu|npu|hpu)(:\d+)?", device):
@@ -184,8 +181,8 @@ def resolve_dtype(dtype: str, device: str, config: Mapping[str, Any]) -> str:
         if device == "cpu":
             return "float32"
         text = config.get("text_config")
-        for part in (config, text if isinstance(text, Mapping) else {}):
-            declared = part.get("dtype") or part.get("torch_dtype")
+        for part_config in (config, text if isinstance(text, Mapping) else {}):
+            declared = part_config.get("dtype") or part_config.get("torch_dtype")
             if isinstance(declared, str) and declared in DTYPES:
                 return DTYPES[declared]
         return "float32"
@@ -202,15 +199,16 @@ def resolve_dtype(dtype: str, device: str, config: Mapping[str, Any]) -> str:
 def resolve_placement(
     device_map: Any, max_memory: Any, offload_folder: Any, device: str
 ) -> dict[str, Any] | None:
-    """What `from_pretrained` is handed to spread a model by accelerate; None where it lies on one
-    device, by `device`.
+    """Arguments of `from_pretrained` to spread a model by accelerate; None if it is on one device.
 
-    Raises ConfigurationError for what does not fit, MissingExtra without accelerate.
+    Raises:
+        ConfigurationError: the arguments do not fit.
+        MissingExtra: accelerate is not installed.
     """
-    given = {"max_memory": max_memory, "offload_folder": offload_folder}
-    given = {name: value for name, value in given.items() if value is not None}
+    limits = {"max_memory": max_memory, "offload_folder": offload_folder}
+    limits = {name: setting for name, setting in limits.items() if setting is not None}
     if device_map is None:
-        for name in given:
+        for name in limits:
             raise ConfigurationError(
                 f"{name} can only be used with device_map: add device_map=auto."
             )
@@ -222,17 +220,17 @@ def resolve_placement(
         )
     if find_spec("accelerate") is None:
         raise MissingExtra("A model with device_map", "hf", "accelerate")
-    if not isinstance(given.get("offload_folder", ""), str):
+    if not isinstance(limits.get("offload_folder", ""), str):
         raise ConfigurationError(f"offload_folder={offload_folder!r} must be a folder.")
-    if "max_memory" in given:
-        given["max_memory"] = _memory(max_memory)
-    return {"device_map": _device_map(device_map), **given}
+    if "max_memory" in limits:
+        limits["max_memory"] = _memory(max_memory)
+    return {"device_map": _device_map(device_map), **limits}
 
 
 def resolve_template(name: str | None, source: Checkpoint) -> str | None:
-    """A chat template given as a file, or as the name of one that the tokenizer has.
+    """A chat template from a file, or by the name of one of the tokenizer's.
 
-    None: the tokenizer's default.
+    None stands for the tokenizer's default.
     """
     if name is None:
         return None
@@ -246,15 +244,15 @@ def resolve_template(name: str | None, source: Checkpoint) -> str | None:
             raise ConfigurationError(
                 f"The chat template '{name}' cannot be read: {error}."
             ) from error
-    known = ", ".join(source.templates) or "none"
+    template_names = ", ".join(source.templates) or "none"
     raise ConfigurationError(
         f"chat_template={name!r} is neither a file nor a template of this tokenizer (it"
-        f" has: {known})."
+        f" has: {template_names})."
     )
 
 
 def as_count(name: str, value: Any) -> int:
-    """A whole number of at least 1, also from its text."""
+    """A whole number of at least 1, or its text."""
     with_text = int(value) if isinstance(value, str) and value.isdecimal() else value
     if isinstance(with_text, bool) or not isinstance(with_text, int) or with_text < 1:
         raise ConfigurationError(
@@ -275,7 +273,7 @@ def as_prefix_token(value: Any) -> str | int | None:
 
 
 def as_bytes(name: str, value: Any) -> int:
-    """A positive number of GiB, also from its text, in bytes."""
+    """A positive number of GiB, or its text, in bytes."""
     try:
         size = 0 if isinstance(value, bool) else int(float(value) * 2**30)
     except (TypeError, ValueError, OverflowError):
@@ -288,8 +286,8 @@ def as_bytes(name: str, value: Any) -> int:
 
 
 def as_flag(name: str, value: Any) -> bool:
-    """True or false, also from its text."""
-    known = {
+    """True or false, or its text."""
+    by_text = {
         "true": True,
         "false": False,
         "yes": True,
@@ -297,10 +295,10 @@ def as_flag(name: str, value: Any) -> bool:
         "1": True,
         "0": False,
     }
-    found = value if isinstance(value, bool) else known.get(str(value).lower())
-    if found is None:
+    flag = value if isinstance(value, bool) else by_text.get(str(value).lower())
+    if flag is None:
         raise ConfigurationError(f"{name}={value!r} must be true or false.")
-    return found
+    return flag
 
 
 def _has_gpu() -> bool:
@@ -357,7 +355,7 @@ def _memory(value: Any) -> dict[int | str, int | str]:
             f"max_memory={value!r} must be a mapping from devices to memory, for"
             " example '{0: 20GiB, cpu: 60GiB}'."
         )
-    out: dict[int | str, int | str] = {}
+    memory: dict[int | str, int | str] = {}
     for device, size in value.items():
         if isinstance(size, bool) or not re.fullmatch(
             r"\d+(\.\d+)? ?([KMGT]i?B)?", str(size), re.IGNORECASE
@@ -366,26 +364,29 @@ def _memory(value: Any) -> dict[int | str, int | str]:
                 f"max_memory[{device!r}]={size!r} is not an amount of memory: use bytes"
                 " or '20GiB'."
             )
-        out[_device(device, "a key of max_memory")] = (
+        memory[_device(device, "a key of max_memory")] = (
             size if isinstance(size, int) else str(size)
         )
-    return out
+    return memory
 
 
 def resolve_quantisation(
     value: Any, dtype: str, source: Checkpoint
 ) -> dict[str, Any] | None:
-    """The whole settings of `quantization`, which is a method's name or a mapping with `method`;
-    None for None.
+    """The full settings of `quantization`; None for None.
 
-    dtype: of the model, in which 4-bit weights are multiplied unless `compute_dtype` says
-    otherwise. Raises ConfigurationError for what does not fit, and where the checkpoint is
-    quantised already.
+    Args:
+        value: a method's name or a mapping with `method`.
+        dtype: of the model; 4-bit weights are multiplied in it unless `compute_dtype` is set.
+        source: the checkpoint.
+
+    Raises:
+        ConfigurationError: the settings do not fit, or the checkpoint is already quantised.
     """
     if value is None:
         return None
-    given = dict(value) if isinstance(value, Mapping) else {"method": value}
-    method = str(given.pop("method", None))
+    settings_given = dict(value) if isinstance(value, Mapping) else {"method": value}
+    method = str(settings_given.pop("method", None))
     if method in LIBRARIES:
         raise ConfigurationError(
             f"quantization={method!r} is not available on demand: a checkpoint that was"
@@ -403,7 +404,7 @@ def resolve_quantisation(
             " quantization, or name the checkpoint that is not."
         )
     settings = {**_DEFAULTS[method]}
-    for name, setting in given.items():
+    for name, setting in settings_given.items():
         check_known(f"setting of quantization '{method}'", [name], settings)
         settings[name] = _checked(name, setting)
     if settings.get("compute_dtype", dtype) is None:
@@ -412,7 +413,7 @@ def resolve_quantisation(
 
 
 def declared_method(source: Checkpoint) -> str | None:
-    """The method that a checkpoint says it was quantised with, or None."""
+    """The method with which a checkpoint says it was quantised, or None."""
     declared = source.quantisation
     return (
         str(declared.get("quant_method", "unknown"))
@@ -424,20 +425,18 @@ def declared_method(source: Checkpoint) -> str | None:
 def require_quantisation_libraries(
     name: str, source: Checkpoint, settings: Mapping[str, Any] | None
 ) -> None:
-    """Raise MissingExtra, with the command that installs it, where a library for the quantised
-    model is missing.
-    """
+    """Raise MissingExtra if a library for the quantised model is missing."""
     method = "bitsandbytes" if settings is not None else declared_method(source)
     if method is None:
         return
     extra, libraries = LIBRARIES.get(method, ("hf", ()))
-    for own, library in [
+    for library_extra, library in [
         ("hf", "accelerate"),
         *((extra, library) for library in libraries),
     ]:
         if find_spec(library) is None:
             raise MissingExtra(
-                f"The model '{name}', quantised by {method},", own, library
+                f"The model '{name}', quantised by {method},", library_extra, library
             )
 
 
@@ -464,7 +463,7 @@ def bitsandbytes_config(settings: Mapping[str, Any]) -> Any:
 
 
 def _checked(name: str, value: Any) -> Any:
-    """One setting, or ConfigurationError."""
+    """One setting of quantization. Raises ConfigurationError if it is wrong."""
     argument = f"quantization.{name}"
     if name in ("double_quant", "cpu_offload"):
         return as_flag(argument, value)
@@ -477,15 +476,15 @@ def _checked(name: str, value: Any) -> Any:
     if name == "skip_modules":
         modules = value.split(",") if isinstance(value, str) else value
         if not isinstance(modules, (list, tuple)) or not all(
-            isinstance(each, str) for each in modules
+            isinstance(module, str) for module in modules
         ):
             raise ConfigurationError(
                 f"{argument}={value!r} must be a list of module names."
             )
         return [module.strip() for module in modules]
-    known = {"nf4": "nf4", "fp4": "fp4"} if name == "quant_type" else DTYPES
-    if value not in known:
+    allowed = {"nf4": "nf4", "fp4": "fp4"} if name == "quant_type" else DTYPES
+    if value not in allowed:
         raise ConfigurationError(
-            f"{argument}={value!r} must be one of {', '.join(known)}."
+            f"{argument}={value!r} must be one of {', '.join(allowed)}."
         )
-    return known[value]
+    return allowed[value]

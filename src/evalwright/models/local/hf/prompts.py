@@ -1,8 +1,8 @@
-"""From messages to the text that the model sees, by its own chat template.
+"""Messages to the text that the model sees, by its own chat template.
 
-A last message of role "assistant" is a prefill, which the rendered text ends with. Where the
-template has no place for a system message (it raises, or leaves the text out), that text goes in
-front of the first user turn; by published rules it is left out. A model without a template gets the
+A last message with the role "assistant" is a prefill, with which the rendered text ends. If the
+template has no place for a system message (it raises, or drops the text), that text goes in front
+of the first user turn; by published rules it is dropped. A model without a template gets the
 contents joined by blank lines.
 """
 
@@ -17,9 +17,15 @@ from evalwright.models.local.tokens import DoesNotFit
 
 
 class ChatRenderer:
-    """Renders prompts. template: text that replaces the tokenizer's own. arguments: variables that
-    the template reads. parts: it takes every content as a list of parts, as those of models for
-    images do. published: see `TokenRules`.
+    """Renders prompts.
+
+    Args:
+        tokenizer: the model's tokenizer.
+        template: text that replaces the tokenizer's own.
+        arguments: variables for the template.
+        parts: whether the template takes every content as a list of parts, like those of vision
+            models.
+        published: see `TokenRules`.
     """
 
     def __init__(
@@ -39,9 +45,10 @@ class ChatRenderer:
         self.has_template = bool(template or getattr(tokenizer, "chat_template", None))
 
     def render(self, prompt: Prompt) -> tuple[str, bool]:
-        """The text, and whether it holds its special tokens already.
+        """The text, and whether it contains its special tokens.
 
-        Raises DoesNotFit where the template refuses.
+        Raises:
+            DoesNotFit: the template refuses.
         """
         if isinstance(prompt, str):
             return prompt, False
@@ -52,7 +59,7 @@ class ChatRenderer:
             text = self._apply(prompt)
         except Exception as error:  # a template can raise anything
             if not system:
-                raise _refused(error) from error
+                raise _refusal_error(error) from error
             text = ""
         if system and not all(
             m.text.strip() in text for m in prompt if m.role == "system"
@@ -67,18 +74,15 @@ class ChatRenderer:
             try:
                 text = self._apply(placed)
             except Exception as error:
-                raise _refused(error) from error
+                raise _refusal_error(error) from error
         return text, True
 
     def whole(self, messages: Sequence[Message]) -> str:
-        """A conversation that is over, as text that nobody goes on from.
-
-        Raises DoesNotFit where the template refuses.
-        """
+        """A complete conversation as text. Raises DoesNotFit if the template refuses."""
         try:
             return self._template_text(messages)
         except Exception as error:
-            raise _refused(error) from error
+            raise _refusal_error(error) from error
 
     def _apply(self, messages: Sequence[Message]) -> str:
         prefill = bool(messages) and messages[-1].role == "assistant"
@@ -120,9 +124,9 @@ class ChatRenderer:
         from evalwright.models.local.hf.chat_rendering import rendered
 
         source = tokenizer.get_chat_template(self._template)
-        more = {**tokenizer.special_tokens_map, **self._arguments, **how}
+        variables = {**tokenizer.special_tokens_map, **self._arguments, **how}
         try:
-            text = bounded.call(rendered, source, rows, more, key=source)
+            text = bounded.call(rendered, source, rows, variables, key=source)
         except bounded.Raised as error:
             raise (ValueError if error.kind == "ValueError" else RuntimeError)(
                 str(error)
@@ -131,25 +135,25 @@ class ChatRenderer:
 
 
 def fold_system(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The same conversation without system messages: their text opens the first user turn."""
+    """The conversation without system messages: their text opens the first user turn."""
     system = "\n\n".join(
         message.text for message in messages if message.role == "system"
     )
-    rest = [message for message in messages if message.role != "system"]
-    for place, message in enumerate(rest):
+    others = [message for message in messages if message.role != "system"]
+    for index, message in enumerate(others):
         if message.role == "user":
             first = f"{system}\n\n"
-            whole = (
+            content = (
                 first + message.content
                 if isinstance(message.content, str)
                 else (first, *message.content)
             )
-            rest[place] = Message("user", whole)
-            return tuple(rest)
-    return (Message("user", system), *rest)
+            others[index] = Message("user", content)
+            return tuple(others)
+    return (Message("user", system), *others)
 
 
-def _refused(error: Exception) -> DoesNotFit:
+def _refusal_error(error: Exception) -> DoesNotFit:
     reason = " ".join(str(error).split())[:300]
     return DoesNotFit(
         "The model's chat template rejects these messages:"

@@ -1,7 +1,6 @@
-"""Keeps third-party libraries from writing over the run's own output: their progress bars, log
-lines and warnings.
+"""Keeps third-party libraries from writing progress bars, log lines and warnings into the output.
 
-And keeps the collector of garbage out of their way while they are imported.
+Also keeps the garbage collector out of their way while they are imported.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ _LIBRARIES = (
 
 
 def verbose() -> bool:
-    """Whether the person asked to see everything: the logger `evalwright` is at DEBUG."""
+    """Whether the user wants to see everything: the logger `evalwright` is at DEBUG."""
     return logger.isEnabledFor(logging.DEBUG)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence transformers and huggingface_hub within the block, and leave their settings as they
-    were.
+    """Silence transformers and huggingface_hub within the block, and restore their settings after
+    it.
 
-    Only libraries that are imported already are touched.
+    Only libraries that are already imported are changed.
     """
     if verbose():
         yield
@@ -72,7 +71,7 @@ def quiet() -> Iterator[None]:
 
 
 def _hush(undo: ExitStack, logs: Any, bars: bool, disable: Any, enable: Any) -> None:
-    """Turn one library's log and progress bars off, until `undo` ends."""
+    """Turn off one library's log and progress bars until `undo` ends."""
     undo.callback(logs.set_verbosity, logs.get_verbosity())
     logs.set_verbosity_error()
     if bars:
@@ -82,8 +81,8 @@ def _hush(undo: ExitStack, logs: Any, bars: bool, disable: Any, enable: Any) -> 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Leave garbage where it lies within the block: the thousands of classes that torch and
-    transformers make are none.
+    """Do not collect garbage within the block: the thousands of classes of torch and transformers
+    are none.
     """
     if not gc.isenabled():
         yield

@@ -1,11 +1,10 @@
-"""Log-likelihoods the plain way: every different input once, logits at single positions only, never
-more than are needed at once.
+"""Log-likelihoods the plain way: every different input once, logits at single positions only.
 
 The table of all positions by the whole vocabulary never exists. Positions are read some hundred at
-a time, and the vocabulary a block at a time where the output head is a plain matrix: each block's
-part of the softmax is summed while it lies in the processor's cache (the running maximum and sum of
-Milakov & Gimelshein 2018). A prefix tree (`tree_scoring`) computes the same another way;
-`unexplained_difference` holds its scores beside these.
+a time, and the vocabulary a block at a time if the output head is a plain matrix: each block's part
+of the softmax is summed while it is in the processor's cache (the running maximum and sum of
+Milakov & Gimelshein 2018). A prefix tree (`tree_scoring`) computes the same in another way;
+`unexplained_difference` compares its scores with these.
 """
 
 from __future__ import annotations
@@ -27,17 +26,13 @@ from evalwright.models.local.tokens import Pair
 Tokens = tuple[int, ...]
 
 Block = tuple[int, Tensor]
-"""Logits (positions, some columns) of the tokens that begin at the given number; whoever gets it
-may overwrite it.
-"""
+"""Logits (positions, some columns) of the tokens from the given number on; may be overwritten."""
 
 LogitsOf = Callable[[int, int], Iterable[Block]]
-"""(start, end) -> the logits of these positions, in blocks of the vocabulary from the first token
-to the last.
-"""
+"""(start, end) -> the logits of these positions, in blocks of the vocabulary from first to last."""
 
 CHUNK_ELEMENTS = 1 << 25
-"""Logits held in float32 at once, at the most: 128 MiB."""
+"""Most logits held in float32 at once: 128 MiB."""
 
 CACHED_ELEMENTS = 1 << 18
 """Logits of one block on a CPU: 1 MiB, which stays near the processor."""
@@ -45,23 +40,22 @@ CACHED_ELEMENTS = 1 << 18
 _NONE: Tensor = None
 
 _TOLERANCE = {4: 3e-5, 8: 3e-5, 2: 0.15, 1: 0.5}
-"""By the bytes of a number: the difference a token that rounding in another order can make, and
-more.
+"""By the bytes of a number: difference per token that rounding in another order can make, and more.
 """
 
 CHUNK_ROWS = 256
-"""Positions whose logits are computed at once: enough for the output head's product, few enough to
-stay near the caches.
+"""Positions whose logits are computed at once: enough for an efficient product, few enough for
+caches.
 """
 
 
 class LogitReader:
-    """Gives the logits at chosen positions of a batch.
+    """Computes the logits at chosen positions of a batch.
 
-    Where applying the output head to the base model's last hidden states, with what some
-    architectures do to the logits after it, gives what the whole model gives (it is tried once,
-    here), the head sees the chosen positions only. Else the whole model runs, from the first chosen
-    column on where it can leave the others out.
+    Usually the output head is applied to the base model's last hidden states at the chosen
+    positions, followed by what some architectures do to the logits. This is compared once, here,
+    with the whole model; if they differ, the whole model runs, from the first chosen column on if
+    it can.
     """
 
     def __init__(self, model: Any, device: str) -> None:
@@ -71,18 +65,18 @@ class LogitReader:
         self._base: Any = getattr(model, "base_model", None)
         config = text_config(model)
         self.vocabulary = int(config.vocab_size)
-        self._finish = _finish(config)
+        self._finish = _logit_transform(config)
         self._by_blocks = type(self._head) is torch.nn.Linear and not _has_hooks(
             self._head
         )
         self.sliced = self._can_slice(device)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """The logits of last hidden states (positions, width), where `sliced` holds."""
+        """The logits of last hidden states (positions, width), if `sliced`."""
         return self._finish(self._head(hidden))
 
     def blocks(self, hidden: Tensor) -> Iterator[Block]:
-        """The same, a part of the vocabulary at a time where the output head is a plain matrix."""
+        """The same, a part of the vocabulary at a time if the output head is a plain matrix."""
         columns = max(
             CACHED_ELEMENTS if hidden.device.type == "cpu" else CHUNK_ELEMENTS, 1
         ) // len(hidden)
@@ -93,11 +87,11 @@ class LogitReader:
         bias = self._head.bias
         for start in range(0, len(weight), columns):
             end = start + columns
-            part = None if bias is None else bias[start:end]
+            bias_part = None if bias is None else bias[start:end]
             yield (
                 start,
                 self._finish(
-                    torch.nn.functional.linear(hidden, weight[start:end], part)
+                    torch.nn.functional.linear(hidden, weight[start:end], bias_part)
                 ),
             )
 
@@ -109,8 +103,8 @@ class LogitReader:
         columns: list[int],
         sources: Sequence[Tokens] = (),
     ) -> LogitsOf:
-        """Run the model on `ids` (batch, length) and return the logits of the positions at `rows`
-        and `columns`.
+        """Run the model on `ids` (batch, length); returns the logits of positions at `rows` and
+        `columns`.
         """
         row_index = torch.tensor(rows, device=ids.device)
         column_index = torch.tensor(columns, device=ids.device)
@@ -141,7 +135,7 @@ class LogitReader:
         mask = torch.ones_like(ids)
         try:
             with torch.inference_mode():
-                whole = self._model(
+                full_logits = self._model(
                     input_ids=ids, attention_mask=mask, use_cache=False
                 ).logits
                 hidden = self._base(
@@ -150,23 +144,23 @@ class LogitReader:
                 apart = self.head(hidden)
         except Exception:  # any refusal means: not this way
             return False
-        if apart.shape != whole.shape:
+        if apart.shape != full_logits.shape:
             return False
-        scale = float(whole.abs().max())
+        scale = float(full_logits.abs().max())
         return bool(
-            float((apart.float() - whole.float()).abs().max()) <= 1e-6 * max(1.0, scale)
+            float((apart.float() - full_logits.float()).abs().max())
+            <= 1e-6 * max(1.0, scale)
         )
 
 
 class SidesReader:
-    """The logits of an encoder-decoder model's decoder; the encoder runs once for every different
-    source in a batch.
+    """The logits of an encoder-decoder model's decoder; the encoder runs once per different source.
 
-    A context keeps all special tokens that its tokenizer adds, the EOS at its end too; a
+    A context keeps all special tokens that its tokenizer adds, also an EOS at its end; a
     continuation gets none, and its first token is predicted from the decoder's start token. Both
-    are encoded apart. A rolling log-likelihood is that of the text after a source of the prefix
-    token alone; a text longer than the model goes in windows, whose encoder reads what stands to
-    their left as far as it fits. These are lm-evaluation-harness's rules.
+    are encoded separately. A rolling log-likelihood is that of the text after a source of the
+    prefix token alone; a text longer than the model is scored in windows, whose encoder reads the
+    text to their left as far as it fits. These are lm-evaluation-harness's rules.
     """
 
     def __init__(self, model: Any, device: str) -> None:
@@ -181,14 +175,14 @@ class SidesReader:
         columns: list[int],
         sources: Sequence[Tokens],
     ) -> LogitsOf:
-        """The logits of the positions at `rows` and `columns` of `ids`, which the decoder reads
-        (batch, length).
+        """The logits of the positions at `rows` and `columns` of `ids` (batch, length), read by the
+        decoder.
         """
-        places = {source: place for place, source in enumerate(dict.fromkeys(sources))}
-        given, seen = pad(list(places), self._device)
+        places = {source: index for index, source in enumerate(dict.fromkeys(sources))}
+        source_ids, seen = pad(list(places), self._device)
         with quiet():
             hidden = self._model.get_encoder()(
-                input_ids=given, attention_mask=seen
+                input_ids=source_ids, attention_mask=seen
             ).last_hidden_state
             chosen = torch.tensor(
                 [places[source] for source in sources], device=hidden.device
@@ -215,9 +209,9 @@ def pad(
     """
     longest = max(len(row) for row in rows)
 
-    def filled(row: Sequence[int], value: int) -> list[int]:
-        rest = [value] * (longest - len(row))
-        return [*rest, *row] if left else [*row, *rest]
+    def filled(row: Sequence[int], filler: int) -> list[int]:
+        padding = [filler] * (longest - len(row))
+        return [*padding, *row] if left else [*row, *padding]
 
     ids = torch.tensor([filled(row, token) for row in rows], device=device)
     return ids, torch.tensor([filled([1] * len(row), 0) for row in rows], device=device)
@@ -228,7 +222,7 @@ def read_log_likelihoods(
 ) -> tuple[list[float], list[bool]]:
     """Log-probability, and whether it is the most probable, of every `(place, token)` in `reads`.
 
-    places: how many there are. Of several highest logits the first is the most probable. Softmax in
+    `places` is their number. Of several equal logits the first is the most probable. Softmax in
     float32.
     """
     values = [0.0] * len(reads)
@@ -243,27 +237,26 @@ def read_log_likelihoods(
         if done == here:
             continue
         chosen = order[here:done]
-        part = _Reads(
+        reads_of_chunk = _Reads(
             [reads[read][0] - start for read in chosen],
             [reads[read][1] for read in chosen],
         )
         for first, block in logits_of(start, end):
-            part.add(first, block.float())
-        for read, value, best in zip(chosen, *part.result(), strict=True):
-            values[read], greedy[read] = value, best
+            reads_of_chunk.add(first, block.float())
+        for read, log_prob, best in zip(chosen, *reads_of_chunk.result(), strict=True):
+            values[read], greedy[read] = log_prob, best
     return values, greedy
 
 
 class _Reads:
-    """Each `tokens[i]` at position `places[i]` of one chunk, while its logits come by in blocks of
-    the vocabulary.
+    """Reads each `tokens[i]` at position `places[i]` of one chunk, whose logits come in blocks.
 
     By position, over the blocks so far: `highest` logit, and `total` of exp(logit - highest). By
     read: the token's logit `picked`, and whether it `leads` the logits up to its own block's end.
     """
 
     def __init__(self, places: list[int], tokens: list[int]) -> None:
-        self._given = (places, tokens)
+        self._places_and_tokens = (places, tokens)
         self._place = self._token = self._highest = self._total = self._picked = (
             self._leads
         ) = _NONE
@@ -272,7 +265,7 @@ class _Reads:
         rows = logits.shape[0]
         device = logits.device
         self._place, self._token = (
-            torch.tensor(each, device=device) for each in self._given
+            torch.tensor(indices, device=device) for indices in self._places_and_tokens
         )
         self._highest = torch.full((rows,), -torch.inf, device=device)
         # Many blocks are added up; Apple's GPUs know no larger numbers.
@@ -282,7 +275,7 @@ class _Reads:
         self._leads = torch.zeros(len(self._token), dtype=torch.bool, device=device)
 
     def add(self, first: int, logits: Tensor) -> None:
-        """Take in the logits (positions, columns) of the tokens from `first` on, which are
+        """Process the logits (positions, columns) of the tokens from `first` on, which are
         overwritten.
         """
         if self._place is _NONE:
@@ -291,15 +284,13 @@ class _Reads:
         inside = (
             (self._token >= first) & (self._token < first + logits.shape[1])
         ).nonzero()[:, 0]
-        place = self._place[inside]
+        row = self._place[inside]
         column = self._token[inside] - first
-        self._picked[inside] = logits[place, column]
-        leading = (self._picked[inside] == top[place]) & (
-            top[place] > self._highest[place]
-        )
+        self._picked[inside] = logits[row, column]
+        leading = (self._picked[inside] == top[row]) & (top[row] > self._highest[row])
         # few: where it matters which of several comes first
         for read in leading.nonzero()[:, 0].tolist():
-            self._leads[inside[read]] = logits[place[read]].argmax() == column[read]
+            self._leads[inside[read]] = logits[row[read]].argmax() == column[read]
         larger = torch.maximum(self._highest, top)
         sums = logits.sub_(larger[:, None]).exp_().sum(dim=-1)
         self._total = self._total * (self._highest - larger).exp() + sums
@@ -313,15 +304,13 @@ class _Reads:
 
 
 def _has_hooks(head: Any) -> bool:
-    """Whether calling the module does more than its product (weights that are brought from
-    elsewhere, say).
-    """
+    """Whether calling the module does more than its product (such as fetching weights)."""
     return bool(
         head._forward_hooks or head._forward_pre_hooks or hasattr(head, "_hf_hook")
     )
 
 
-def _finish(config: Any) -> Callable[[Tensor], Tensor]:
+def _logit_transform(config: Any) -> Callable[[Tensor], Tensor]:
     """What an architecture does to its logits after the output head."""
     cap = getattr(config, "final_logit_softcapping", None)  # Gemma 2 and 3
     if cap is not None:
@@ -337,9 +326,7 @@ def _finish(config: Any) -> Callable[[Tensor], Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """All pairs that put the same tokens into the model: `members` are (index of the pair, its
-    targets).
-    """
+    """All pairs with the same model input; `members` are (index of the pair, its targets)."""
 
     source: Tokens
     tokens: Tokens
@@ -355,10 +342,9 @@ class _Group:
 
 
 class PlainScorer:
-    """One forward pass per different input; siblings that differ in their last token only share it.
+    """One forward pass per different input; only pairs that differ in the last token share one.
 
-    start: the token that a decoder with an encoder starts from; then the contexts are what the
-    encoder reads.
+    `start` is the start token of a decoder with an encoder, which then reads the contexts.
     """
 
     def __init__(
@@ -377,13 +363,17 @@ class PlainScorer:
         """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
         groups = self._grouped(pairs)
         costs = [len(group.source) + len(group.tokens) for group in groups]
-        for place, outcome in self._batcher.run(
+        for group_index, outcome in self._batcher.run(
             costs, lambda batch: self._run([groups[i] for i in batch])
         ):
             if isinstance(outcome, Failure):
-                yield from ((index, outcome) for index, _ in groups[place].members)
+                yield from (
+                    (index, outcome) for index, _ in groups[group_index].members
+                )
             else:
-                yield from ((index, checked(scored)) for index, scored in outcome)
+                yield from (
+                    (index, finite_or_failure(scored)) for index, scored in outcome
+                )
 
     def _grouped(self, pairs: Sequence[Pair]) -> list[_Group]:
         groups: dict[tuple[Tokens, Tokens], _Group] = {}
@@ -414,19 +404,19 @@ class PlainScorer:
                 ids, mask, rows, columns, [group.source for group in groups]
             )
             values, greedy = read_log_likelihoods(logits_of, len(rows), reads)
-        out: list[list[tuple[int, PairScore]]] = [[] for _ in groups]
+        scores: list[list[tuple[int, PairScore]]] = [[] for _ in groups]
         start = 0
         for row, index, count in spans:
-            part = slice(start, start + count)
-            out[row].append(
-                (index, PairScore(math.fsum(values[part]), all(greedy[part]), count))
+            span = slice(start, start + count)
+            scores[row].append(
+                (index, PairScore(math.fsum(values[span]), all(greedy[span]), count))
             )
             start += count
-        return out
+        return scores
 
 
-def checked(scored: PairScore) -> PairScore | Failure:
-    """The same, or a failure where it is no finite number."""
+def finite_or_failure(scored: PairScore) -> PairScore | Failure:
+    """The score, or a failure if it is not a finite number."""
     if math.isfinite(scored.log_likelihood):
         return scored
     return ModelError(
@@ -437,21 +427,26 @@ def checked(scored: PairScore) -> PairScore | Failure:
 
 def unexplained_difference(
     expected: Iterable[tuple[int, PairScore | Failure]],
-    found: Sequence[PairScore],
+    scores: Sequence[PairScore],
     number_bytes: int,
 ) -> float | None:
-    """The largest difference, in nats a scored token, of what was found from what the plain way
-    gives, where any is beyond rounding.
+    """The largest difference per scored token, in nats, from plain scoring; None if all are
+    rounding.
 
-    expected: (index into `found`, result); what cannot be scored the plain way is left out.
+    Args:
+        expected: (index into `scores`, plain score); failures are ignored.
+        scores: the scores to check.
+        number_bytes: bytes of the model's numbers.
     """
     largest = 0.0
     beyond = False
-    for place, plain in expected:
+    for index, plain in expected:
         if isinstance(plain, Failure):
             continue
-        each = abs(plain.log_likelihood - found[place].log_likelihood) / plain.tokens
+        difference = (
+            abs(plain.log_likelihood - scores[index].log_likelihood) / plain.tokens
+        )
         scale = max(1.0, abs(plain.log_likelihood) / plain.tokens)
-        largest = max(largest, each)
-        beyond |= not each <= _TOLERANCE.get(number_bytes, 0.15) * scale
+        largest = max(largest, difference)
+        beyond |= not difference <= _TOLERANCE.get(number_bytes, 0.15) * scale
     return largest if beyond else None

@@ -1,9 +1,8 @@
-"""Which token comes next: the most probable, or the one that a row's own stream of uniform numbers
-falls on.
+"""Chooses the next token: the most probable, or by the row's own stream of uniform numbers.
 
-A stream is drawn from the request (its seed, its draw number, its prompt) and from nothing else,
-and each number becomes a token by the inverse of the cumulative distribution; so the same request
-gives the same answer in any batch and order, up to rounding of the model's probabilities.
+A stream depends on the request (its seed, its draw number, its prompt) and on nothing else, and
+each number becomes a token by the inverse of the cumulative distribution; so the same request gives
+the same answer in any batch and order, up to rounding of the model's probabilities.
 """
 
 from __future__ import annotations
@@ -22,21 +21,22 @@ from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.writing import AnswerWriter, Pieces
 
-_SORTED_AT_ONCE = 8
-"""Rows whose distributions are held in float64 together."""
+_ROWS_SORTED_AT_ONCE = 8
+"""Rows whose distributions are in float64 together."""
 
 
 class RowWriter(AnswerWriter):
-    """The writer of one row. stream: the uniform numbers of its request; None where the answer is
-    greedy.
-    """
+    """The writer of one row. `stream` is its uniform numbers; None if the answer is greedy."""
 
     def __init__(self, loaded: Loaded, job: Job, pieces: Pieces) -> None:
         super().__init__(loaded.encoder, loaded.end_tokens, job, pieces)
         self.stream: random.Random | None = None
-        asked = job.request
-        if asked.temperature:
-            text = f"{asked.seed}/{asked.draw}/{asked.temperature!r}/{asked.top_p!r}/{list(job.tokens)}"
+        request = job.request
+        if request.temperature:
+            text = (
+                f"{request.seed}/{request.draw}/{request.temperature!r}/{request.top_p!r}"
+                f"/{list(job.tokens)}"
+            )
             seed = hashlib.blake2b(text.encode(), digest_size=8).digest()
             self.stream = random.Random(int.from_bytes(seed))
 
@@ -44,60 +44,62 @@ class RowWriter(AnswerWriter):
 def advance(
     logits: Tensor, writers: Sequence[RowWriter]
 ) -> dict[int, Response | Failure]:
-    """Give every row of logits (rows, vocabulary) its next token; returns the answers that end so,
-    by row.
+    """Give every row of logits (rows, vocabulary) its next token; returns the finished answers by
+    row.
     """
     done: dict[int, Response | Failure] = {}
     for row, (writer, token) in enumerate(
         zip(writers, choose(logits, writers), strict=True)
     ):
-        found = not_a_number() if token is None else writer.add(token)
-        if found is not None:
-            done[row] = found
+        ending = not_a_number() if token is None else writer.add(token)
+        if ending is not None:
+            done[row] = ending
     return done
 
 
 def choose(logits: Tensor, writers: Sequence[RowWriter]) -> list[int | None]:
-    """The next token of every row of logits (rows, vocabulary); None where a logit is not a number.
+    """The next token of every row of logits (rows, vocabulary); None if a logit is not a number.
 
-    The maximum of a row with a NaN is NaN, so that one reading of the logits finds both.
+    The maximum of a row with a NaN is NaN, so one pass over the logits finds both.
     """
-    best, places = logits.max(dim=-1)
-    found = torch.where(torch.isnan(best), -1, places).tolist()
+    best, token_ids = logits.max(dim=-1)
+    tokens = torch.where(torch.isnan(best), -1, token_ids).tolist()
     sampled = [
         (row, writer.job.request, writer.stream.random())
         for row, writer in enumerate(writers)
-        if writer.stream is not None and found[row] >= 0
+        if writer.stream is not None and tokens[row] >= 0
     ]
-    for start in range(0, len(sampled), _SORTED_AT_ONCE):
+    for start in range(0, len(sampled), _ROWS_SORTED_AT_ONCE):
         rows, requests, uniforms = zip(
-            *sampled[start : start + _SORTED_AT_ONCE], strict=True
+            *sampled[start : start + _ROWS_SORTED_AT_ONCE], strict=True
         )
         for row, token in zip(
             rows, _draw_rows(logits[list(rows)], requests, uniforms), strict=True
         ):
-            found[row] = token
+            tokens[row] = token
     for row, writer in enumerate(writers):
-        if writer.job.request.top_logprobs is not None and found[row] >= 0:
+        if writer.job.request.top_logprobs is not None and tokens[row] >= 0:
             logs = torch.log_softmax(logits[row].float(), dim=-1)
             writer.values.append(
-                values_of(logs, found[row], writer.job.request.top_logprobs)
+                values_of(logs, tokens[row], writer.job.request.top_logprobs)
             )
-    return [None if token < 0 else token for token in found]
+    return [None if token < 0 else token for token in tokens]
 
 
 def _draw_rows(
     logits: Tensor, requests: Sequence[Generate], uniforms: Sequence[float]
 ) -> list[int]:
-    """The tokens that the uniform numbers (in [0, 1)) fall on, in order of token number.
+    """The tokens at the uniform numbers (in [0, 1)), in order of token number.
 
-    As transformers does it, one after another, each on what the one before has left: top_k keeps
-    the k most probable tokens and those that equal the last of them, top_p the most probable until
-    their sum reaches it, at least one (nucleus sampling, Holtzman et al. 2020), min_p those with at
-    least this share of the most probable one's probability (Nguyen et al. 2024).
+    The filters follow one another as in transformers: top_k keeps the k most probable tokens and
+    those that equal the last of them, top_p the most probable until their sum reaches it, at least
+    one (nucleus sampling, Holtzman et al. 2020), min_p those with at least this share of the most
+    probable one's probability (Nguyen et al. 2024).
     """
-    given = {"dtype": torch.float64, "device": logits.device}
-    temperatures = torch.tensor([request.temperature for request in requests], **given)
+    tensor_options = {"dtype": torch.float64, "device": logits.device}
+    temperatures = torch.tensor(
+        [request.temperature for request in requests], **tensor_options
+    )
     probabilities = torch.softmax(
         logits.double() / temperatures[:, None], dim=-1
     ).nan_to_num()
@@ -112,8 +114,8 @@ def _draw_rows(
             left = torch.where(left < request.min_p * left.max(), 0.0, left)
         probabilities[row] = left
     cumulative = probabilities.cumsum(-1)
-    wanted = torch.tensor(uniforms, **given)[:, None] * cumulative[:, -1:]
-    places = torch.searchsorted(cumulative, wanted, right=True)[:, 0]
+    thresholds = torch.tensor(uniforms, **tensor_options)[:, None] * cumulative[:, -1:]
+    places = torch.searchsorted(cumulative, thresholds, right=True)[:, 0]
     # A uniform number of almost 1 can round past the last token that has any probability.
     numbers = torch.arange(1, probabilities.shape[-1] + 1, device=logits.device)
     last = ((probabilities > 0) * numbers).amax(dim=-1) - 1
@@ -124,15 +126,19 @@ def _draw_rows(
 def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
     ordered, places = probabilities.sort(descending=True)
     before = ordered.cumsum(-1) - ordered
-    kept = before < top_p
-    kept[0] = True
-    return torch.zeros_like(probabilities).scatter(-1, places[kept], ordered[kept])
+    nucleus = before < top_p
+    nucleus[0] = True
+    return torch.zeros_like(probabilities).scatter(
+        -1, places[nucleus], ordered[nucleus]
+    )
 
 
 def values_of(
     logs: Tensor, token: int, alternatives: int
 ) -> tuple[float, list[tuple[int, float]]]:
-    """A token's value in log-probabilities (vocabulary,), and the most probable tokens with theirs."""
+    """A token's log-probability out of `logs` (vocabulary,), and the most probable tokens with
+    theirs.
+    """
     best = logs.topk(min(alternatives, len(logs)))
     return float(logs[token]), list(
         zip(best.indices.tolist(), best.values.tolist(), strict=True)
@@ -140,7 +146,7 @@ def values_of(
 
 
 def not_a_number() -> Failure:
-    """What an answer is whose logits were not numbers."""
+    """The failure of an answer whose logits were not numbers."""
     return ModelError(
         "The model's logits are not numbers; its dtype may be too small (try"
         " dtype=bfloat16 or float32)."

@@ -1,14 +1,13 @@
-"""Keys and values of the rows that are being written, each row in a place of its own, and the
-model's passes over them.
+"""Keys and values of the rows being written, each row in a place of its own, and the model's
+passes.
 
-What the rows' prompts begin with alike is computed once, for all of them. A row's own tokens stand
-from the left of its place, so that rows of any length can come and go; a mask hides what lies
+The common beginning of the rows' prompts is computed once, for all of them. A row's own tokens
+start at the left of its place, so that rows of any length can come and go; a mask hides what is
 behind its end. There are two ways to attend, as in `tree_forward.py`, with the same result:
 
-- portable: the shared part is copied to every place, and a mask in four dimensions says what is
-  seen.
-- cascade: the shared part is attended to once for all rows, and the rows' own parts apart, and both
-  are merged.
+- portable: the shared part is copied to every place, and a four-dimensional mask says what is seen.
+- cascade: the shared part is attended to once for all rows, and each row's own part separately, and
+both are merged.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ import torch
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor
 from evalwright.models.local.hf.reading import LogitReader, pad
-from evalwright.models.local.hf.tree_forward import NOTHING, TreeForward
+from evalwright.models.local.hf.tree_forward import NOTHING_STORED, TreeForward
 from evalwright.models.local.tree import Node, Row, RowPart
 
 
 class Slots:
-    """Places for up to `rows` rows of up to `length` tokens each below a shared prefix, of which
-    `used` are in use.
+    """Places for up to `rows` rows of up to `length` tokens below a shared prefix; `used` are in
+    use.
     """
 
     def __init__(self, forward: TreeForward, reader: LogitReader) -> None:
@@ -39,36 +38,39 @@ class Slots:
         self.cascading = forward.cascading
         self._lengths: list[int] = []
         self._layers: list[_Layer] = []
-        self._start_again(0, 0)
+        self._reset(0, 0)
 
     @property
     def used(self) -> int:
-        """Rows that are there."""
+        """Number of rows in use."""
         return len(self._lengths)
 
     def open(self, prefix: Sequence[int], rows: int, length: int) -> None:
-        """Forget all rows, make places for others, and compute the tokens that all of them begin
+        """Forget all rows, make places for new ones, and compute the tokens that all of them begin
         with.
         """
-        self._start_again(rows, length)
+        self._reset(rows, length)
         if prefix:
             row = Row([RowPart(Node(prefix, 0, len(prefix)), -1)])
-            _, stored = self._whole.run([row], NOTHING, keep=True)
+            _, stored = self._whole.run([row], NOTHING_STORED, keep=True)
             assert stored is not None
-            for layer, own in zip(self._layers, stored.layers, strict=True):
-                layer.stored = own
+            for layer, layer_stored in zip(self._layers, stored.layers, strict=True):
+                layer.stored = layer_stored
             self._prefix = len(prefix)
 
     def close(self) -> None:
         """Free the memory."""
-        self._start_again(0, 0)
+        self._reset(0, 0)
 
     def add(self, rows: Sequence[Sequence[int]], copies: Sequence[int] = ()) -> Tensor:
-        """Put rows, which begin after the prefix, into the next free places; returns the logits
-        after their last tokens.
+        """Put rows, which begin after the prefix, into the next free places.
 
-        copies: for every further row that equals one of them, which. Logits are (rows and copies,
-        vocabulary).
+        Args:
+            rows: the tokens of each row.
+            copies: for every further row that equals one of them, its index.
+
+        Returns:
+            The logits after the last tokens, (rows and copies, vocabulary).
         """
         with torch.inference_mode():
             self._stepping = False
@@ -82,7 +84,7 @@ class Slots:
                 seen = torch.ones(
                     length, self._prefix + length, dtype=torch.bool, device=self._device
                 )
-                mask = cascade.additive(seen.tril(self._prefix), self._dtype)[
+                mask = cascade.additive_mask(seen.tril(self._prefix), self._dtype)[
                     None, None
                 ].expand(len(rows), -1, -1, -1)
             else:
@@ -115,39 +117,41 @@ class Slots:
                     torch.arange(self._seen, device=self._device)[None]
                     <= before + self._ends[:, None]
                 )
-                mask = cascade.additive(seen, self._dtype)[:, None, None]
+                mask = cascade.additive_mask(seen, self._dtype)[:, None, None]
             self._mask = mask
             ids = torch.tensor(tokens, device=self._device)[:, None]
-            given = mask
+            attention_mask = mask
             if self.cascading:
-                given = torch.ones_like(
+                attention_mask = torch.ones_like(
                     ids
                 )  # only keeps some models from warning of padding
             elif mask is None:
-                given = torch.zeros(
+                attention_mask = torch.zeros(
                     (len(tokens), 1, 1, self._seen),
                     dtype=self._dtype,
                     device=self._device,
                 )
-            hidden = self._forward(ids, self._prefix + self._ends[:, None], given)
+            hidden = self._forward(
+                ids, self._prefix + self._ends[:, None], attention_mask
+            )
             self._lengths = [length + 1 for length in self._lengths]
             return self._reader.head(hidden[:, 0])
 
     def remove(self, places: Sequence[int]) -> None:
-        """Take rows out; the last row moves to the place that gets free, from the highest place to
-        the lowest.
+        """Remove rows; the last row moves to the place that becomes free, from the highest to the
+        lowest.
         """
         with torch.inference_mode():
-            for place in sorted(places, reverse=True):
+            for index in sorted(places, reverse=True):
                 last = self.used - 1
-                if place != last:
+                if index != last:
                     for layer in self._layers:
-                        for part in layer.places or ():
-                            part[place] = part[last]
-                    self._lengths[place] = self._lengths[last]
+                        for tensor in layer.places or ():
+                            tensor[index] = tensor[last]
+                    self._lengths[index] = self._lengths[last]
                 self._lengths.pop()
 
-    def _start_again(self, rows: int, length: int) -> None:
+    def _reset(self, rows: int, length: int) -> None:
         self._rows = rows
         self._room = length
         self._lengths = []
@@ -155,7 +159,7 @@ class Slots:
         self._stepping = False
         self._adding = 0
         self._layers = [
-            _Layer(self._take_in, self._length)
+            _Layer(self._store_step, self._length)
             for _ in range(int(self._config.num_hidden_layers))
         ]
 
@@ -182,11 +186,13 @@ class Slots:
         to = first + self._adding
         index = torch.tensor([first + copy for copy in copies], device=self._device)
         for layer in self._layers:
-            for part in layer.places or ():
-                part[to : to + len(index)] = part[index]
+            for tensor in layer.places or ():
+                tensor[to : to + len(index)] = tensor[index]
 
-    def _take_in(self, layer: _Layer, key: Tensor, value: Tensor) -> cascade.KeysValues:
-        """Keep one layer's new keys and values; returns what is attended to."""
+    def _store_step(
+        self, layer: _Layer, key: Tensor, value: Tensor
+    ) -> cascade.KeysValues:
+        """Store one layer's new keys and values; returns those to attend to."""
         before = 0 if self.cascading else self._prefix
         if layer.places is None:
             layer.open((key, value), self._rows, before, self._room)
@@ -194,10 +200,10 @@ class Slots:
         if not self._stepping:
             rows = slice(self.used, self.used + self._adding)
             end = before + key.shape[2]
-            for part, new in ((keys, key), (values, value)):
-                part[rows, :, before:end] = new
+            for tensor, new in ((keys, key), (values, value)):
+                tensor[rows, :, before:end] = new
                 # Whatever stood there may not be a number, which no mask hides.
-                part[rows, :, end:] = 0
+                tensor[rows, :, end:] = 0
             return (
                 (key, value)
                 if self.cascading
@@ -209,23 +215,21 @@ class Slots:
         return keys[: self.used, :, : self._seen], values[: self.used, :, : self._seen]
 
     def _length(self) -> int:
-        """Tokens before those of the pass that goes on."""
+        """Tokens before those of the current pass."""
         return self._prefix + (max(self._lengths) if self._stepping else 0)
 
 
 class _Layer(cascade.PassLayer):
-    """One layer's keys and values. places: of the rows (rows, heads, room, width), the prefix in
-    front where it is copied.
-    """
+    """A layer's keys and values; `places` (rows, heads, room, width) begin with the prefix."""
 
     places: cascade.KeysValues | None = None
 
     def open(self, new: cascade.KeysValues, rows: int, before: int, room: int) -> None:
-        """Make the places."""
+        """Allocate the places."""
         key, value = (
-            part.new_zeros((rows, part.shape[1], before + room, part.shape[3]))
-            for part in new
+            states.new_zeros((rows, states.shape[1], before + room, states.shape[3]))
+            for states in new
         )
         self.places = (key, value)
-        for part, stored in zip(self.places, self.stored or (), strict=False):
-            part[:, :, :before] = stored[:, :, :before]
+        for tensor, stored in zip(self.places, self.stored or (), strict=False):
+            tensor[:, :, :before] = stored[:, :, :before]

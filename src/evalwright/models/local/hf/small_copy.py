@@ -1,6 +1,4 @@
-"""Which way a model of transformers takes, found without its weights: on a small copy of its
-architecture.
-"""
+"""Finds out how a transformers model is computed without its weights: on a small copy."""
 
 from __future__ import annotations
 
@@ -10,22 +8,20 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
-from evalwright.models.local.hf.loading import where
+from evalwright.models.local.hf.loading import source_arguments
 from evalwright.models.local.hf.options import HfOptions
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import LogitReader
 from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.hf.tree_forward import TreeForward
 
-LEAST_LAYERS = 2
-MOST_LAYERS = 16
+MIN_LAYERS = 2
+MAX_LAYERS = 16
 VOCABULARY_SIZE = 128
 FEED_FORWARD_WIDTH = 64
 
 _NARROWED = ("intermediate_size", "moe_intermediate_size", "ffn_dim", "n_inner")
-"""What configurations call the width of a feed-forward layer, which most weights of a layer belong
-to.
-"""
+"""Names of the width of a feed-forward layer, which has most weights of a layer."""
 
 _LATER = "known when the model is loaded"
 
@@ -34,10 +30,11 @@ def try_path(source: Checkpoint, options: HfOptions) -> dict[str, Any]:
     """How log-likelihoods and texts are computed, as `models check` shows it.
 
     The copy has the architecture's own classes and widths of attention, but few layers, a small
-    vocabulary and random weights, so that the largest model is tried in seconds. Memory, and what a
-    loaded model's logits show, can still turn the fast way off; a run records which way it took.
+    vocabulary and random weights, so that the largest model is tried in seconds. Memory, and a
+    loaded model's logits, can still turn the fast way off; a run records which way it took.
 
-    Returns {"scoring": {"path", "attention" or "because"}, "generation": {"path", ...}}.
+    Returns:
+        {"scoring": {"path", "attention" or "because"}, "generation": {"path", ...}}
     """
     if options.placement is not None:
         return {"scoring": {"path": _LATER}, "generation": {"path": _LATER}}
@@ -74,27 +71,29 @@ def try_path(source: Checkpoint, options: HfOptions) -> dict[str, Any]:
 
 
 def _small_copy(source: Checkpoint, options: HfOptions) -> Any:
-    """The model with few layers and random weights; None for one with an encoder and a decoder."""
-    trust = where(source, options.trust_remote_code)
+    """The model with few layers and random weights; None for an encoder-decoder model."""
+    trust = source_arguments(source, options.trust_remote_code)
     config = AutoConfig.from_pretrained(source.where, **trust)
     if config.is_encoder_decoder:
         return None
     _shrink(config.get_text_config())
-    kind: Any = (
+    model_class: Any = (
         AutoModelForImageTextToText if source.sees_images else AutoModelForCausalLM
     )
     arguments: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
     if options.attn_implementation is not None:
         arguments["attn_implementation"] = options.attn_implementation
-    model = kind.from_config(config, dtype=getattr(torch, options.dtype), **arguments)
+    model = model_class.from_config(
+        config, dtype=getattr(torch, options.dtype), **arguments
+    )
     return model.to(options.device).eval()
 
 
 def _shrink(config: Any) -> None:
-    """Leave as many layers as show each kind that there is, and little else that weighs."""
+    """Keep only as many layers as show each kind, and little else that has weight."""
     kinds = list(getattr(config, "layer_types", None) or [])
-    layers = max(LEAST_LAYERS, *(kinds.index(kind) + 1 for kind in set(kinds)), 0)
-    layers = min(layers, MOST_LAYERS, config.num_hidden_layers)
+    layers = max(MIN_LAYERS, *(kinds.index(kind) + 1 for kind in set(kinds)), 0)
+    layers = min(layers, MAX_LAYERS, config.num_hidden_layers)
     config.num_hidden_layers = layers
     # some configurations compute the kinds from the number of layers
     with suppress(AttributeError):

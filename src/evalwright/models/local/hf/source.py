@@ -1,10 +1,8 @@
-"""Where a model's files lie, what its small files say, and what names it by content.
+"""Locates a model's files, reads its small ones, and names it by content.
 
-No torch, no transformers, no weights.
-
-A name is a local folder where such a path exists or where it begins with '.', '/' or '~'; else it
-is a hub repository, of which only the small files are fetched here. Both raise ConfigurationError,
-in a sentence, for what is not there.
+No torch, no transformers, no weights. A name is a local folder if such a path exists or if it
+begins with '.', '/' or '~'; else it is a hub repository, of which only the small files are fetched
+here. Both raise ConfigurationError, with a sentence, if they are missing.
 """
 
 from __future__ import annotations
@@ -32,26 +30,31 @@ PROMPT_METHODS = (
 )
 """Methods that put learnt tokens in front of every input instead of changing weights."""
 
-PATIENCE = 15.0
-"""Seconds to wait for the hub before its local cache is used."""
+HUB_TIMEOUT_SECONDS = 15.0
+"""How long to wait for the hub before its local cache is used."""
 
 
-_READ_AS_TEXT = frozenset(
+_TEXT_ONLY_TYPES = frozenset(
     ("dots3_note", "emu3", "llama4", "mllama", "qwen3_5", "qwen3_5_moe", "qwen4_exp")
 )
-"""Architectures of which transformers has a model for text alone, which is used."""
+"""Architectures for which transformers has a text-only model, which is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model or tokenizer, found.
+    """The location and small files of a model or tokenizer.
 
-    where: what transformers loads from, a path or a repository id. revision: of a repository, its
-    commit, else None. local: no network is needed, or there is none: a folder, or a repository in
-    the hub's local cache. config, tokenizer_config: the files of these names ({} where there is
-    none). templates: chat templates by name, "default" first. identity: what goes into the
-    fingerprint. subfolder: of a repository, where its files lie in one. adapter: what
-    adapter_config.json says, {} where there is none.
+    Attributes:
+        where: what transformers loads from, a path or a repository id.
+        revision: a repository's commit, else None.
+        local: whether no network is needed (or there is none): a folder, or a repository in the
+            hub's local cache.
+        identity: what goes into the fingerprint.
+        config: config.json, {} if there is none.
+        tokenizer_config: tokenizer_config.json, {} if there is none.
+        templates: chat templates by name, "default" first.
+        subfolder: of a repository, if its files are in one.
+        adapter: adapter_config.json, {} if there is none.
     """
 
     where: str
@@ -67,21 +70,19 @@ class Checkpoint:
     @property
     def sees_images(self) -> bool:
         """Whether the model takes images beside text."""
-        kind = self.config.get("model_type")
+        model_type = self.config.get("model_type")
         return (
             isinstance(self.config.get("vision_config"), Mapping)
-            and kind not in _READ_AS_TEXT
+            and model_type not in _TEXT_ONLY_TYPES
         )
 
     @property
     def folder(self) -> Path | None:
-        """The folder, where the model is one."""
+        """The folder, if the model is one."""
         return Path(self.where) if self.revision is None else None
 
     def require_unchanged(self) -> None:
-        """Raise ModelError where the folder holds something else than when the fingerprint was made
-        of it.
-        """
+        """Raise ModelError if the folder has changed since the fingerprint was made."""
         if (
             self.folder is not None
             and content_hash(self.folder) != self.identity["content"]
@@ -104,8 +105,9 @@ def find_source(
     needs: str = "config.json",
     subfolder: str | None = None,
 ) -> Checkpoint:
-    """The folder or hub repository of that name, which must hold the file `needs`, in `subfolder`
-    where that is given.
+    """Find the folder or hub repository of that name, which must contain the file `needs`.
+
+    The file must be in `subfolder`, if that is set.
     """
     if subfolder is not None and (
         Path(subfolder).is_absolute() or ".." in Path(subfolder).parts
@@ -119,19 +121,20 @@ def find_source(
     return _hub(name, revision, needs, subfolder)
 
 
-def find_tokenizer(name: str | None, own: Checkpoint) -> Checkpoint:
-    """The tokenizer `<folder or hub repository>[@revision]`; that of `own` where no name is given."""
+def find_tokenizer(name: str | None, default: Checkpoint) -> Checkpoint:
+    """Find the tokenizer `<folder or hub repository>[@revision]`; `default` if there is no name."""
     if name is None:
-        return own
+        return default
     where, _, revision = str(name).partition("@")
     return find_source(where, revision or None, needs="tokenizer_config.json")
 
 
 def find_adapter(name: str) -> Checkpoint:
-    """The adapter `<hub repository or folder>[@revision]`; nothing is loaded.
+    """Find the adapter `<hub repository or folder>[@revision]`; nothing is loaded.
 
-    Raises MissingExtra without peft, ConfigurationError for what is no adapter or one that cannot
-    be used here.
+    Raises:
+        MissingExtra: peft is not installed.
+        ConfigurationError: it is not an adapter, or one that cannot be used here.
     """
     require_peft(f"The adapter '{name}'")
     where, _, revision = name.partition("@")
@@ -146,16 +149,14 @@ def find_adapter(name: str) -> Checkpoint:
     return source
 
 
-def require_peft(what: str) -> None:
-    """Raise MissingExtra, with the command that installs it, where peft is not installed."""
+def require_peft(user: str) -> None:
+    """Raise MissingExtra if peft is not installed."""
     if find_spec("peft") is None:
-        raise MissingExtra(what, "peft", "peft")
+        raise MissingExtra(user, "peft", "peft")
 
 
 def check_embedded(name: str, source: Checkpoint) -> None:
-    """A model's folder may hold an adapter too, which transformers adds by itself, but only where
-    peft is installed.
-    """
+    """Check a model with an adapter in its folder, which transformers adds if peft is installed."""
     if not source.adapter:
         return
     if source.folder is None:
@@ -174,29 +175,31 @@ def code_elsewhere(*sources: Checkpoint) -> dict[str, str]:
 
     Raises ConfigurationError.
     """
-    found: dict[str, str] = {}
+    commits: dict[str, str] = {}
     for config in (
-        one for source in sources for one in (source.config, source.tokenizer_config)
+        file_config
+        for source in sources
+        for file_config in (source.config, source.tokenizer_config)
     ):
         named = config.get("auto_map")
-        entries = list(named.values()) if isinstance(named, Mapping) else [named]
-        for entry in [
-            part
-            for each in entries
-            for part in (each if isinstance(each, list) else [each])
+        declarations = list(named.values()) if isinstance(named, Mapping) else [named]
+        for reference in [
+            reference
+            for declared in declarations
+            for reference in (declared if isinstance(declared, list) else [declared])
         ]:
-            repository, elsewhere, _ = str(entry).partition("--")
-            if elsewhere and repository not in found:
-                found[repository] = open_repository(repository, None).commit
-    return found
+            repository, elsewhere, _ = str(reference).partition("--")
+            if elsewhere and repository not in commits:
+                commits[repository] = open_repository(repository, None).commit
+    return commits
 
 
 def _folder(name: str, revision: str | None) -> Path | None:
     path = Path(name).expanduser()
     if revision is not None:
-        whole = Path(f"{name}@{revision}").expanduser()
-        if whole.exists():  # a folder with '@' in its name
-            return whole
+        full_path = Path(f"{name}@{revision}").expanduser()
+        if full_path.exists():  # a folder with '@' in its name
+            return full_path
     if path.exists() or name.startswith((".", "/", "~")) or "\\" in name:
         if revision is not None:
             raise ConfigurationError(
@@ -222,18 +225,21 @@ def _local(folder: Path, needs: str) -> Checkpoint:
 
     if path(needs) is None:
         raise ConfigurationError(
-            _lacks(f"The folder '{folder}'", needs, path(ADAPTER_CONFIG))
+            _missing_file_message(f"The folder '{folder}'", needs, path(ADAPTER_CONFIG))
         )
-    found = _read(
+    source = _read(
         path,
         where=str(folder),
         revision=None,
         local=True,
         identity={"content": content_hash(folder)},
     )
-    more = sorted(folder.glob("additional_chat_templates/*.jinja"))
-    extra = {each.stem: each.read_text(encoding="utf-8") for each in more}
-    return replace(found, templates={**found.templates, **extra})
+    template_files = sorted(folder.glob("additional_chat_templates/*.jinja"))
+    extra = {
+        template.stem: template.read_text(encoding="utf-8")
+        for template in template_files
+    }
+    return replace(source, templates={**source.templates, **extra})
 
 
 def _hub(
@@ -248,7 +254,7 @@ def _hub(
     if path(needs) is None:
         at = f" at revision '{revision}'" if revision else ""
         raise ConfigurationError(
-            _lacks(
+            _missing_file_message(
                 f"The hub repository '{name}'{at}", inside + needs, path(ADAPTER_CONFIG)
             )
         )
@@ -265,17 +271,15 @@ def _hub(
     )
 
 
-def _read(path: Callable[[str], Path | None], **given: Any) -> Checkpoint:
-    """The source with what its small files say; the later forms of chat templates win, as in
-    transformers.
-    """
+def _read(path: Callable[[str], Path | None], **location: Any) -> Checkpoint:
+    """The source with its small files; later forms of chat templates win, as in transformers."""
     tokenizer_config, legacy = (
         read_json(path(name))
         for name in ("tokenizer_config.json", "chat_template.json")
     )
     jinja = path("chat_template.jinja")
     return Checkpoint(
-        **given,
+        **location,
         config=read_json(path("config.json")),
         tokenizer_config=tokenizer_config,
         templates=templates(
@@ -287,28 +291,34 @@ def _read(path: Callable[[str], Path | None], **given: Any) -> Checkpoint:
     )
 
 
-def _lacks(what: str, needs: str, adapter: Path | None) -> str:
-    """Why a place is no model, or no adapter. adapter: where its adapter_config.json would be, or
-    is.
+def _missing_file_message(subject: str, needs: str, adapter: Path | None) -> str:
+    """Why something is no model, or no adapter. `adapter` is the path of adapter_config.json, if
+    any.
     """
     if needs.endswith(ADAPTER_CONFIG):
-        return f"{what} has no {needs}, so it is not an adapter of the library peft."
+        return f"{subject} has no {needs}, so it is not an adapter of the library peft."
     base = read_json(adapter).get("base_model_name_or_path")
     if base is not None:
         return (
-            f"{what} has no {needs}: it is an adapter. Name its base model ('{base}',"
+            f"{subject} has no {needs}: it is an adapter. Name its base model ('{base}',"
             " as its own file says) as the model, and the adapter as -M peft=..."
         )
-    return f"{what} has no {needs}, so it is not a transformers model."
+    return f"{subject} has no {needs}, so it is not a transformers model."
 
 
 @dataclass(frozen=True, slots=True)
 class _Repository:
-    """A repository at one commit. listed: its files, None where only the cache can tell. offline:
-    use the cache only.
+    """A repository at one commit.
 
-    revision: as asked for. Files are fetched by it, because the cache then notes its commit for a
-    time without network.
+    Files are fetched by the requested `revision`, because the cache then notes its commit for times
+    without network.
+
+    Attributes:
+        name: its id.
+        commit: the commit.
+        revision: as requested.
+        listed: its files; None if only the cache can tell.
+        offline: use the cache only.
     """
 
     name: str
@@ -318,15 +328,13 @@ class _Repository:
     offline: bool
 
     def path(self, file: str) -> Path | None:
-        """The file on this machine, fetched if need be; None where the repository has none of that
-        name.
-        """
+        """The file on this machine, fetched if need be; None if the repository has no such file."""
         from huggingface_hub import errors, hf_hub_download
 
         if self.listed is not None and file not in self.listed:
             return None
         try:
-            with _sentences(self.name, self.commit), quiet():
+            with _hub_errors_as_sentences(self.name, self.commit), quiet():
                 return Path(
                     hf_hub_download(
                         self.name,
@@ -342,10 +350,10 @@ class _Repository:
 def open_repository(
     name: str, revision: str | None, needs: str = "config.json"
 ) -> _Repository:
-    """Find a repository's commit. needs: the file that its local cache is known by, where there is
-    no network.
+    """Find a repository's commit.
 
-    Raises ConfigurationError where neither the hub nor its local cache knows it.
+    `needs` is the file by which its local cache is recognised without network. Raises
+    ConfigurationError if neither the hub nor its local cache has the repository.
     """
     try:
         from huggingface_hub import HfApi, errors, hf_hub_download
@@ -353,9 +361,11 @@ def open_repository(
         raise MissingExtra("A transformers model", "hf", "huggingface_hub") from error
 
     unreachable: Exception
-    with _sentences(name, revision), quiet():
+    with _hub_errors_as_sentences(name, revision), quiet():
         try:
-            found = HfApi().model_info(name, revision=revision, timeout=PATIENCE)
+            model_info = HfApi().model_info(
+                name, revision=revision, timeout=HUB_TIMEOUT_SECONDS
+            )
         except (errors.HfHubHTTPError, errors.HFValidationError):
             raise
         except (
@@ -363,13 +373,15 @@ def open_repository(
         ) as error:  # the hub's client lets its HTTP library's errors through
             unreachable = error
         else:
-            files = frozenset(sibling.rfilename for sibling in found.siblings or [])
-            if not found.sha:
+            files = frozenset(
+                sibling.rfilename for sibling in model_info.siblings or []
+            )
+            if not model_info.sha:
                 raise ConfigurationError(
                     f"The hub does not say which commit of '{name}' is meant: name one"
                     " as its revision."
                 )
-            return _Repository(name, found.sha, revision, files, offline=False)
+            return _Repository(name, model_info.sha, revision, files, offline=False)
         try:
             cached = Path(
                 hf_hub_download(name, needs, revision=revision, local_files_only=True)
@@ -386,8 +398,8 @@ def open_repository(
 
 
 @contextmanager
-def _sentences(name: str, revision: str | None) -> Iterator[None]:
-    """Say in a sentence what the hub's client says in classes."""
+def _hub_errors_as_sentences(name: str, revision: str | None) -> Iterator[None]:
+    """Turn the hub client's errors into sentences."""
     from huggingface_hub import errors
 
     try:

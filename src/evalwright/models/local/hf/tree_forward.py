@@ -1,16 +1,14 @@
-"""Puts rows of a prefix tree through a transformers model, on top of keys and values that are
-stored.
+"""Puts rows of a prefix tree through a transformers model, on top of stored keys and values.
 
-A row's tokens lie side by side, each with its own position, and a mask lets each see its own path
+A row's tokens are side by side, each with its own position, and a mask lets each see its own path
 only. There are two ways to attend, with the same result:
 
-- portable: stored keys and values are put in front of every row's own by the cache that the model
-  is given, and one mask in
-  four dimensions says what is seen. It works with any model that takes a cache, a 4D mask and
-  position ids.
+- portable: the cache puts stored keys and values in front of every row's own, and a
+four-dimensional mask says what is seen. It works with any model that takes a cache, a 4D mask and
+position ids.
 - cascade (`cascade.py`): the model's attention is replaced by one that attends to the stored part
-  once for all rows, and to
-  the row itself apart, and merges both. Nothing is copied and most of it needs no mask.
+once for all rows, and to the row itself separately, and merges both. Nothing is copied and most of
+it needs no mask.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 _SHORT_SIGHTED_ROPE = {"dynamic", "longrope"}
 
 CACHE_ARGUMENTS = ("cache", "past_key_values")
-"""What `forward` calls the cache that it takes: from transformers 5.24 on, and before.
+"""Names of the cache argument of `forward`: from transformers 5.24 on, and before.
 
 The first that a model uses counts.
 """
@@ -41,15 +39,15 @@ The first that a model uses counts.
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Keys and values of one path from the start: for every layer a pair of (1, key-value heads,
-    length, width).
+    """Keys and values of one path from the start: for each layer (1, key-value heads, length,
+    width).
     """
 
     length: int
     layers: list[cascade.KeysValues]
 
     def first(self, length: int) -> Stored:
-        """That of the first tokens."""
+        """The keys and values of the first tokens."""
         return Stored(
             length,
             [
@@ -59,13 +57,13 @@ class Stored:
         )
 
 
-NOTHING = Stored(0, [])
+NOTHING_STORED = Stored(0, [])
 
 
 class TreeForward:
     """The model as the tree needs it.
 
-    `cascading`: which way it attends; `refusal`: why it cannot take part, or None.
+    `cascading` is how it attends; `refusal` why it cannot take part, or None.
     """
 
     def __init__(self, model: Any, reader: LogitReader, device: str) -> None:
@@ -86,10 +84,11 @@ class TreeForward:
     def run(
         self, rows: Sequence[Row], past: Stored, keep: bool = False
     ) -> tuple[Tensor, Stored | None]:
-        """The last hidden states (tokens, width) of rows below `past`, row after row; with `keep`,
-        what to store below one row.
+        """Run rows below `past`.
 
-        Stored is `past` and the row's own tokens.
+        Returns:
+            The last hidden states (tokens, width), row after row; with `keep`, also what to store
+            below the one row: `past` and the row's own tokens.
         """
         lengths = [row.length for row in rows]
         # Attending in parts needs no padding: the rows are laid end to end.
@@ -97,36 +96,41 @@ class TreeForward:
         ids = np.zeros(shape, dtype=np.int64)
         positions = np.full(shape, past.length, dtype=np.int64)
         end = 0
-        for place, row in enumerate(rows):
-            line, end = (0, end) if self.cascading else (place, 0)
+        for row_index, row in enumerate(rows):
+            line, end = (0, end) if self.cascading else (row_index, 0)
             for part in row.parts:
                 start = end
                 end = end + len(part.node)
                 ids[line, start:end] = part.node.tokens
                 positions[line, start:end] = np.arange(part.node.start, part.node.end)
-        given: dict[str, Any] = {
+        inputs: dict[str, Any] = {
             "input_ids": torch.from_numpy(ids).to(self.device),
             "position_ids": torch.from_numpy(positions).to(self.device),
             "use_cache": keep or past.length > 0,
         }
         with torch.inference_mode():
             if self.cascading:
-                hidden, stored = self._cascaded(given, rows, past, keep)
+                hidden, stored = self._cascaded(inputs, rows, past, keep)
                 return hidden[0], stored
-            hidden, stored = self._portable(given, rows, past, keep)
+            hidden, stored = self._portable(inputs, rows, past, keep)
             return (
                 torch.cat(
-                    [own[:length] for own, length in zip(hidden, lengths, strict=True)]
+                    [
+                        row_hidden[:length]
+                        for row_hidden, length in zip(hidden, lengths, strict=True)
+                    ]
                 ),
                 stored,
             )
 
     def chain(self, tokens: Sequence[int]) -> tuple[Tensor, Stored]:
-        """One text the plain way, nothing ours but a cache that keeps: last hidden states (tokens,
-        width), and what to store.
+        """One text the plain way, with nothing ours but a cache that keeps.
+
+        Returns:
+            The last hidden states (tokens, width), and what to store.
         """
         ids = torch.tensor([list(tokens)], device=self.device)
-        cache = self._cache(NOTHING, keep=True, joined=False)
+        cache = self._cache(NOTHING_STORED, keep=True, joined=False)
         with torch.inference_mode():
             hidden = self.with_cache(
                 cache,
@@ -134,7 +138,7 @@ class TreeForward:
                 attention_mask=torch.ones_like(ids),
                 use_cache=True,
             )
-        return hidden[0], _extended(NOTHING, cache)
+        return hidden[0], _extend_stored(NOTHING_STORED, cache)
 
     def with_cache(self, cache: DynamicCache | None, **arguments: Any) -> Tensor:
         """The last hidden states of a pass that uses this cache.
@@ -149,26 +153,26 @@ class TreeForward:
         return hidden
 
     def _portable(
-        self, given: dict[str, Any], rows: Sequence[Row], past: Stored, keep: bool
+        self, inputs: dict[str, Any], rows: Sequence[Row], past: Stored, keep: bool
     ) -> tuple[Tensor, Stored | None]:
-        length = given["input_ids"].shape[1]
+        length = inputs["input_ids"].shape[1]
         if past.length or any(row.branches for row in rows):
             seen = np.ones((len(rows), length, past.length + length), dtype=bool)
-            for place, row in enumerate(rows):
-                seen[place, :, past.length :] = visible(row, length)
-            given["attention_mask"] = self._mask(seen)[:, None]
+            for row_index, row in enumerate(rows):
+                seen[row_index, :, past.length :] = visible(row, length)
+            inputs["attention_mask"] = self._mask(seen)[:, None]
         else:
             # Padding stands on the right, where no token looks; so no mask is needed, and the fast
             # kernel is used.
-            given["attention_mask"] = torch.ones_like(given["input_ids"])
-        cache = self._cache(past, keep, joined=True) if given["use_cache"] else None
-        hidden = self.with_cache(cache, **given)
-        return hidden, _extended(past, cache) if keep else None
+            inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+        cache = self._cache(past, keep, joined=True) if inputs["use_cache"] else None
+        hidden = self.with_cache(cache, **inputs)
+        return hidden, _extend_stored(past, cache) if keep else None
 
     def _cascaded(
-        self, given: dict[str, Any], rows: Sequence[Row], past: Stored, keep: bool
+        self, inputs: dict[str, Any], rows: Sequence[Row], past: Stored, keep: bool
     ) -> tuple[Tensor, Stored | None]:
-        parts = []
+        row_parts = []
         for row in rows:
             trunk = row.trunk
             mask = (
@@ -176,18 +180,18 @@ class TreeForward:
                 if trunk < row.length
                 else None
             )
-            parts.append(cascade.Part(row.length, trunk, mask))
-        cache = self._cache(past, keep, joined=False) if given["use_cache"] else None
-        with cascade.attending(self.config, cascade.PassPlan(past.layers, parts)):
+            row_parts.append(cascade.Part(row.length, trunk, mask))
+        cache = self._cache(past, keep, joined=False) if inputs["use_cache"] else None
+        with cascade.attending(self.config, cascade.PassPlan(past.layers, row_parts)):
             # Only a mask that is given keeps some models from warning of padding; this one is not
             # used.
-            given["attention_mask"] = torch.ones_like(given["input_ids"])
-            hidden = self.with_cache(cache, **given)
-        return hidden, _extended(past, cache) if keep else None
+            inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+            hidden = self.with_cache(cache, **inputs)
+        return hidden, _extend_stored(past, cache) if keep else None
 
     def _cache(self, past: Stored, keep: bool, joined: bool) -> DynamicCache:
-        """It gives what is stored, if that is to be joined, and holds new keys and values only if
-        asked to.
+        """A cache that joins what is stored, if `joined`, and holds new keys and values only if
+        `keep`.
         """
 
         def take(layer: Any, key: Tensor, value: Tensor) -> cascade.KeysValues:
@@ -196,7 +200,7 @@ class TreeForward:
             if layer.stored is None or not joined:
                 return key, value
             keys, values = (
-                part.expand(key.shape[0], -1, -1, -1) for part in layer.stored
+                states.expand(key.shape[0], -1, -1, -1) for states in layer.stored
             )
             return torch.cat([keys, key], dim=-2), torch.cat([values, value], dim=-2)
 
@@ -205,16 +209,16 @@ class TreeForward:
         )
         return cascade.cache_of(
             [
-                cascade.PassLayer(take, lambda: past.length, own)
-                for own in past.layers or nothing
+                cascade.PassLayer(take, lambda: past.length, stored_layer)
+                for stored_layer in past.layers or nothing
             ]
         )
 
     def _mask(self, seen: np.ndarray) -> Tensor:
-        return cascade.additive(torch.from_numpy(seen).to(self.device), self.dtype)
+        return cascade.additive_mask(torch.from_numpy(seen).to(self.device), self.dtype)
 
     def stored_bytes(self, length: int) -> int:
-        """Memory for the keys and values of so many tokens."""
+        """Bytes of the keys and values of so many tokens."""
         return cache_bytes(self.config, self.number_bytes) * length
 
     def _static_refusal(self) -> str | None:
@@ -238,15 +242,17 @@ class TreeForward:
         return None
 
     def _tried_refusal(self) -> str | None:
-        """How the model takes a cache, found by two passes of eight tokens; why it cannot be used,
-        or None.
+        """Find out by two passes of eight tokens how the model takes a cache.
+
+        Returns:
+            Why it cannot be used, or None.
         """
         ids = torch.arange(1, 9, device=self.device)[None] % int(self.config.vocab_size)
         steps = torch.arange(8, device=self.device)[None]
         refusal = ""
         for argument in CACHE_ARGUMENTS:
             self.cache_argument = argument
-            cache = self._cache(NOTHING, keep=True, joined=False)
+            cache = self._cache(NOTHING_STORED, keep=True, joined=False)
             try:
                 near, far = (
                     self._tried_at(ids, positions, cache)
@@ -288,14 +294,14 @@ def _refusal_of(error: Exception) -> str:
     )
 
 
-def _extended(past: Stored, cache: Any) -> Stored:
+def _extend_stored(past: Stored, cache: Any) -> Stored:
     layers = []
-    for place, layer in enumerate(cache.layers):
+    for layer_index, layer in enumerate(cache.layers):
         if layer.new is None:
             raise TypeError("a layer of the model left the cache unused")
         keys, values = layer.new
         if past.layers:
-            before = past.layers[place]
+            before = past.layers[layer_index]
             keys = torch.cat([before[0], keys], dim=-2)
             values = torch.cat([before[1], values], dim=-2)
         layers.append((keys.contiguous(), values.contiguous()))
@@ -310,21 +316,21 @@ def visible(row: Row, length: int) -> np.ndarray:
     seen = np.eye(length, dtype=bool)
     ends: list[int] = []
     end = 0
-    for part in row.parts:
+    for row_part in row.parts:
         start = end
-        end = end + len(part.node)
-        if part.above >= 0:
-            seen[start:end] |= seen[ends[part.above] - 1]
+        end = end + len(row_part.node)
+        if row_part.above >= 0:
+            seen[start:end] |= seen[ends[row_part.above] - 1]
         seen[start:end, start:end] = np.tri(end - start, dtype=bool)
         ends.append(end)
     return seen
 
 
 def longest_path(config: Any) -> int | None:
-    """The most tokens with which every layer sees a whole path whichever way it is laid out; None:
-    any number.
+    """Most tokens with which every layer sees a whole path, however it is laid out; None for any
+    number.
 
-    A layer with a sliding window or chunks of its own attends the same way up to their size. Rotary
+    A layer with a sliding window or chunks attends in the usual way up to their size. Rotary
     embeddings that change with the length of the text do so from their original length on.
     """
     limits = []
@@ -341,14 +347,20 @@ def longest_path(config: Any) -> int | None:
         or getattr(config, "rope_scaling", None)
         or {}
     )
-    for part in (rope, *(own for own in rope.values() if isinstance(own, dict))):
-        if part.get("rope_type", part.get("type")) in _SHORT_SIGHTED_ROPE:
-            original = part.get("original_max_position_embeddings")
+    for rope_settings in (
+        rope,
+        *(nested for nested in rope.values() if isinstance(nested, dict)),
+    ):
+        if (
+            rope_settings.get("rope_type", rope_settings.get("type"))
+            in _SHORT_SIGHTED_ROPE
+        ):
+            original = rope_settings.get("original_max_position_embeddings")
             limits.append(
                 original or getattr(config, "original_max_position_embeddings", None)
             )
             limits.append(
                 config.max_position_embeddings if limits[-1] is None else None
             )
-    known = [limit for limit in limits if isinstance(limit, int) and limit > 0]
-    return min(known) if known else None
+    known_limits = [limit for limit in limits if isinstance(limit, int) and limit > 0]
+    return min(known_limits) if known_limits else None

@@ -1,11 +1,11 @@
 """Log-likelihoods by a prefix tree: every different token goes through the model once.
 
-Shots that many questions share, a question that several choices share and requests that come twice
-are computed once. Before any result is used, short cuts of a few requests are scored by every kind
-of pass (below a stored prefix, with branches) and the plain way, and later one whole request, the
-first that is twice as long as any compared before. Where that differs, or the model refuses, the
-other way of attending is taken, then the plain way; what was finished stays finished, and memory
-that runs out costs only the batch that it ran out in.
+Few-shot examples that many questions share, a question that several choices share and repeated
+requests are computed once. Before any result is used, shortened copies of a few requests are scored
+by every kind of pass (below a stored prefix, with branches) and the plain way, and later one whole
+request, the first that is twice as long as any compared before. If they differ, or the model
+refuses, the other way of attending is used, then the plain way; what was finished stays finished,
+and running out of memory costs only the batch in which it happened.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import (
     LogitReader,
     PlainScorer,
-    checked,
+    finite_or_failure,
     read_log_likelihoods,
     unexplained_difference,
 )
-from evalwright.models.local.hf.tree_forward import NOTHING, Stored, TreeForward
+from evalwright.models.local.hf.tree_forward import NOTHING_STORED, Stored, TreeForward
 from evalwright.models.local.tokens import Pair
 from evalwright.models.local.tree import (
     CutLimits,
@@ -40,29 +40,32 @@ from evalwright.models.local.tree import (
     walk,
 )
 
-Found = list[tuple[int, PairScore]]
-"""Pairs that are done, by their index, with their scores."""
+IndexedScores = list[tuple[int, PairScore]]
+"""Indices of finished pairs, with their scores."""
 
 _Waiting = tuple[Row | None, list[Node], Stored]
-"""A prefix to store (None: nothing more), what hangs below it, and what is stored already."""
+"""A prefix to store (None: nothing more), what is below it, and what is stored already."""
 
-_SHORTEST_PIECE = 64
-"""Passes are cut no smaller than that, in tokens."""
+_MIN_PIECE_TOKENS = 64
+"""Passes are never cut smaller than this."""
 
-_SHORT = 16
-"""A short cut of a request: so many tokens of its context's beginning, and of its end."""
-
-
-class _Unfit(Exception):
-    """This way of attending does not do for this model."""
+_SHORT_CUT_TOKENS = 16
+"""Tokens of a shortened request, from its context's beginning and again from its end."""
 
 
-class _Job:
+class _UnsuitableModel(Exception):
+    """This way of attending does not work for this model."""
+
+
+class _ScoringJob:
     """One call's pairs, the slots of their targets, and what has been read of each so far.
 
-    limits: how the tree is cut where that is not by the memory: a comparison of short cuts. plain:
-    scores that the plain way gave beside a prefix, by the pair's index, until the tree's are
-    compared with them.
+    Attributes:
+        pairs: the pairs.
+        spans: for each pair, the slots of its targets.
+        limits: how the tree is cut, if not by memory: for a comparison of shortened requests.
+        plain: scores computed the plain way beside a prefix, by the pair's index, until the tree's
+            are compared with them.
     """
 
     def __init__(
@@ -78,19 +81,22 @@ class _Job:
         self.plain: dict[int, PairScore] = {}
 
     def length(self, index: int) -> int:
-        """Tokens of a pair."""
+        """Number of tokens of a pair."""
         context, targets = self.pairs[index]
         return len(context) + len(targets)
 
     def awaited(self, rows: list[Row]) -> Iterator[list[Row]]:
-        """The rows that read what `plain` waits for, and the others."""
+        """The rows that read what `plain` waits for, and then all others."""
         if not self.plain:
             yield rows
             return
         sides: tuple[list[Row], list[Row]] = ([], [])
         for row in rows:
             reads = (
-                read for part in row.parts if part.read for read in part.node.reads
+                read
+                for row_part in row.parts
+                if row_part.read
+                for read in row_part.node.reads
             )
             sides[
                 not any(self.owner[read.slot] in self.plain for read in reads)
@@ -99,16 +105,16 @@ class _Job:
 
     def take(
         self, slots: Sequence[int], values: Sequence[float], greedy: Sequence[bool]
-    ) -> Found:
-        """Note what a pass has read; returns the pairs that are whole now."""
+    ) -> IndexedScores:
+        """Record what a pass has read; returns the pairs that are complete now."""
         done = []
-        for slot, value, best in zip(slots, values, greedy, strict=True):
-            self.values[slot], self.greedy[slot] = value, best
+        for slot, log_prob, best in zip(slots, values, greedy, strict=True):
+            self.values[slot], self.greedy[slot] = log_prob, best
             index = self.owner[slot]
             self.missing[index] -= 1
             if not self.missing[index]:
                 done.append(index)
-        parts = [
+        spans = [
             (index, slice(self.spans[index].start, self.spans[index].stop))
             for index in done
         ]
@@ -116,20 +122,27 @@ class _Job:
             (
                 i,
                 PairScore(
-                    math.fsum(self.values[part]),
-                    all(self.greedy[part]),
+                    math.fsum(self.values[span]),
+                    all(self.greedy[span]),
                     len(self.spans[i]),
                 ),
             )
-            for i, part in parts
+            for i, span in spans
         ]
 
 
 class TreeScorer:
-    """See the module. plain: scores what the tree cannot. insist: raise ModelError instead.
+    """See the module.
 
-    tokens: padded tokens in one pass. rows: rows in one pass, None: any number. stored: bytes of
-    keys and values kept.
+    Args:
+        forward: the model.
+        reader: reads its logits.
+        plain: scores what the tree cannot.
+        tokens: padded tokens in one pass.
+        rows: rows in one pass; None for any number.
+        stored: bytes of stored keys and values.
+        name: the model's name, for messages.
+        insist: raise ModelError instead of scoring the plain way.
     """
 
     def __init__(
@@ -150,9 +163,11 @@ class TreeScorer:
         self._stored = stored
         self._name = name
         self._insist = insist
-        self._batcher: BatchRunner[Found] = BatchRunner(rows, tokens, passing=(_Unfit,))
+        self._batcher: BatchRunner[IndexedScores] = BatchRunner(
+            rows, tokens, passing=(_UnsuitableModel,)
+        )
         self._compared: int | None = None
-        self._given = self._computed = self._read = 0
+        self._tokens_given = self._tokens_computed = self._positions_read = 0
         if forward.refusal is not None:
             self._refuse(forward.refusal)
 
@@ -160,41 +175,49 @@ class TreeScorer:
         """Yield `(index into pairs, result)` once for every pair, in any order, as they finish."""
         open_ones = set(range(len(pairs)))
         for index, scored in self._by_tree(pairs, open_ones):
-            yield index, checked(scored)
-        rest = sorted(open_ones)
-        if rest and self._insist:
+            yield index, finite_or_failure(scored)
+        remaining = sorted(open_ones)
+        if remaining and self._insist:
             logger.warning(
                 "%s: %d of %d inputs are scored one at a time: they are longer than the"
                 " model's sliding window, or their common part needs more memory than"
                 " there is.",
                 self._name,
-                len(rest),
+                len(remaining),
                 len(pairs),
             )
-        for place, outcome in (
-            self._plain.score([pairs[index] for index in rest]) if rest else ()
+        for position, outcome in (
+            self._plain.score([pairs[index] for index in remaining])
+            if remaining
+            else ()
         ):
-            yield rest[place], outcome
+            yield remaining[position], outcome
 
     def describe(self) -> dict[str, Any]:
-        """How log-likelihoods are computed, and what that saved so far."""
-        out: dict[str, Any] = {"path": "plain" if self.forward.refusal else "tree"}
+        """How log-likelihoods are computed, and what that has saved so far."""
+        description: dict[str, Any] = {
+            "path": "plain" if self.forward.refusal else "tree"
+        }
         if self.forward.refusal:
-            out["because"] = self.forward.refusal
+            description["because"] = self.forward.refusal
         else:
-            out["attention"] = "cascade" if self.forward.cascading else "portable"
-        if self._given:
-            out["tokens_given"], out["tokens_computed"] = self._given, self._computed
-            out["positions_read"] = self._read
-        return out
+            description["attention"] = (
+                "cascade" if self.forward.cascading else "portable"
+            )
+        if self._tokens_given:
+            description["tokens_given"], description["tokens_computed"] = (
+                self._tokens_given,
+                self._tokens_computed,
+            )
+            description["positions_read"] = self._positions_read
+        return description
 
     # --- from pairs to passes
-    # ----------------------------------------------------------------------------------------
 
     def _by_tree(
         self, pairs: Sequence[Pair], open_ones: set[int]
     ) -> Iterator[tuple[int, PairScore]]:
-        """Yield what the tree can score, and take it off `open_ones`."""
+        """Yield what the tree can score, and remove it from `open_ones`."""
         while self.forward.refusal is None:
             longest = self.forward.longest
             taking = [
@@ -206,11 +229,11 @@ class TreeScorer:
             if not taking:
                 return
             try:
-                for place, scored in self._run([pairs[index] for index in taking]):
-                    open_ones.discard(taking[place])
-                    yield taking[place], scored
+                for position, scored in self._run([pairs[index] for index in taking]):
+                    open_ones.discard(taking[position])
+                    yield taking[position], scored
                 return
-            except _Unfit as error:
+            except _UnsuitableModel as error:
                 if self.forward.cascading:
                     self.forward.cascading = False
                     self._compared = None
@@ -221,14 +244,14 @@ class TreeScorer:
         tree = build_tree(pairs)
         if self._compared is None and tree.is_more_than_rows(self._limits().piece):
             self._compare_short_cuts(pairs)
-        self._given += tree.given
-        self._computed += tree.unique
-        yield from self._walk(_Job(pairs, tree.spans, None), tree)
+        self._tokens_given += tree.unshared
+        self._tokens_computed += tree.unique
+        yield from self._walk(_ScoringJob(pairs, tree.spans, None), tree)
 
-    def _walk(self, job: _Job, tree: Tree) -> Iterator[tuple[int, PairScore]]:
+    def _walk(self, job: _ScoringJob, tree: Tree) -> Iterator[tuple[int, PairScore]]:
         # What waits, the next one last. Children wait with what is stored above them, which is
         # freed with the last of them.
-        waiting: list[_Waiting] = [(None, tree.roots, NOTHING)]
+        waiting: list[_Waiting] = [(None, tree.roots, NOTHING_STORED)]
         while waiting:
             row, nodes, past = waiting.pop()
             if row is not None:
@@ -238,8 +261,8 @@ class TreeScorer:
                 if isinstance(outcome, Failure):
                     waiting += self._smaller(row, nodes, past)
                     continue
-                found, past = outcome
-                yield from found
+                scores, past = outcome
+                yield from scores
             level = cut(
                 nodes,
                 job.limits or self._limits(),
@@ -254,56 +277,58 @@ class TreeScorer:
                 waiting += self._smaller(row, [], past)
 
     def _smaller(self, row: Row, below: list[Node], past: Stored) -> list[_Waiting]:
-        """A row that did not fit into memory by itself, to be cut again to half its size; nothing
-        where it is short.
+        """A row that did not fit into memory alone, to be cut to half its size; nothing if it is
+        short.
         """
-        if row.length <= _SHORTEST_PIECE:
+        if row.length <= _MIN_PIECE_TOKENS:
             return []
         self._batcher.tokens = max(
-            _SHORTEST_PIECE, min(self._batcher.tokens, row.length // 2)
+            _MIN_PIECE_TOKENS, min(self._batcher.tokens, row.length // 2)
         )
         return [(None, regrow(row, below), past)]
 
     def _limits(self) -> CutLimits:
-        piece = max(_SHORTEST_PIECE, self._batcher.tokens)
+        piece = max(_MIN_PIECE_TOKENS, self._batcher.tokens)
         return CutLimits(
             row=min(piece, 1024 if self.forward.cascading else 512), piece=piece
         )
 
     def _pack(self, past: Stored) -> int:
-        """Portable attention copies what is stored to every row, so short rows are put together
-        below a long prefix.
+        """Tokens of a row to pack.
+
+        Portable attention copies what is stored to every row, so short rows are combined below a
+        long prefix.
         """
         if self.forward.cascading or not past.length:
             return 0
         return min(max(64, int(6 * math.sqrt(past.length))), 512)
 
     def _rows(
-        self, job: _Job, rows: list[Row], past: Stored, failed: list[Row]
+        self, job: _ScoringJob, rows: list[Row], past: Stored, failed: list[Row]
     ) -> Iterator[tuple[int, PairScore]]:
-        """Run rows in batches, the longest first; adds those for which there is not enough memory
-        to `failed`.
+        """Run rows in batches, the longest first; adds those that memory is too small for to
+        `failed`.
         """
         copied = 0 if self.forward.cascading else past.length // 8
         costs = [row.length + copied for row in rows]
-        for place, outcome in self._batcher.run(
+        for row_index, outcome in self._batcher.run(
             costs,
             lambda batch: self._pass(job, [rows[i] for i in batch], past),
             padded=not self.forward.cascading,
         ):
             if isinstance(outcome, Failure):
-                failed.append(rows[place])
+                failed.append(rows[row_index])
             else:
                 yield from outcome
 
     def _store(
-        self, job: _Job, row: Row, below: list[Node], past: Stored
-    ) -> tuple[Found, Stored] | Failure:
-        """Run a prefix and keep its keys and values."""
-        kept: list[Stored] = []
+        self, job: _ScoringJob, row: Row, below: list[Node], past: Stored
+    ) -> tuple[IndexedScores, Stored] | Failure:
+        """Run a prefix and store its keys and values."""
+        stored_prefixes: list[Stored] = []
         index = None if past.length else self._to_compare(job, below)
 
-        def work(_: list[int]) -> list[Found]:
+        def work(_: list[int]) -> list[IndexedScores]:
             if index is None:
                 hidden, stored = self._guarded(
                     lambda: self.forward.run([row], past, keep=True)
@@ -313,27 +338,33 @@ class TreeScorer:
                     lambda: self._prefix_of(job, index, row.length)
                 )
             assert stored is not None
-            kept.append(stored)
+            stored_prefixes.append(stored)
             return [self._finish(job, [row], past, hidden)]
 
         for _, outcome in self._batcher.run([row.length], work):
-            return outcome if isinstance(outcome, Failure) else (outcome, kept[-1])
+            return (
+                outcome
+                if isinstance(outcome, Failure)
+                else (outcome, stored_prefixes[-1])
+            )
         raise AssertionError("one item has one outcome")
 
     # --- one pass
-    # ----------------------------------------------------------------------------------------------------
 
-    def _pass(self, job: _Job, rows: list[Row], past: Stored) -> list[Found]:
-        """Run rows together; the first row of the result holds all that was found."""
+    def _pass(
+        self, job: _ScoringJob, rows: list[Row], past: Stored
+    ) -> list[IndexedScores]:
+        """Run rows together; the first entry of the result has all scores."""
         hidden, _ = self._guarded(lambda: self.forward.run(rows, past))
-        found = self._finish(job, rows, past, hidden)
-        return [found, *([] for _ in rows[1:])]
+        scores = self._finish(job, rows, past, hidden)
+        return [scores, *([] for _ in rows[1:])]
 
     def _guarded(
         self, run: Callable[[], tuple[Any, Stored | None]]
     ) -> tuple[Any, Stored | None]:
-        """A pass of the model; whatever it raises means that it does not take part, unless memory
-        ran out.
+        """Run a pass of the model.
+
+        Any error means that the model is unsuitable, unless memory ran out.
         """
         try:
             return run()
@@ -341,27 +372,29 @@ class TreeScorer:
             if is_out_of_memory(error):
                 raise
             text = " ".join(str(error).split())[:200]
-            raise _Unfit(
+            raise _UnsuitableModel(
                 f"it fails with a tree ({type(error).__name__}: {text})"
             ) from None
 
-    def _finish(self, job: _Job, rows: list[Row], past: Stored, hidden: Any) -> Found:
-        """Read what the rows read; check it, or raise _Unfit."""
+    def _finish(
+        self, job: _ScoringJob, rows: list[Row], past: Stored, hidden: Any
+    ) -> IndexedScores:
+        """Read what the rows read and check it, or raise _UnsuitableModel."""
         places: dict[int, int] = {}
         reads: list[tuple[int, int]] = []
         slots: list[int] = []
         start = 0
         for row in rows:
-            for part in row.parts:
-                for read in part.node.reads if part.read else ():
+            for row_part in row.parts:
+                for read in row_part.node.reads if row_part.read else ():
                     at = places.setdefault(start + read.offset, len(places))
                     reads.append((at, read.target))
                     slots.append(read.slot)
-                start += len(part.node)
+                start += len(row_part.node)
         if not reads:
             return []
         if job.limits is None:
-            self._read += len(places)
+            self._positions_read += len(places)
         with torch.inference_mode():
             chosen = hidden[list(places)]
             values, greedy = read_log_likelihoods(
@@ -369,52 +402,56 @@ class TreeScorer:
                 len(places),
                 reads,
             )
-        found = job.take(slots, values, greedy)
-        self._compare_length(job, rows, past, found)
-        return found
+        scores = job.take(slots, values, greedy)
+        self._compare_length(job, rows, past, scores)
+        return scores
 
     def _compare_short_cuts(self, pairs: Sequence[Pair]) -> None:
-        """Score short cuts of a few requests by every kind of pass and the plain way, or raise
-        _Unfit.
+        """Score shortened copies of a few requests by every kind of pass and the plain way, and
+        compare.
         """
         some = [
-            pairs[place]
-            for place in sorted({0, 1, len(pairs) // 2, len(pairs) - 1})
-            if place < len(pairs)
+            pairs[index]
+            for index in sorted({0, 1, len(pairs) // 2, len(pairs) - 1})
+            if index < len(pairs)
         ]
         cuts = [
             (
                 (
                     context
-                    if len(context) <= 2 * _SHORT
-                    else [*context[:_SHORT], *context[-_SHORT:]]
+                    if len(context) <= 2 * _SHORT_CUT_TOKENS
+                    else [*context[:_SHORT_CUT_TOKENS], *context[-_SHORT_CUT_TOKENS:]]
                 ),
                 targets[:4],
             )
             for context, targets in some
         ]
         largest = max(root.total for root in build_tree(cuts).roots)
-        found: Found = []
+        scores: IndexedScores = []
         # Rows below what is stored, some with branches where there are any, and rows with branches
         # below nothing.
         for row in (largest - 1, largest):
             tree = build_tree(cuts)
             limits = CutLimits(row=row, piece=largest, shortest=1)
-            found += self._walk(_Job(cuts, tree.spans, limits), tree)
-        self._compare(cuts, found)
-        self._compared = 2 * _SHORT
+            scores += self._walk(_ScoringJob(cuts, tree.spans, limits), tree)
+        self._compare(cuts, scores)
+        self._compared = 2 * _SHORT_CUT_TOKENS
 
     def _compare_length(
-        self, job: _Job, rows: list[Row], past: Stored, found: Found
+        self,
+        job: _ScoringJob,
+        rows: list[Row],
+        past: Stored,
+        tree_scores: IndexedScores,
     ) -> None:
-        """Compare a long request of a pass with the plain way where none of half its length was
+        """Compare a long request of a pass with the plain way, if none of half its length was
         before.
         """
         if job.limits is not None or not (
             past.length or any(row.branches for row in rows)
         ):
             return
-        scores = dict(found)
+        scores = dict(tree_scores)
         for index in job.plain.keys() & scores.keys():
             self._check([(0, job.plain.pop(index))], [scores[index]])
             self._compared = max(self._compared or 0, job.length(index))
@@ -423,11 +460,10 @@ class TreeScorer:
             self._compare(job.pairs, [(chosen, scores[chosen])])
             self._compared = job.length(chosen)
 
-    def _long_one(self, job: _Job, indices: Iterable[int]) -> int | None:
-        """Which of these to compare, if the longest has twice the length of any before: the
-        shortest that will do.
+    def _long_one(self, job: _ScoringJob, indices: Iterable[int]) -> int | None:
+        """Which of these to compare, if the longest has twice the length of any before.
 
-        The plain way pays for every token.
+        It is the shortest that will do: the plain way pays for every token.
         """
         lengths = {index: job.length(index) for index in indices}
         longest = max(lengths.values(), default=0)
@@ -438,10 +474,8 @@ class TreeScorer:
             key=lengths.__getitem__,
         )
 
-    def _to_compare(self, job: _Job, below: list[Node]) -> int | None:
-        """A request below a prefix that goes through the model the plain way, so that the prefix is
-        not computed twice.
-        """
+    def _to_compare(self, job: _ScoringJob, below: list[Node]) -> int | None:
+        """A request to score the plain way, to use its prefix and to compare its score."""
         if job.limits is not None:
             return None
         slots = (read.slot for node in walk(below) for read in node.reads)
@@ -452,9 +486,13 @@ class TreeScorer:
             else None
         )
 
-    def _prefix_of(self, job: _Job, index: int, length: int) -> tuple[Any, Stored]:
-        """Score a request the plain way; returns the hidden states of its first tokens, and what to
-        store of these.
+    def _prefix_of(
+        self, job: _ScoringJob, index: int, length: int
+    ) -> tuple[Any, Stored]:
+        """Score a request the plain way.
+
+        Returns:
+            The hidden states of its first tokens, and what to store of these.
         """
         context, targets = job.pairs[index]
         hidden, stored = self.forward.chain([*context, *targets[:-1]])
@@ -468,20 +506,22 @@ class TreeScorer:
         job.plain[index] = PairScore(math.fsum(values), all(greedy), len(targets))
         return hidden[:length], stored.first(length)
 
-    def _compare(self, pairs: Sequence[Pair], found: Found) -> None:
+    def _compare(self, pairs: Sequence[Pair], scores: IndexedScores) -> None:
         self._check(
-            self._plain.score([pairs[index] for index, _ in found]),
-            [scored for _, scored in found],
+            self._plain.score([pairs[index] for index, _ in scores]),
+            [scored for _, scored in scores],
         )
 
     def _check(
         self,
         expected: Iterable[tuple[int, PairScore | Failure]],
-        found: Sequence[PairScore],
+        scores: Sequence[PairScore],
     ) -> None:
-        largest = unexplained_difference(expected, found, self.forward.number_bytes)
+        largest = unexplained_difference(expected, scores, self.forward.number_bytes)
         if largest is not None:
-            raise _Unfit(f"scores differ by {largest:.1e} per token from plain scoring")
+            raise _UnsuitableModel(
+                f"scores differ by {largest:.1e} per token from plain scoring"
+            )
 
     def _refuse(self, reason: str) -> None:
         self.forward.refusal = reason

@@ -1,8 +1,7 @@
-"""Prompts with images for transformers: the model's own processor makes tokens and pixels of the
-rendered text and its images.
+"""Prompts with images: the model's own processor makes tokens and pixels of the rendered text.
 
-Only the first frame is seen, turned as its EXIF data say. Such prompts are written one by one, by
-transformers' own loop.
+Only the first frame of an image is seen, rotated as its EXIF data say. Such prompts are written one
+by one, by transformers' own loop.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 
 @dataclass(frozen=True, slots=True)
 class Vision:
-    """A loaded processor. render: the prompt as text, and the rules of its tokens."""
+    """A loaded processor. `render` returns the prompt as text, and the rules of its tokens."""
 
     processor: Any
     model: Any
@@ -35,15 +34,16 @@ class Vision:
     render: Callable[[Prompt], tuple[str, TokenRules]]
 
     def inputs(self, request: Generate) -> dict[str, Any]:
-        """What the model is called with.
+        """The model's inputs for a request.
 
-        Raises Rejected where an image cannot be decoded, or the processor refuses.
+        Raises:
+            Rejected: an image cannot be decoded, or the processor refuses.
         """
         text, rules = self.render(request.prompt)
-        pictures = [_decoded(image) for image in images_of(request)]
+        pictures = [_decode(image) for image in images_of(request)]
         try:
             with quiet():
-                made = self.processor(
+                processed = self.processor(
                     text=[text],
                     images=pictures,
                     return_tensors="pt",
@@ -55,15 +55,15 @@ class Vision:
                 f"The model's processor does not take this prompt with {len(pictures)}"
                 f" images: {reason or type(error).__name__}."
             ) from error
-        found = {
-            name: value.to(self.device)
-            for name, value in made.items()
-            if torch.is_tensor(value)
+        inputs = {
+            name: tensor.to(self.device)
+            for name, tensor in processed.items()
+            if torch.is_tensor(tensor)
         }
         number = self.model.dtype  # of pixels
         return {
-            name: one.to(number) if one.is_floating_point() else one
-            for name, one in found.items()
+            name: tensor.to(number) if tensor.is_floating_point() else tensor
+            for name, tensor in inputs.items()
         }
 
 
@@ -87,8 +87,8 @@ def load_processor(source: Checkpoint, arguments: Mapping[str, Any]) -> Any:
         ) from error
 
 
-def _decoded(image: Image) -> Any:
-    """The picture in red, green and blue."""
+def _decode(image: Image) -> Any:
+    """The picture in RGB."""
     from PIL import Image as Pictures
     from PIL import ImageOps
 

@@ -1,11 +1,11 @@
-"""What a decoder computes for many requests at once: log-likelihoods over a prefix tree, and
-batched generation.
+"""Computes many requests of a decoder at once: log-likelihoods by a prefix tree, batched
+generation.
 
-Every token that requests have in common at their beginning is computed once and its keys and values
-are reused: the shots that all prompts share, then the question that its options share. A request
-whose tokens are the beginning of another's reads its logits from that one's, so the letters of one
-question cost one pass. None of it changes a number beyond rounding, and where the model's file does
-not allow it (`Sharing`) it is left away.
+Every token that requests share at their beginning is computed once and its keys and values are
+reused: the few-shot examples that all prompts share, then the question that its options share. A
+request whose tokens are the beginning of another's reads its logits from that one's, so the letters
+of one question cost one pass. None of it changes a number beyond rounding, and if the model's file
+does not allow it (`Sharing`) it is not used.
 """
 
 from __future__ import annotations
@@ -22,39 +22,36 @@ from evalwright.models.local.onnx.session import (
     Cache,
     OnnxSession,
     Sharing,
-    keep,
     padded,
-    repeat,
+    repeat_cache,
+    select_cache_rows,
 )
 from evalwright.models.local.tokens import Pair, common_length
 from evalwright.models.local.tree import CutLimits, Node, Row, build_tree, cut
 from evalwright.models.local.writing import AnswerWriter
 
 MIN_SHARED = 16
-"""A common beginning is computed apart only if it has this many tokens; below, the extra pass costs
-more.
+"""Least tokens of a common beginning that is computed separately; below, the extra pass costs more.
 """
 
 _LOGIT_BYTES = 1 << 28
-"""The most that one batch's logits may take, which dwarf all else where the vocabulary is large."""
+"""Most bytes of one batch's logits, which dominate if the vocabulary is large."""
 
-_READ_AT_ONCE = 512
-"""Positions whose logits are turned into log-probabilities together, each of the size of the
-vocabulary.
-"""
+_POSITIONS_AT_ONCE = 512
+"""Positions whose logits, each the size of the vocabulary, become log-probabilities together."""
 
 _BATCH_TOKENS = 4096
-"""The most new tokens of one batch, padding included: more is no faster and makes the attention
-scores large.
+"""Most new tokens of one batch, padding included: more is no faster and needs large attention
+scores.
 """
 
 
 def log_likelihood(logits: Array, targets: Sequence[int]) -> tuple[Array, Array]:
-    """The log-probabilities (natural log) of `targets` under logits [n, vocabulary], and which of
-    them are argmax.
+    """The log-probabilities (natural log) of `targets` under logits [n, vocabulary], and which are
+    argmax.
 
-    The softmax is in float32 with the maximum taken off; what is returned is in float64, to be
-    summed.
+    The softmax is in float32 with the maximum subtracted; the numbers returned are in float64, to
+    be summed.
     """
     values = logits.astype(np.float32)
     best = values.argmax(axis=-1)
@@ -68,24 +65,24 @@ def score(
     decoder: OnnxSession, pairs: Sequence[Pair], batch_size: int
 ) -> Iterator[tuple[int, PairScore]]:
     """`(index into pairs, result)` for every pair, as they finish."""
-    together = [list(range(len(pairs)))]
+    groups = [list(range(len(pairs)))]
     if decoder.sharing is Sharing.SINGLE:  # only equal inputs have equal logits
-        same: dict[tuple[int, ...], list[int]] = {}
+        by_input: dict[tuple[int, ...], list[int]] = {}
         for index, (context, continuation) in enumerate(pairs):
-            same.setdefault((*context, *continuation[:-1]), []).append(index)
-        together = list(same.values())
-    for indices in together:
-        for place, found in _score_tree(
+            by_input.setdefault((*context, *continuation[:-1]), []).append(index)
+        groups = list(by_input.values())
+    for indices in groups:
+        for position, score in _score_tree(
             decoder, [pairs[index] for index in indices], batch_size
         ):
-            yield indices[place], found
+            yield indices[position], score
 
 
 def _score_tree(
     decoder: OnnxSession, pairs: Sequence[Pair], batch_size: int
 ) -> Iterator[tuple[int, PairScore]]:
-    """What several inputs begin with is computed once where the file allows it; else every path is
-    a row of its own.
+    """Score inputs, computing common beginnings once if the file allows it; else a row for every
+    path.
     """
     tree = build_tree(pairs)
     owner = [index for index, span in enumerate(tree.spans) for _ in span]
@@ -101,15 +98,17 @@ def _score_tree(
         """
         start = 0
         reads = []
-        for part in row.parts:
+        for row_part in row.parts:
             reads += [
-                (start + read.offset, read) for read in part.node.reads if part.read
+                (start + read.offset, read)
+                for read in row_part.node.reads
+                if row_part.read
             ]
-            start += len(part.node)
-        for offset in range(0, len(reads), _READ_AT_ONCE):
-            some = reads[offset : offset + _READ_AT_ONCE]
+            start += len(row_part.node)
+        for offset in range(0, len(reads), _POSITIONS_AT_ONCE):
+            some = reads[offset : offset + _POSITIONS_AT_ONCE]
             slots = [read.slot for _, read in some]
-            places = [place for place, _ in some]
+            places = [offset for offset, _ in some]
             targets = [read.target for _, read in some]
             values[slots], greedy[slots] = log_likelihood(logits[places], targets)
             for index in map(owner.__getitem__, slots):
@@ -130,7 +129,7 @@ def _score_tree(
     while waiting:
         row, nodes, start, cache = waiting.pop()
         if row is not None:
-            tokens = [token for part in row.parts for token in part.node.tokens]
+            tokens = [token for row_part in row.parts for token in row_part.node.tokens]
             logits, cache = decoder.run_row(tokens, start, cache)
             yield from collect(row, logits)
             start += row.length
@@ -139,57 +138,51 @@ def _score_tree(
         waiting += [
             (above, below, start, cache) for above, below in reversed(level.stored)
         ]
-        for batch in _batches(
-            decoder, [each.length for each in level.rows], batch_size
-        ):
-            rows = [level.rows[place] for place in batch]
-            paths = [each.parts[-1].node for each in rows]
+        for batch in _batches(decoder, [row.length for row in level.rows], batch_size):
+            rows = [level.rows[row_index] for row_index in batch]
+            paths = [row.parts[-1].node for row in rows]
             # Padded at the right, where no token of a causal model looks.
             inputs = padded([list(node.source[: node.end]) for node in paths], start)
-            found, _ = decoder.run(*inputs, repeat(cache, len(rows)))
-            for place, each in enumerate(rows):
-                yield from collect(each, found[place, : each.length])
+            batch_logits, _ = decoder.run(*inputs, repeat_cache(cache, len(rows)))
+            for position, each in enumerate(rows):
+                yield from collect(each, batch_logits[position, : each.length])
 
 
 def _groups(sequences: Sequence[list[int]], start: int) -> list[list[int]]:
-    """Runs of neighbours in sorted order that have at least `MIN_SHARED` tokens after `start` in
-    common.
-    """
+    """Runs of neighbours in sorted order that share at least `MIN_SHARED` tokens after `start`."""
     groups: list[list[int]] = []
-    for place, tokens in enumerate(sequences):
-        if place and common_length(sequences[place - 1], tokens) - start >= MIN_SHARED:
-            groups[-1].append(place)
+    for index, tokens in enumerate(sequences):
+        if index and common_length(sequences[index - 1], tokens) - start >= MIN_SHARED:
+            groups[-1].append(index)
         else:
-            groups.append([place])
+            groups.append([index])
     return groups
 
 
 def _batches(
     decoder: OnnxSession, lengths: Sequence[int], batch_size: int
 ) -> Iterator[list[int]]:
-    """Places in `lengths`, longest first so that what does not fit in memory shows at once, in
-    batches that may share.
-    """
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    """Batches of indices into `lengths`, longest first so that memory fails early."""
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     batch: list[int] = []
-    for place in order:
+    for index in order:
         if batch:
             longest = lengths[batch[0]]
             new = (len(batch) + 1) * longest
             fits = new <= _BATCH_TOKENS and new * decoder.vocabulary * 4 <= _LOGIT_BYTES
             shares = decoder.sharing is Sharing.RAGGED or (
-                decoder.sharing is Sharing.EQUAL and lengths[place] == longest
+                decoder.sharing is Sharing.EQUAL and lengths[index] == longest
             )
             if not (fits and shares and len(batch) < batch_size):
                 yield batch
                 batch = []
-        batch.append(place)
+        batch.append(index)
     if batch:
         yield batch
 
 
 class GrowingAnswer(NamedTuple):
-    """One answer to generate. pick: the next token from its logits [vocabulary]."""
+    """An answer to generate. `pick` chooses the next token from its logits [vocabulary]."""
 
     place: int
     writer: AnswerWriter
@@ -212,7 +205,7 @@ def generate(
         else [list(range(len(ready)))]
     )
     for group in groups:
-        members = [ready[place] for place in group]
+        members = [ready[index] for index in group]
         prompts = [answer.prompt for answer in members]
         start = 0
         cache = decoder.empty_cache(1)
@@ -225,7 +218,7 @@ def generate(
         for batch in _batches(
             decoder, [len(prompt) - start for prompt in prompts], batch_size
         ):
-            chosen = [members[place] for place in batch]
+            chosen = [members[index] for index in batch]
             steps = (
                 _Cached(decoder, start, cache)
                 if decoder.has_cache
@@ -240,37 +233,39 @@ def _decode(
     logits = steps.begin([answer.prompt for answer in answers])
     while True:
         going = []
-        for place, answer in enumerate(answers):
-            token = answer.pick(logits[place])
-            wanted = answer.writer.job.request.top_logprobs
-            if wanted is not None:
-                answer.writer.values.append(_values(logits[place], token, wanted))
+        for index, answer in enumerate(answers):
+            token = answer.pick(logits[index])
+            top_logprobs = answer.writer.job.request.top_logprobs
+            if top_logprobs is not None:
+                answer.writer.values.append(_values(logits[index], token, top_logprobs))
             response = answer.writer.add(token)
             if response is None:
-                going.append(place)
+                going.append(index)
             else:
                 yield answer.place, response
         if not going:
             return
         if len(going) < len(answers):
             steps.keep(going)
-            answers = [answers[place] for place in going]
+            answers = [answers[index] for index in going]
         logits = steps.step([answer.writer.written[-1] for answer in answers])
 
 
 def _values(
     logits: Array, token: int, alternatives: int
 ) -> tuple[float, list[tuple[int, float]]]:
-    """A token's log-probability by logits [vocabulary], and the most probable tokens with theirs."""
+    """A token's log-probability, and the most probable tokens with theirs."""
     values = logits.astype(np.float32) - logits.max()
     values -= np.log(np.exp(values).sum())
     best = np.argsort(-values, kind="stable")[:alternatives]
-    return float(values[token]), [(int(other), float(values[other])) for other in best]
+    return float(values[token]), [
+        (int(token_id), float(values[token_id])) for token_id in best
+    ]
 
 
 class _Cached:
-    """Steps with keys and values kept: prompts are padded at the left, after the beginning that all
-    of them share.
+    """Steps with stored keys and values: prompts are padded at the left, after their shared
+    beginning.
     """
 
     def __init__(self, decoder: OnnxSession, start: int, cache: Cache) -> None:
@@ -283,7 +278,7 @@ class _Cached:
         tokens, self._mask, positions = padded(prompts, self._start, left=True)
         self._lengths = np.array([len(prompt) for prompt in prompts])
         logits, self._cache = self._decoder.run(
-            tokens, self._mask, positions, repeat(self._cache, len(prompts))
+            tokens, self._mask, positions, repeat_cache(self._cache, len(prompts))
         )
         return logits[:, -1]
 
@@ -297,10 +292,10 @@ class _Cached:
         return logits[:, -1]
 
     def keep(self, rows: list[int]) -> None:
-        """Go on with some of the answers only."""
+        """Continue with some of the answers only."""
         self._mask = self._mask[rows]
         self._lengths = self._lengths[rows]
-        self._cache = keep(self._cache, rows)
+        self._cache = select_cache_rows(self._cache, rows)
 
 
 class _Uncached:
@@ -322,8 +317,8 @@ class _Uncached:
         return self._logits()
 
     def keep(self, rows: list[int]) -> None:
-        """Go on with some of the answers only."""
-        self._rows = [self._rows[place] for place in rows]
+        """Continue with some of the answers only."""
+        self._rows = [self._rows[index] for index in rows]
 
     def _logits(self) -> Array:
         logits, _ = self._decoder.run(*padded(self._rows, 0), [])

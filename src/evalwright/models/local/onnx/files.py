@@ -1,10 +1,9 @@
-"""The files of an exported decoder model: which one is the model, what its configuration says, how
-its text is tokenised.
+"""The files of an exported decoder model: the model file, its configuration, its tokenizer.
 
 The layout is the common one: `model.onnx` (or `onnx/model.onnx`), `config.json`, `tokenizer.json`,
-and where there are any `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
-Weights may lie beside the model file (`model.onnx_data`). Reading these files loads no heavy
-library; the tokenizer is opened by `open_tokenizer`.
+and optionally `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`. Weights
+may be beside the model file (`model.onnx_data`). Reading these files loads no heavy library; the
+tokenizer is opened by `open_tokenizer`.
 """
 
 from __future__ import annotations
@@ -26,13 +25,12 @@ from evalwright.models.local.files import (
 )
 
 DEFAULT_MAX_LENGTH = 2048
-"""Tokens of context where neither the configuration nor the person says how many the model takes.
-"""
+"""Tokens of context if neither the configuration nor the user says how many."""
 
 _LOCATION = re.compile(
     rb"\x0a\x08location\x12(?=([\x01-\x7f][^\x00]{1,127}))", re.DOTALL
 )
-"""A key and its value as protobuf writes them; the value's length stands before it in one byte."""
+"""A key and its value as protobuf writes them, with the value's length before it in one byte."""
 _LENGTH_KEYS = (
     "max_position_embeddings",
     "n_positions",
@@ -44,10 +42,7 @@ _LENGTH_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class ExportedFolder:
-    """One exported model on disk.
-
-    `files` are all those whose content can change an answer, by a name for each.
-    """
+    """An exported model on disk. `files` has all files that can change an answer, by name."""
 
     folder: Path
     model_file: Path
@@ -58,7 +53,7 @@ class ExportedFolder:
 
     @property
     def size(self) -> int:
-        """Bytes of the model file with the weights beside it."""
+        """Bytes of the model file and the weights beside it."""
         return sum(
             path.stat().st_size
             for name, path in self.files.items()
@@ -67,19 +62,21 @@ class ExportedFolder:
 
     @property
     def max_length(self) -> int:
-        """Tokens of context: as the configuration says, else as the tokenizer's says, else 2,048."""
+        """Tokens of context, by the configuration, else the tokenizer's, else 2,048."""
         lengths = [self.config.get(key) for key in _LENGTH_KEYS]
         longest = self.tokenizer_config.get("model_max_length")
         # Tokenizer configurations write "no limit" as a very large number.
         lengths.append(
             longest if isinstance(longest, int) and longest < 10_000_000 else None
         )
-        known = (length for length in lengths if isinstance(length, int) and length > 0)
-        return next(known, DEFAULT_MAX_LENGTH)
+        known_lengths = (
+            length for length in lengths if isinstance(length, int) and length > 0
+        )
+        return next(known_lengths, DEFAULT_MAX_LENGTH)
 
     @property
     def chat_template(self) -> str | None:
-        """The model's own chat template, if it has one. Of several named ones, the default."""
+        """The model's own chat template, if it has one; of several named ones, the default."""
         if path := self.files.get("chat_template.jinja"):
             return path.read_text(encoding="utf-8")
         return templates(self.tokenizer_config.get("chat_template")).get("default")
@@ -94,9 +91,7 @@ class ExportedFolder:
 
 
 class JsonTokenizer:
-    """A `tokenizer.json` as the tokenisation layer wants it: no padding, no truncation, no cleaning
-    up of spaces.
-    """
+    """A `tokenizer.json` as an `Encoder`: no padding, no truncation, no clean-up of spaces."""
 
     def __init__(self, path: Path) -> None:
         from tokenizers import Tokenizer
@@ -127,16 +122,19 @@ class JsonTokenizer:
         return text
 
     def token(self, text: str | None) -> int | None:
-        """The number of a token written as text, None where the vocabulary lacks it."""
-        found: int | None = None if text is None else self._tokenizer.token_to_id(text)
-        return found
+        """The number of a token written as text; None if the vocabulary lacks it."""
+        token_id: int | None = (
+            None if text is None else self._tokenizer.token_to_id(text)
+        )
+        return token_id
 
 
 def read_folder(name: str, file: str | None) -> ExportedFolder:
-    """The exported model in a folder, or the one at `file` (relative to it).
+    """Read the exported model in a folder, or the one at `file` (relative to it).
 
-    Raises ConfigurationError where the folder, a model file or the tokenizer is missing,
-    UnknownName for another `file`.
+    Raises:
+        ConfigurationError: the folder, a model file or the tokenizer is missing.
+        UnknownName: there is no such `file`.
     """
     folder = Path(name).expanduser()
     if not folder.is_dir():
@@ -145,7 +143,7 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
             " with an exported model in it (model.onnx, config.json, tokenizer.json)."
         )
     model_file = _model_file(folder, file)
-    tokenizer = _beside(folder, model_file, "tokenizer.json")
+    tokenizer = _find_file(folder, model_file, "tokenizer.json")
     if tokenizer is None:
         raise ConfigurationError(
             f"'{folder}' has no tokenizer.json, so text cannot be tokenised. Export the"
@@ -168,7 +166,7 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
         "tokenizer_config.json",
         "chat_template.jinja",
     ):
-        if path := _beside(folder, model_file, optional):
+        if path := _find_file(folder, model_file, optional):
             files[optional] = path
     return ExportedFolder(
         folder=folder,
@@ -181,9 +179,7 @@ def read_folder(name: str, file: str | None) -> ExportedFolder:
 
 
 def _external_data(model_file: Path) -> list[str]:
-    """The files of weights that a model file names, whatever they are called: entries `location` of
-    its tensors.
-    """
+    """The weight files that a model file names: entries `location` of its tensors."""
     if model_file.stat().st_size == 0:
         return []
     with (
@@ -200,8 +196,8 @@ def _external_data(model_file: Path) -> list[str]:
 
 
 def _model_file(folder: Path, file: str | None) -> Path:
-    found = sorted(folder.glob("*.onnx")) + sorted(folder.glob("onnx/*.onnx"))
-    names = [path.relative_to(folder).as_posix() for path in found]
+    model_files = sorted(folder.glob("*.onnx")) + sorted(folder.glob("onnx/*.onnx"))
+    names = [path.relative_to(folder).as_posix() for path in model_files]
     if file is not None:
         if (folder / file).is_file():
             return folder / file
@@ -214,20 +210,20 @@ def _model_file(folder: Path, file: str | None) -> Path:
     for usual in ("model.onnx", "onnx/model.onnx"):
         if usual in names:
             return folder / usual
-    if not found:
+    if not model_files:
         raise ConfigurationError(
             f"'{folder}' has no .onnx file, neither directly nor in its folder 'onnx'."
         )
-    if len(found) > 1:
+    if len(model_files) > 1:
         raise ConfigurationError(
             f"'{folder}' has several models ({', '.join(names)}); name one with -M"
             f" file={names[0]}."
         )
-    return found[0]
+    return model_files[0]
 
 
-def _beside(folder: Path, model_file: Path, name: str) -> Path | None:
-    """A file of the folder, or else of the folder that the model file lies in."""
+def _find_file(folder: Path, model_file: Path, name: str) -> Path | None:
+    """A file in the folder, or else in the folder of the model file."""
     return next(
         (path for path in (folder / name, model_file.parent / name) if path.is_file()),
         None,

@@ -1,9 +1,8 @@
-"""`onnx/<folder>`: exported decoder models through onnxruntime and tokenizers, without torch or
-transformers.
+"""`onnx/<folder>`: exported decoder models, by onnxruntime and tokenizers, without torch.
 
-Log-likelihoods, rolling log-likelihoods and generation with a cache of keys and values; chat where
-the model has a chat template. The files are read by `files`, run by `session`, and put to work for
-many requests at once by `decode`.
+Log-likelihoods, rolling log-likelihoods and generation with cached keys and values; chat if the
+model has a chat template. `files` reads the files, `session` runs them, and `decode` serves many
+requests at once.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response
-from evalwright.models.arguments import whole
+from evalwright.models.arguments import whole_number
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.answering import Answering, Job, PairScore
 from evalwright.models.local.hardware.presets import with_preset
@@ -44,18 +43,23 @@ if TYPE_CHECKING:
     from evalwright.models.local.onnx.session import Array, OnnxSession
 
 HEAVY_BYTES = 100_000_000
-"""From this size on, a model counts as heavy: only one such model is in memory at a time."""
+"""Size from which a model counts as heavy: only one such model is in memory at a time."""
 
 
 class OnnxModel(LocalModel):
     """A folder with an exported decoder: model.onnx, config.json, tokenizer.json.
 
-    file: which .onnx file, relative to the folder. threads: of onnxruntime; 0 is one per core.
-    batch_size: the most sequences computed at once. max_length: tokens of context (default: as
-    config.json says). chat_template: a jinja2 template, or the path of one, in place of the model's
-    own; False leaves it out, so that the model takes text only. preset: settings for a kind of
-    machine ("laptop", ...) for what is left open here. Log-probabilities are those of the model
-    itself, before temperature, top_k, top_p and min_p.
+    Log-probabilities are those of the model itself, before temperature, top_k, top_p and min_p.
+
+    Args:
+        name: the folder.
+        file: which .onnx file, relative to the folder.
+        threads: of onnxruntime; 0 is one per core.
+        batch_size: most sequences computed at once.
+        max_length: tokens of context (default: as config.json says).
+        chat_template: a jinja2 template, or its path, in place of the model's own; False leaves it
+            out, so that the model takes text only.
+        preset: settings for a kind of machine ("laptop", ...), for arguments left open.
     """
 
     carries = frozenset(("top_k", "min_p", "top_logprobs"))
@@ -75,22 +79,22 @@ class OnnxModel(LocalModel):
         self._files = read_folder(name, file)
         self.heavy = self._files.size >= HEAVY_BYTES
         size = None if batch_size == "auto" else batch_size
-        given: dict[str, Any] = {
+        options: dict[str, Any] = {
             "threads": threads,
             "batch_size": size,
             "max_length": max_length,
         }
-        found = with_preset(preset, "onnx", given, self._files.max_length)
-        threads, size, max_length = (found[key] for key in given)
-        threads = whole("threads", threads, low=-1)
+        filled = with_preset(preset, "onnx", options, self._files.max_length)
+        threads, size, max_length = (filled[key] for key in options)
+        threads = whole_number("threads", threads, low=-1)
         self.threads = (
             (0 if self.heavy else min(2, os.cpu_count() or 1))
             if threads is None
             else threads
         )
-        self.batch_size = whole("batch_size", size) or (8 if self.heavy else 64)
+        self.batch_size = whole_number("batch_size", size) or (8 if self.heavy else 64)
         self.max_length = (
-            whole("max_length", max_length, low=1) or self._files.max_length
+            whole_number("max_length", max_length, low=1) or self._files.max_length
         )
         self._template = _template_source(chat_template, self._files.chat_template)
         abilities: set[Ability] = {"generate", "log-likelihood", "rolling"}
@@ -109,7 +113,7 @@ class OnnxModel(LocalModel):
         self._open: _Opened | None = None
 
     def describe(self) -> dict[str, Any]:
-        """The contract's fields with the file's hash and size."""
+        """The common description with the file's hash and size."""
         return {
             **super().describe(),
             "file": self._files.model_file.name,
@@ -119,9 +123,7 @@ class OnnxModel(LocalModel):
         }
 
     def check(self) -> None:
-        """Read the tokenizer and the template; a model that is not heavy is opened and tried on a
-        few tokens.
-        """
+        """Read the tokenizer and the template; open and try a model that is not heavy."""
         if self.heavy:
             JsonTokenizer(self._files.files["tokenizer.json"])
         else:
@@ -135,7 +137,8 @@ class OnnxModel(LocalModel):
     def load(self) -> None:
         """Open the session.
 
-        Raises ConfigurationError for a file that is not a decoder model, or no model at all.
+        Raises:
+            ConfigurationError: the file is not a decoder model, or no model at all.
         """
         if self._open is None:
             opened = _Opened(self)
@@ -153,7 +156,7 @@ class OnnxModel(LocalModel):
     def answer_batch(
         self, requests: Sequence[Request]
     ) -> Iterator[tuple[int, Response | Failure]]:
-        """Log-likelihoods first, then answers, each as soon as it is known."""
+        """Log-likelihoods first, then answers, each as soon as it is finished."""
         self.load()
         assert self._open is not None
         started = time.perf_counter()
@@ -193,18 +196,18 @@ class _Opened(Answering):
     def _token(
         self, model: OnnxModel, special: dict[str, str], role: str
     ) -> int | None:
-        """BOS or EOS: as the tokenizer's configuration names it, else as the model's does."""
+        """BOS or EOS, by the tokenizer's configuration, else by the model's."""
         named = self.tokenizer.token(special.get(f"{role}_token"))
         if named is not None:
             return named
-        value = model._files.config.get(f"{role}_token_id")
-        value = value[0] if isinstance(value, list) and value else value
-        return value if isinstance(value, int) else None
+        token_id = model._files.config.get(f"{role}_token_id")
+        token_id = token_id[0] if isinstance(token_id, list) and token_id else token_id
+        return token_id if isinstance(token_id, int) else None
 
     def _render(self, prompt: Prompt) -> tuple[str, TokenRules]:
         """The prompt as text.
 
-        A template writes its special tokens itself, so none are added to what it made.
+        A template writes its special tokens itself, so none are added to its text.
         """
         if isinstance(prompt, str):
             return prompt, self.rules
@@ -225,19 +228,19 @@ class _Opened(Answering):
         pieces = Pieces(self.tokenizer)
         answers = [
             GrowingAnswer(
-                place,
+                index,
                 AnswerWriter(
                     self.tokenizer, self.end_tokens, job, pieces, counts_end=False
                 ),
-                _picker(job.request),
+                _token_chooser(job.request),
             )
-            for place, job in enumerate(jobs)
+            for index, job in enumerate(jobs)
         ]
         return generate(self.decoder, answers, self.batch_size)
 
 
-def _picker(request: Generate) -> Callable[[Array], int]:
-    """How the next token is chosen.
+def _token_chooser(request: Generate) -> Callable[[Array], int]:
+    """A function that chooses the next token.
 
     Sampling depends on the prompt, the seed and the draw alone, never on the batch.
     """
@@ -273,38 +276,40 @@ def _picker(request: Generate) -> Callable[[Array], int]:
             total = total[: int(np.searchsorted(total, top_p)) + 1]
         if min_p is not None:
             total = total[: int((chances[: len(total)] >= min_p).sum())]
-        place = int(np.searchsorted(total, random.random() * total[-1], side="right"))
-        return int(order[min(place, len(total) - 1)])
+        position = int(
+            np.searchsorted(total, random.random() * total[-1], side="right")
+        )
+        return int(order[min(position, len(total) - 1)])
 
     return pick
 
 
 def _end_tokens(eos: int | None, *configurations: Any) -> frozenset[int]:
     """Every token that ends an answer, by any of the configurations."""
-    found: set[int] = set() if eos is None else {eos}
+    end_tokens: set[int] = set() if eos is None else {eos}
     for configuration in configurations:
-        value = configuration.get("eos_token_id")
-        found.update(
-            entry
-            for entry in (value if isinstance(value, list) else [value])
-            if isinstance(entry, int)
+        declared = configuration.get("eos_token_id")
+        end_tokens.update(
+            token_id
+            for token_id in (declared if isinstance(declared, list) else [declared])
+            if isinstance(token_id, int)
         )
-    return frozenset(found)
+    return frozenset(end_tokens)
 
 
-def _template_source(given: str | bool | None, own: str | None) -> str | None:
-    """The chat template in use. Raises ConfigurationError for a path that does not exist."""
-    if given is None or given is True:
-        return own
-    if given is False:
+def _template_source(chosen: str | bool | None, default: str | None) -> str | None:
+    """The chat template in use. Raises ConfigurationError if a path does not exist."""
+    if chosen is None or chosen is True:
+        return default
+    if chosen is False:
         return None
-    if not isinstance(given, str):
+    if not isinstance(chosen, str):
         raise ConfigurationError(
             "'chat_template' must be a template, the path of one, or false."
         )
-    if "{" in given:
-        return given
-    path = Path(given).expanduser()
+    if "{" in chosen:
+        return chosen
+    path = Path(chosen).expanduser()
     if not path.is_file():
-        raise ConfigurationError(f"There is no chat template file '{given}'.")
+        raise ConfigurationError(f"There is no chat template file '{chosen}'.")
     return path.read_text(encoding="utf-8")

@@ -1,10 +1,8 @@
-"""A decoder as onnxruntime runs it: tokens, mask, positions and cache in, logits and grown cache
-out.
+"""A decoder run by onnxruntime: tokens, mask, positions and cache in, logits and longer cache out.
 
-The inputs that a file wants are read from the file itself. How far sequences may be computed
-together is not assumed either but tried once, on a few tokens, when the model is loaded
-(`Sharing`): some exports take no padding inside their mask, and dynamically quantised ones give a
-sequence other numbers in a batch.
+The inputs of a file are read from the file itself. How far sequences may be computed together is
+tried once, on a few tokens, when the model is loaded (`Sharing`): some exports take no padding
+inside their mask, and dynamically quantised ones give a sequence other numbers in a batch.
 """
 
 from __future__ import annotations
@@ -22,13 +20,10 @@ from evalwright.core.errors import ConfigurationError, ModelError
 
 Array = NDArray[Any]
 Cache = list[Array]
-"""One array per cache input, each [batch, heads, length, size] in most files.
-
-Without cache inputs, an empty list.
-"""
+"""One array per cache input, each [batch, heads, length, size] in most files; may be empty."""
 
 _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)")
-_KNOWN = {"input_ids", "attention_mask", "position_ids"}
+_KNOWN_INPUTS = {"input_ids", "attention_mask", "position_ids"}
 _TYPES = {
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
@@ -36,18 +31,16 @@ _TYPES = {
     "tensor(float16)": np.float16,
 }
 _TOLERANCE = 2e-3
-"""Of the largest logit: rounding between batch shapes stays far below it, a wrong mask is far
-above.
-"""
-_OTHERS = 7
-"""Rows beside the one that is watched while sharing is tried."""
+"""As a share of the largest logit: rounding stays far below it, a wrong mask is far above."""
+_OTHER_ROWS = 7
+"""Rows beside the observed one while sharing is tried."""
 
 
 class Sharing(Enum):
-    """What leaves a sequence's logits as they are when it is computed alone.
+    """What leaves a sequence's logits the same as when it is computed alone.
 
-    RAGGED: padding and a shared cache. EQUAL: a batch of the same length only. SINGLE: nothing, one
-    at a time.
+    RAGGED: padding and a shared cache. EQUAL: only a batch of equal length. SINGLE: nothing, one at
+    a time.
     """
 
     RAGGED = "ragged"
@@ -58,33 +51,38 @@ class Sharing(Enum):
 class OnnxSession:
     """An open session.
 
-    `vocabulary`: number of logits per position. `has_cache`: it takes and gives keys and values.
+    `vocabulary` is the number of logits per position; `has_cache` whether it takes and returns keys
+    and values.
     """
 
     def __init__(self, file: Path, threads: int) -> None:
         self._session = _open(file, threads)
-        inputs = {entry.name: entry for entry in self._session.get_inputs()}
-        outputs = [entry.name for entry in self._session.get_outputs()]
+        inputs = {tensor.name: tensor for tensor in self._session.get_inputs()}
+        outputs = [tensor.name for tensor in self._session.get_outputs()]
         _check_interface(file, set(inputs), outputs)
         self._integer = {
-            name: _type_of(file, inputs[name]) for name in inputs if name in _KNOWN
+            name: _type_of(file, inputs[name])
+            for name in inputs
+            if name in _KNOWN_INPUTS
         }
-        self._past = [entry for name, entry in inputs.items() if _PAST.fullmatch(name)]
-        self._past_types = [_type_of(file, entry) for entry in self._past]
-        self._shapes = [_past_shape(file, entry) for entry in self._past]
-        self._wanted = [
+        self._past = [
+            tensor for name, tensor in inputs.items() if _PAST.fullmatch(name)
+        ]
+        self._past_types = [_type_of(file, tensor) for tensor in self._past]
+        self._shapes = [_past_shape(file, tensor) for tensor in self._past]
+        self._output_names = [
             "logits",
-            *(_present_name(entry.name, outputs, file) for entry in self._past),
+            *(_present_name(tensor.name, outputs, file) for tensor in self._past),
         ]
         self.has_cache = bool(self._past)
         self.vocabulary = 0
         self.sharing = self._probe()
 
     def empty_cache(self, batch: int) -> Cache:
-        """A cache of no positions."""
+        """A cache without positions."""
         return [
             np.zeros(
-                [batch if place == 0 else size for place, size in enumerate(shape)],
+                [batch if axis == 0 else size for axis, size in enumerate(shape)],
                 dtype,
             )
             for shape, dtype in zip(self._shapes, self._past_types, strict=True)
@@ -93,22 +91,37 @@ class OnnxSession:
     def run(
         self, tokens: Array, mask: Array, positions: Array, cache: Cache
     ) -> tuple[Array, Cache]:
-        """Logits [batch, new, vocabulary] in the file's own type, and the cache with the new
-        positions in it.
+        """Run the model.
 
-        tokens, positions: [batch, new]. mask: [batch, cached + new], 1 where there is a token.
-        Raises ModelError.
+        Args:
+            tokens: [batch, new].
+            mask: [batch, cached + new], 1 for a token.
+            positions: [batch, new].
+            cache: the cache so far.
+
+        Returns:
+            Logits [batch, new, vocabulary] in the file's own type, and the longer cache.
+
+        Raises:
+            ModelError: onnxruntime failed.
         """
-        given = {"input_ids": tokens, "attention_mask": mask, "position_ids": positions}
+        arrays = {
+            "input_ids": tokens,
+            "attention_mask": mask,
+            "position_ids": positions,
+        }
         feeds = {
-            name: given[name].astype(dtype, copy=False)
+            name: arrays[name].astype(dtype, copy=False)
             for name, dtype in self._integer.items()
         }
         feeds.update(
-            {entry.name: array for entry, array in zip(self._past, cache, strict=True)}
+            {
+                tensor.name: array
+                for tensor, array in zip(self._past, cache, strict=True)
+            }
         )
         try:
-            logits, *present = self._session.run(self._wanted, feeds)
+            logits, *present = self._session.run(self._output_names, feeds)
         except Exception as error:  # onnxruntime's errors share no base of their own
             raise ModelError(
                 f"onnxruntime failed: {str(error).splitlines()[0]}"
@@ -134,70 +147,74 @@ class OnnxSession:
         self.vocabulary = int(alone.shape[-1])
         # Several rows of all kinds of tokens, so that anything computed over the whole batch shows.
         others = np.random.default_rng(0).integers(
-            1, self.vocabulary, (_OTHERS, len(first) + 2)
+            1, self.vocabulary, (_OTHER_ROWS, len(first) + 2)
         )
         tokens = np.vstack([first, others[:, : len(first)]])
         positions = np.tile(np.arange(len(first)), (len(tokens), 1))
         together = self.run(
             tokens, np.ones_like(tokens), positions, self.empty_cache(len(tokens))
         )[0]
-        if not _same(alone[-1], together[0, -1]):
+        if not _are_close(alone[-1], together[0, -1]):
             return Sharing.SINGLE
         try:
-            found = self._padded_logits(first, others)
+            padded_logits = self._padded_logits(first, others)
         except ModelError:
             return Sharing.EQUAL
         return (
             Sharing.RAGGED
-            if all(_same(alone[-1], row) for row in found)
+            if all(_are_close(alone[-1], row) for row in padded_logits)
             else Sharing.EQUAL
         )
 
     def _padded_logits(self, first: list[int], others: Array) -> list[Array]:
-        """The last logits of `first` among longer rows: padded at its right, and at its left after
-        a shared cache.
+        """The last logits of `first` among longer rows: right-padded, and left-padded after a
+        shared cache.
         """
         shared = 2 if self.has_cache else 0
         cache = (
             self.run_row(first[:shared], 0, self.empty_cache(1))[1] if shared else []
         )
         rows = [first, *others.tolist()]
-        cache = repeat(cache, len(others) + 1)
-        found = [self.run(*padded(rows, shared), cache)[0][0, len(first) - shared - 1]]
+        cache = repeat_cache(cache, len(others) + 1)
+        last_logits = [
+            self.run(*padded(rows, shared), cache)[0][0, len(first) - shared - 1]
+        ]
         if self.has_cache:
-            found.append(self.run(*padded(rows, shared, left=True), cache)[0][0, -1])
-        return found
+            last_logits.append(
+                self.run(*padded(rows, shared, left=True), cache)[0][0, -1]
+            )
+        return last_logits
 
 
 def padded(
     rows: Sequence[list[int]], start: int, *, left: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Tokens [rows, new], mask [rows, longest] and positions [rows, new] of rows whose first
-    `start` tokens are cached.
+    """Tokens [rows, new], mask [rows, longest] and positions [rows, new] of rows with a cached
+    start.
     """
     longest = max(len(row) for row in rows)
     tokens = np.zeros((len(rows), longest - start), np.int64)
     positions = np.zeros_like(tokens)
     mask = np.zeros_like(tokens)
-    for place, row in enumerate(rows):
+    for row_index, row in enumerate(rows):
         where = slice(longest - len(row), None) if left else slice(len(row) - start)
-        tokens[place, where] = row[start:]
-        positions[place, where] = np.arange(start, len(row))
-        mask[place, where] = 1
+        tokens[row_index, where] = row[start:]
+        positions[row_index, where] = np.arange(start, len(row))
+        mask[row_index, where] = 1
     return tokens, np.pad(mask, ((0, 0), (start, 0)), constant_values=1), positions
 
 
-def repeat(cache: Cache, times: int) -> Cache:
+def repeat_cache(cache: Cache, times: int) -> Cache:
     """The cache of one sequence, for `times` sequences that all begin with it."""
     return [np.repeat(array, times, axis=0) for array in cache]
 
 
-def keep(cache: Cache, rows: list[int]) -> Cache:
+def select_cache_rows(cache: Cache, rows: list[int]) -> Cache:
     """The cache of some of the sequences."""
     return [array[rows] for array in cache]
 
 
-def _same(left: Array, right: Array) -> bool:
+def _are_close(left: Array, right: Array) -> bool:
     scale = max(1.0, float(np.abs(left).max()))
     return bool(
         np.abs(left.astype(np.float32) - right.astype(np.float32)).max()
@@ -231,7 +248,9 @@ def _check_interface(file: Path, inputs: set[str], outputs: list[str]) -> None:
             f" 'logits', but it takes {', '.join(sorted(inputs))} and gives"
             f" {', '.join(outputs)}."
         )
-    unknown = sorted(name for name in inputs - _KNOWN if not _PAST.fullmatch(name))
+    unknown = sorted(
+        name for name in inputs - _KNOWN_INPUTS if not _PAST.fullmatch(name)
+    )
     if unknown:
         raise ConfigurationError(
             f"'{file}' needs the input '{unknown[0]}', which this backend does not"
@@ -240,22 +259,20 @@ def _check_interface(file: Path, inputs: set[str], outputs: list[str]) -> None:
         )
 
 
-def _type_of(file: Path, entry: Any) -> Any:
-    if entry.type not in _TYPES:
+def _type_of(file: Path, tensor: Any) -> Any:
+    if tensor.type not in _TYPES:
         raise ConfigurationError(
-            f"'{file}' needs '{entry.name}' as {entry.type}, which is not supported."
+            f"'{file}' needs '{tensor.name}' as {tensor.type}, which is not supported."
         )
-    return _TYPES[entry.type]
+    return _TYPES[tensor.type]
 
 
-def _past_shape(file: Path, entry: Any) -> list[int]:
-    """The shape of an empty cache input: 0 for the axis that grows; the batch axis, the first, is
-    filled in later.
-    """
-    shape = [size if isinstance(size, int) else 0 for size in entry.shape]
+def _past_shape(file: Path, tensor: Any) -> list[int]:
+    """The shape of an empty cache input: 0 for the growing axis and for the batch axis."""
+    shape = [size if isinstance(size, int) else 0 for size in tensor.shape]
     if len(shape) < 3 or shape[1:].count(0) != 1:
         raise ConfigurationError(
-            f"'{file}' has the cache input '{entry.name}' of shape {entry.shape}; its"
+            f"'{file}' has the cache input '{tensor.name}' of shape {tensor.shape}; its"
             " heads and their size must be fixed."
         )
     return shape

@@ -17,5 +17,5 @@ APIS = {
 
 def batch_api(name: str) -> type[BatchApi]:
     """The batch interface that a provider's row names."""
-    found: type[BatchApi] = getattr(import_module(f"{__name__}.{name}"), APIS[name])
-    return found
+    api_class: type[BatchApi] = getattr(import_module(f"{__name__}.{name}"), APIS[name])
+    return api_class

@@ -13,22 +13,22 @@ from urllib.parse import quote
 
 from evalwright.core.errors import BadReply, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import (
-    CLOCKS_DIFFER,
+    CLOCK_TOLERANCE_SECONDS,
     Answer,
     BatchApi,
+    BatchState,
     Item,
-    Lost,
-    State,
+    LostSubmission,
 )
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http_faults import error_for, server_message, status_of
-from evalwright.models.remote.wire.format import at, count, table
+from evalwright.models.remote.wire.format import as_mapping, count, get_nested
 
 _PATH = "/messages/batches"
 
 
 class AnthropicBatches(BatchApi):
-    """There is no place for a mark, so a lost batch is found by its time and size."""
+    """A batch cannot carry a mark, so a lost one is found by its time and size."""
 
     most_items = 100_000
     most_bytes = 240 * 10**6
@@ -40,31 +40,35 @@ class AnthropicBatches(BatchApi):
             (await self.client.send(Call(_PATH, {"requests": requests}))).data, "id"
         )
 
-    async def find(self, lost: Lost) -> str | None:
-        """Of the batches of so many requests that are no others, the one made next to that moment."""
-        found: dict[str, float] = {}
+    async def find(self, lost: LostSubmission) -> str | None:
+        """The unknown batch of the right size that was created closest to that moment."""
+        distance_by_batch: dict[str, float] = {}
         after = ""
         while True:
-            data = await self.get(f"{_PATH}?limit=100{after}")
-            rows = [(self.text(row, "id"), row) for row in data.get("data") or ()]
+            page = await self.get(f"{_PATH}?limit=100{after}")
+            rows = [(self.text(row, "id"), row) for row in page.get("data") or ()]
             recent = [
-                row for row in rows if _seconds(row[1]) >= lost.since - CLOCKS_DIFFER
+                row
+                for row in rows
+                if _seconds(row[1]) >= lost.since - CLOCK_TOLERANCE_SECONDS
             ]
             for name, row in recent:
                 if _total(row) == lost.total and name not in lost.known:
-                    found[name] = abs(_seconds(row) - lost.since)
-            if len(recent) < len(rows) or not rows or not data.get("has_more"):
-                return min(found, key=found.__getitem__, default=None)
+                    distance_by_batch[name] = abs(_seconds(row) - lost.since)
+            if len(recent) < len(rows) or not rows or not page.get("has_more"):
+                return min(
+                    distance_by_batch, key=distance_by_batch.__getitem__, default=None
+                )
             after = f"&after_id={quote(rows[-1][0], safe='')}"
 
-    async def state(self, batch: str) -> State:
+    async def state(self, batch: str) -> BatchState:
         """Requests are counted as done only when all are."""
-        data = await self.get(f"{_PATH}/{quote(batch, safe='')}")
-        status = str(data.get("processing_status", ""))
-        total = _total(data)
-        return State(
+        batch_object = await self.get(f"{_PATH}/{quote(batch, safe='')}")
+        status = str(batch_object.get("processing_status", ""))
+        total = _total(batch_object)
+        return BatchState(
             status == "ended",
-            total - count(at(data, "request_counts", "processing")),
+            total - count(get_nested(batch_object, "request_counts", "processing")),
             total,
             status,
         )
@@ -72,15 +76,15 @@ class AnthropicBatches(BatchApi):
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
         """From the file of results."""
         async for row in self.rows(f"{_PATH}/{quote(batch, safe='')}/results"):
-            item = self.item(row)
-            result = table(row.get("result")) if item else {}
-            kind = result.get("type")
+            item_id = self.item(row)
+            outcome = as_mapping(row.get("result")) if item_id else {}
+            kind = outcome.get("type")
             yield (
-                item,
+                item_id,
                 (
-                    result.get("message")
+                    outcome.get("message")
                     if kind == "succeeded"
-                    else self._error(kind, result.get("error"))
+                    else self._error(kind, outcome.get("error"))
                 ),
             )
 
@@ -89,17 +93,19 @@ class AnthropicBatches(BatchApi):
             return TimedOut(
                 f"{self.where} ended the batch before this was answered ({kind})."
             )
-        if kind == "errored" and isinstance(at(error, "error"), Mapping):
+        if kind == "errored" and isinstance(get_nested(error, "error"), Mapping):
             return error_for(
-                self.where, status_of(at(error, "error", "type")), server_message(error)
+                self.where,
+                status_of(get_nested(error, "error", "type")),
+                server_message(error),
             )
         return BadReply(
             f"{self.where} gave neither an answer nor a known error in a batch."
         )
 
 
-def _total(data: Mapping[str, Any]) -> int:
-    return sum(map(count, table(data.get("request_counts")).values()))
+def _total(batch_object: Mapping[str, Any]) -> int:
+    return sum(map(count, as_mapping(batch_object.get("request_counts")).values()))
 
 
 def _seconds(row: Any) -> float:

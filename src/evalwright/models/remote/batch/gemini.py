@@ -1,9 +1,8 @@
-"""Gemini's batch mode: requests in the body of one call, answers in the finished operation or in a
-file.
+"""Gemini's batch mode: requests in the body of one call, answers in the operation or in a file.
 
-Documented at https://ai.google.dev/api/batch-api. The answers stand in the order of the requests;
-their keys come back with most of them, not with all, so the order decides where a key is missing.
-Requests in the body may be 20 MB together.
+Documented at https://ai.google.dev/api/batch-api. The answers are in the order of the requests;
+most, not all, come with their keys, so the order decides if a key is missing. Requests in the body
+may have 20 MB in all.
 """
 
 from __future__ import annotations
@@ -14,7 +13,13 @@ from typing import Any
 from urllib.parse import quote
 
 from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
-from evalwright.models.remote.batch.interface import Answer, BatchApi, Item, Lost, State
+from evalwright.models.remote.batch.interface import (
+    Answer,
+    BatchApi,
+    BatchState,
+    Item,
+    LostSubmission,
+)
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http_faults import (
     bad_reply,
@@ -22,7 +27,7 @@ from evalwright.models.remote.http_faults import (
     error_for,
     server_message,
 )
-from evalwright.models.remote.wire.format import at, table
+from evalwright.models.remote.wire.format import as_mapping, get_nested
 
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 # The codes of google.rpc.Code, as HTTP statuses.
@@ -57,81 +62,84 @@ class GeminiBatches(BatchApi):
             ).data
         )
 
-    async def find(self, lost: Lost) -> str | None:
+    async def find(self, lost: LostSubmission) -> str | None:
         """By its display name."""
         token = ""
         while True:
-            data = await self.get(f"/batches?pageSize=100{token}")
-            for row in data.get("operations") or ():
-                if at(row, "metadata", "displayName") == lost.mark:
+            page = await self.get(f"/batches?pageSize=100{token}")
+            for row in page.get("operations") or ():
+                if get_nested(row, "metadata", "displayName") == lost.mark:
                     return self._name(row)
-            if not data.get("nextPageToken"):
+            if not page.get("nextPageToken"):
                 return None
-            token = f"&pageToken={quote(str(data['nextPageToken']), safe='')}"
+            token = f"&pageToken={quote(str(page['nextPageToken']), safe='')}"
 
-    async def state(self, batch: str) -> State:
+    async def state(self, batch: str) -> BatchState:
         """A batch that failed as a whole has an error."""
-        data = await self._operation(batch)
-        inner = table(data.get("metadata"))
-        counts = at(data, "metadata", "batchStats")
+        operation = await self._operation(batch)
+        inner = as_mapping(operation.get("metadata"))
+        counts = get_nested(operation, "metadata", "batchStats")
         status = (
             str(inner.get("state", ""))
             .removeprefix("BATCH_STATE_")
             .removeprefix("JOB_STATE_")
         )
         done = sum(
-            _int(at(counts, f"{name}RequestCount")) for name in ("successful", "failed")
+            _int(get_nested(counts, f"{name}RequestCount"))
+            for name in ("successful", "failed")
         )
         error: RequestError | None = None
-        if isinstance(data.get("error"), Mapping):
+        if isinstance(operation.get("error"), Mapping):
             error = Rejected(
-                f"{self.where} failed the batch: {clean(server_message(data), 300)}"
+                f"{self.where} failed the batch: {clean(server_message(operation), 300)}"
             )
         elif status in ("CANCELLED", "EXPIRED"):
             error = TimedOut(
                 f"{self.where} ended the batch before it was answered"
                 f" ({status.lower()})."
             )
-        ended = bool(data.get("done")) or status in _ENDED
-        return State(
-            ended, done, _int(at(counts, "requestCount")), status.lower(), error
+        ended = bool(operation.get("done")) or status in _ENDED
+        return BatchState(
+            ended, done, _int(get_nested(counts, "requestCount")), status.lower(), error
         )
 
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
         """From the operation itself, or from the file that it names."""
-        data = await self._operation(batch)
-        output = data.get("response") or at(data, "metadata", "output")
+        operation = await self._operation(batch)
+        output = operation.get("response") or get_nested(
+            operation, "metadata", "output"
+        )
         ids = iter(order)
-        if isinstance(inlined := at(output, "inlinedResponses"), Mapping):
+        if isinstance(inlined := get_nested(output, "inlinedResponses"), Mapping):
             for row in inlined.get("inlinedResponses") or ():
                 yield self._answer(row, next(ids, ""))
-        elif isinstance(file := at(output, "responsesFile"), str):
+        elif isinstance(file := get_nested(output, "responsesFile"), str):
             async for row in self.rows(f"/{quote(file)}:download?alt=media"):
                 yield self._answer(row, next(ids, ""))
 
     async def _operation(self, batch: str) -> Mapping[str, Any]:
-        data = await self.get(f"/{quote(batch)}")
-        self._name(data)
-        return data
+        operation = await self.get(f"/{quote(batch)}")
+        self._name(operation)
+        return operation
 
-    def _name(self, data: Any) -> str:
-        name = self.text(data, "name")
+    def _name(self, operation: Any) -> str:
+        name = self.text(operation, "name")
         if not name.startswith("batches/"):
-            raise bad_reply(self.where, "a batch's operation", json.dumps(data))
+            raise bad_reply(self.where, "a batch's operation", json.dumps(operation))
         return name
 
     def _answer(self, row: Any, by_order: str) -> Answer:
         if not isinstance(row, Mapping):
             return "", None
-        key = row.get("key") or at(row, "metadata", "key")
-        item = key if isinstance(key, str) and key else by_order
+        key = row.get("key") or get_nested(row, "metadata", "key")
+        item_id = key if isinstance(key, str) and key else by_order
         if isinstance(row.get("error"), Mapping):
-            code = at(row, "error", "code")
+            code = get_nested(row, "error", "code")
             status = _STATUS.get(code, code) if isinstance(code, int) else 500
-            return item, error_for(self.where, status, server_message(row))
+            return item_id, error_for(self.where, status, server_message(row))
         if isinstance(row.get("response"), Mapping):
-            return item, row["response"]
-        return item, BadReply(
+            return item_id, row["response"]
+        return item_id, BadReply(
             f"{self.where} gave neither an answer nor an error in a batch."
         )
 

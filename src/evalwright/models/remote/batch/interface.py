@@ -1,5 +1,5 @@
-"""What a provider's batch interface is to us: submit many requests, look how far they are, fetch
-the answers by id.
+"""A provider's batch interface as we use it: submit requests, look at progress, fetch answers by
+id.
 """
 
 from __future__ import annotations
@@ -20,16 +20,23 @@ from evalwright.models.remote.wire.format import Settings
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One request of a batch. id: ours, unique in the batch. body: as it would be sent alone."""
+    """One request of a batch. `id` is ours, unique in the batch; `body` is as it would be sent
+    alone.
+    """
 
     id: str
     body: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """A submission of which no reply came. mark: our name for it. since: when it was sent (Unix
-    seconds). total: its items. known: batches that are certainly others.
+class LostSubmission:
+    """A submission without a reply.
+
+    Attributes:
+        mark: our name for it.
+        since: when it was sent (Unix seconds).
+        total: number of its items.
+        known: batches that are certainly others.
     """
 
     mark: str
@@ -39,9 +46,15 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """How far a batch is. ended: nothing more will come. done, total: requests, 0 where it is not
-    said. error: why there are no answers at all, where that is so.
+class BatchState:
+    """How far a batch is.
+
+    Attributes:
+        ended: nothing more will come.
+        done: requests that are done, 0 if unknown.
+        total: all requests, 0 if unknown.
+        status: the provider's word.
+        error: why there are no answers at all.
     """
 
     ended: bool
@@ -52,21 +65,21 @@ class State:
 
 
 Answer = tuple[str, Any | RequestError]
-"""An item's id, and the reply as it would have come alone, or what failed.
+"""An item's id, and the reply as it would have come alone, or an error.
 
-"" is the id of a line that cannot be read: the others count all the same.
+"" is the id of an unreadable line; the others still count.
 """
 
-CLOCKS_DIFFER = 600.0
-"""Seconds by which the provider's clock and ours may differ."""
+CLOCK_TOLERANCE_SECONDS = 600.0
+"""How much the provider's clock and ours may differ."""
 
 
 class BatchApi(ABC):
-    """path: where a request would go alone, below the base URL. most_items, most_bytes: what one
-    batch may hold.
+    """One provider's batch interface.
 
-    All methods raise the RequestErrors of the HTTP client, and BadReply for what the interface does
-    not document.
+    `path` is where a request would go alone, below the base URL; `most_items` and `most_bytes` are
+    the limits of a batch. All methods raise the RequestErrors of the HTTP client, and BadReply for
+    undocumented replies.
     """
 
     most_items: ClassVar[int]
@@ -80,20 +93,21 @@ class BatchApi(ABC):
 
     @abstractmethod
     async def submit(self, items: Sequence[Item], mark: str) -> str:
-        """Submit the items under our own mark; the provider's name of the batch."""
+        """Submit the items under our own mark; returns the provider's name of the batch."""
 
     @abstractmethod
-    async def find(self, lost: Lost) -> str | None:
-        """The batch that a lost submission made, if it made one."""
+    async def find(self, lost: LostSubmission) -> str | None:
+        """The batch that a lost submission created, if any."""
 
     @abstractmethod
-    async def state(self, batch: str) -> State:
-        """How far it is."""
+    async def state(self, batch: str) -> BatchState:
+        """How far the batch is."""
 
     @abstractmethod
     def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
-        """What came of each item, in any order; an item that is not there has none. order: the ids
-        as they were submitted.
+        """The answer of each item, in any order; missing items have none.
+
+        `order` is the ids as they were submitted.
         """
 
     async def get(self, path: str) -> Mapping[str, Any]:
@@ -104,7 +118,7 @@ class BatchApi(ABC):
         return data
 
     async def rows(self, path: str) -> AsyncIterator[Any]:
-        """The JSON values of a file of lines, None for a line that is damaged."""
+        """The JSON values in a file of lines, None for a damaged line."""
         async for line in self.client.lines(path):
             if line.strip():
                 try:
@@ -113,12 +127,12 @@ class BatchApi(ABC):
                     yield None
 
     def item(self, row: Any) -> str:
-        """Whose answer a line is, "" where it does not say."""
-        found = row.get("custom_id") if isinstance(row, Mapping) else None
-        return found if isinstance(found, str) else ""
+        """The id of the item that a line answers, "" if it does not say."""
+        item_id = row.get("custom_id") if isinstance(row, Mapping) else None
+        return item_id if isinstance(item_id, str) else ""
 
     def text(self, data: Any, name: str) -> str:
-        """The text of a field that must be there."""
+        """The text of a required field."""
         value = data.get(name) if isinstance(data, Mapping) else None
         if not isinstance(value, str) or not value:
             raise bad_reply(self.where, f"as documented ('{name}')", json.dumps(data))

@@ -1,10 +1,10 @@
-"""A remote model through its provider's batch interface: slower by hours, cheaper by half, the same
+"""A remote model through its provider's batch interface: hours slower, half the price, same
 answers.
 
-To the engine it is a remote model like any other, whose every answer takes long. Requests gather
+To the engine it is a remote model like any other, whose every answer takes long. Requests collect
 until no more come for a moment, are submitted as one batch, and are answered when it has ended. A
-batch is written into the journal before it is sent, so that after a crash or Ctrl-C the same
-command finds it again and pays for nothing twice.
+batch is recorded in the journal before it is sent, so that after a crash or Ctrl-C the same command
+finds it again and pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -34,25 +34,31 @@ from evalwright.models import arguments
 from evalwright.models.base import Forwarding, Pacing
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.batch import batch_api
-from evalwright.models.remote.batch.interface import Item, Lost, State
-from evalwright.models.remote.batch.journal import Entry, Journal
+from evalwright.models.remote.batch.interface import BatchState, Item, LostSubmission
+from evalwright.models.remote.batch.journal import BatchEntry, Journal
 from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.http import encode
 from evalwright.models.remote.prices import Price
 
-HOURS = 3600.0
-_SETTLE = 1.0
-_AT_ONCE = 2
-"""Batches in progress at a time, so that one is answered while the next gathers."""
-_UNSURE = (ConnectionFailed, TimedOut, BadReply, Overloaded)
-"""Errors after which it is not known whether a batch was made."""
+HOUR_SECONDS = 3600.0
+_SETTLE_SECONDS = 1.0
+_BATCHES_AT_ONCE = 2
+"""Batches in progress at a time, so that one is answered while the next collects."""
+_UNCERTAIN_ERRORS = (ConnectionFailed, TimedOut, BadReply, Overloaded)
+"""Errors after which it is not known whether a batch was created."""
 
 
 class BatchModel(Forwarding):
-    """`model` through batch jobs. home: the folder of the journal. size: requests a batch. poll:
-    seconds between two looks.
+    """`model` through batch jobs.
 
-    Raises ConfigurationError where the provider has no batch interface that is known here.
+    Args:
+        model: the model.
+        home: the folder of the journal.
+        size: requests per batch.
+        poll: seconds between two looks at a batch.
+
+    Raises:
+        ConfigurationError: no batch interface of the provider is known.
     """
 
     batched = True
@@ -73,13 +79,15 @@ class BatchModel(Forwarding):
         self._api = batch_api(api)(
             model.client, model.settings, model.wire.path(model.settings)
         )
-        most = min(arguments.whole("batch_size", size) or 1, self._api.most_items)
+        most = min(
+            arguments.whole_number("batch_size", size) or 1, self._api.most_items
+        )
         self._poll = arguments.number("batch_poll", poll, low=0) or 30.0
         self.pacing = Pacing(
-            max_concurrency=_AT_ONCE * most,
-            start_concurrency=_AT_ONCE * most,
-            timeout=49 * HOURS,
-            deadline=8 * 24 * HOURS,
+            max_concurrency=_BATCHES_AT_ONCE * most,
+            start_concurrency=_BATCHES_AT_ONCE * most,
+            timeout=49 * HOUR_SECONDS,
+            deadline=8 * 24 * HOUR_SECONDS,
             max_attempts=5,
             careful=False,
         )
@@ -96,7 +104,7 @@ class BatchModel(Forwarding):
 
     @property
     def price(self) -> Price | None:
-        """The model's own, which says what a batch costs."""
+        """The model's own price, which includes that of a batch."""
         return self._model.price
 
     @price.setter
@@ -104,11 +112,11 @@ class BatchModel(Forwarding):
         self._model.price = price
 
     def describe(self) -> dict[str, Any]:
-        """As the model's own, and that batch jobs were used."""
+        """The model's description, with its batch interface."""
         return {**super().describe(), "batch": self._model.provider.batch}
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """Take the way to tell a person what becomes of the batches."""
+        """Receive the callback that reports on the batches."""
         self._tell = tell
 
     async def answer(self, request: Request) -> Response:
@@ -119,29 +127,29 @@ class BatchModel(Forwarding):
                 " generate text."
             )
         self._model.ready()
-        item = item_id(request)
-        if item in self._early:
-            data = self._early.pop(item)
+        item_key = item_id(request)
+        if item_key in self._early:
+            payload = self._early.pop(item_key)
         else:
             future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-            waiting = self._waiting.setdefault(item, [])
+            waiting = self._waiting.setdefault(item_key, [])
             waiting.append(future)
             if len(waiting) == 1:
-                self._gather(item, request)
+                self._gather(item_key, request)
             try:
-                data = await future
+                payload = await future
             finally:
                 waiting.remove(future)
                 if not waiting:
-                    self._waiting.pop(item, None)
-                    self._queue.pop(item, None)
+                    self._waiting.pop(item_key, None)
+                    self._queue.pop(item_key, None)
         try:
-            return self._model.read(Reply(data, 0.0, None), request, batched=True)
+            return self._model.read(Reply(payload, 0.0, None), request, batched=True)
         except RequestError:
             # It stays as it is there, so it goes into a further batch.
             journal = self._opened()
-            for number in journal.holding(self.fingerprint, [item]).values():
-                journal.failed(number, [item])
+            for number in journal.holding(self.fingerprint, [item_key]).values():
+                journal.failed(number, [item_key])
             raise
 
     async def close(self) -> None:
@@ -155,54 +163,57 @@ class BatchModel(Forwarding):
         await self._model.close()
 
     # -- gathering
-    # --------------------------------------------------------------------------------------------------------
 
-    def _gather(self, item: str, request: Generate) -> None:
-        self._queue[item] = request
+    def _gather(self, item_key: str, request: Generate) -> None:
+        self._queue[item_key] = request
         self._last = time.monotonic()
         if self._gathering is None or self._gathering.done():
             self._gathering = asyncio.create_task(self._collect())
 
     async def _collect(self) -> None:
-        """Wait for a lull or a full batch, then submit what has gathered; until nothing is left."""
+        """Submit the queue at each lull or full batch until it is empty."""
         while self._queue:
             while (
                 len(self._queue) < self._size
                 and time.monotonic() - self._last < self._settle()
             ):
                 await asyncio.sleep(self._settle() / 4)
-            taken = dict(list(self._queue.items())[: self._size])
-            for item in taken:
-                del self._queue[item]
+            batch = dict(list(self._queue.items())[: self._size])
+            for item_key in batch:
+                del self._queue[item_key]
             try:
-                await self._start(taken)
+                await self._start(batch)
             except Exception as error:
-                self._fail(taken, error)
+                self._fail(batch, error)
 
     def _settle(self) -> float:
-        return min(_SETTLE, self._poll)
+        return min(_SETTLE_SECONDS, self._poll)
 
-    async def _start(self, taken: Mapping[str, Generate]) -> None:
+    async def _start(self, batch: Mapping[str, Generate]) -> None:
         """Watch the batches that hold some of these already, and make new ones of the rest."""
         journal = self._opened()
-        known = journal.holding(self.fingerprint, taken)
-        for number in set(known.values()):
+        number_by_item = journal.holding(self.fingerprint, batch)
+        for number in set(number_by_item.values()):
             if number in self._watching:
                 continue  # its answers will come by themselves
             entry = journal.entry(number)
             if entry is not None and not entry.batch:
                 entry = await self._adopted(entry)
             if entry is None:
-                known = {item: held for item, held in known.items() if held != number}
+                number_by_item = {
+                    item_key: holder
+                    for item_key, holder in number_by_item.items()
+                    if holder != number
+                }
             else:
                 self._watch(entry, found_again=True)
-        rest = [
-            Item(item, self._model.body(request))
-            for item, request in taken.items()
-            if item not in known
+        new_items = [
+            Item(item_key, self._model.body(request))
+            for item_key, request in batch.items()
+            if item_key not in number_by_item
         ]
-        for part in _parts(rest, self._api.most_bytes):
-            await self._submit(part)
+        for chunk in _split_items(new_items, self._api.most_bytes):
+            await self._submit(chunk)
 
     async def _submit(self, items: Sequence[Item]) -> None:
         journal = self._opened()
@@ -217,17 +228,19 @@ class BatchModel(Forwarding):
         try:
             batch = await self._api.submit(items, entry.mark)
         except RequestError as error:
-            if not isinstance(error, _UNSURE):
+            if not isinstance(error, _UNCERTAIN_ERRORS):
                 journal.forget(entry.number)
             self._fail([item.id for item in items], error)
             return
         journal.submitted(entry.number, batch)
         self._watch(replace(entry, batch=batch))
 
-    async def _adopted(self, entry: Entry) -> Entry | None:
-        """A batch of which no reply had come: found again, or forgotten where it was never made."""
-        known = {other.batch for other in self._opened().entries()}
-        batch = await self._api.find(Lost(entry.mark, entry.created, entry.n, known))
+    async def _adopted(self, entry: BatchEntry) -> BatchEntry | None:
+        """Find a batch whose submission got no reply, or forget it if it was never created."""
+        known_batches = {other_entry.batch for other_entry in self._opened().entries()}
+        batch = await self._api.find(
+            LostSubmission(entry.mark, entry.created, entry.n, known_batches)
+        )
         if batch is None:
             self._opened().forget(entry.number)
             return None
@@ -235,36 +248,35 @@ class BatchModel(Forwarding):
         return replace(entry, batch=batch)
 
     # -- waiting
-    # ----------------------------------------------------------------------------------------------------------
 
-    def _watch(self, entry: Entry, *, found_again: bool = False) -> None:
+    def _watch(self, entry: BatchEntry, *, found_again: bool = False) -> None:
         how = "Found again" if found_again else "Submitted"
         self._tell(f"{how}: batch {entry.batch} of {entry.n} requests to {self.name}.")
         task = asyncio.create_task(self._follow(entry))
         self._watching[entry.number] = task
         task.add_done_callback(lambda _: self._watching.pop(entry.number, None))
 
-    async def _follow(self, entry: Entry) -> None:
+    async def _follow(self, entry: BatchEntry) -> None:
         """Look at a batch until it has ended, then give each request its answer."""
         journal = self._opened()
-        items = [item for item in journal.items(entry.number) if item]
+        item_keys = [item_key for item_key in journal.items(entry.number) if item_key]
         try:
             state = await self._until_ended(entry)
             if state.error is not None and not state.done:
                 journal.forget(entry.number)
                 raise state.error
             journal.ended(entry.number)
-            await self._deliver(entry, items)
+            await self._deliver(entry, item_keys)
         except RequestError as error:
             if error.status == 404:
                 # It is gone there, so nothing of it can come any more.
                 journal.forget(entry.number)
-            self._fail(items, error)
+            self._fail(item_keys, error)
         except Exception as error:
-            self._fail(items, error)
+            self._fail(item_keys, error)
 
-    async def _until_ended(self, entry: Entry) -> State:
-        told = -1
+    async def _until_ended(self, entry: BatchEntry) -> BatchState:
+        reported = -1
         lost = 0
         while True:
             try:
@@ -272,53 +284,53 @@ class BatchModel(Forwarding):
             except RequestError as error:
                 # Looking costs nothing, so a bad connection is waited out for some hours.
                 lost += 1
-                if not error.retryable or lost * self._poll > 6 * HOURS:
+                if not error.retryable or lost * self._poll > 6 * HOUR_SECONDS:
                     raise
                 await asyncio.sleep(max(self._poll, error.retry_after or 0.0))
                 continue
             lost = 0
             if state.ended:
                 return state
-            if state.done != told and state.total:
-                told = state.done
+            if state.done != reported and state.total:
+                reported = state.done
                 self._tell(
                     f"Batch {entry.batch}: {state.done} of {state.total} done"
                     f" ({state.status})."
                 )
             await asyncio.sleep(self._poll)
 
-    async def _deliver(self, entry: Entry, items: Sequence[str]) -> None:
-        missing = set(items)
+    async def _deliver(self, entry: BatchEntry, item_keys: Sequence[str]) -> None:
+        missing = set(item_keys)
         failed = dict[str, RequestError]()
         unread = False
         order = self._opened().items(entry.number)
-        async for item, data in self._api.answers(entry.batch, order):
-            unread = unread or not item
-            if item not in missing:
+        async for item_key, payload in self._api.answers(entry.batch, order):
+            unread = unread or not item_key
+            if item_key not in missing:
                 continue
-            missing.discard(item)
-            if isinstance(data, RequestError):
-                failed[item] = data
-            elif not self._give(item, data):
-                self._early[item] = data
-        for item in missing:
-            failed[item] = BadReply(
+            missing.discard(item_key)
+            if isinstance(payload, RequestError):
+                failed[item_key] = payload
+            elif not self._give(item_key, payload):
+                self._early[item_key] = payload
+        for item_key in missing:
+            failed[item_key] = BadReply(
                 f"Batch {entry.batch} of {self.name} has no answer to this request."
             )
         # Written first: a request that failed may be sent again at once.
         self._opened().failed(entry.number, failed)
-        for item, error in failed.items():
+        for item_key, error in failed.items():
             # An answer that came and cannot be read was worked on.
-            self._fail([item], error, taken=unread and item in missing)
+            self._fail([item_key], error, may_be_billed=unread and item_key in missing)
         self._tell(
-            f"Batch {entry.batch} has ended: {len(items) - len(failed)} answered,"
+            f"Batch {entry.batch} has ended: {len(item_keys) - len(failed)} answered,"
             f" {len(failed)} to be sent again."
         )
 
-    def _give(self, item: str, data: Any) -> bool:
+    def _give(self, item_key: str, data: Any) -> bool:
         """Answer those who wait for this; False where none do."""
         waiting = [
-            future for future in self._waiting.get(item, ()) if not future.done()
+            future for future in self._waiting.get(item_key, ()) if not future.done()
         ]
         for future in waiting:
             future.set_result(data)
@@ -326,17 +338,17 @@ class BatchModel(Forwarding):
 
     def _fail(
         self,
-        items: Sequence[str] | Mapping[str, Any],
+        item_keys: Sequence[str] | Mapping[str, Any],
         error: Exception,
         *,
-        taken: bool = False,
+        may_be_billed: bool = False,
     ) -> None:
-        for item in items:
+        for item in item_keys:
             for future in self._waiting.get(item, ()):
                 if not future.done():
                     # Each gets an error of its own: one object raised in many places would gather
                     # their tracebacks.
-                    future.set_exception(_same(error, taken))
+                    future.set_exception(_same(error, may_be_billed))
 
     def _opened(self) -> Journal:
         if self._journal is None:
@@ -362,17 +374,17 @@ def item_id(request: Generate) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _parts(items: Sequence[Item], most_bytes: int) -> Iterator[list[Item]]:
+def _split_items(items: Sequence[Item], most_bytes: int) -> Iterator[list[Item]]:
     """The items in batches that are small enough."""
-    part: list[Item] = []
+    chunk: list[Item] = []
     size = 0
     for item in items:
-        own = len(encode(item.body)) + 200
-        if part and size + own > most_bytes:
-            yield part
-            part = []
+        item_bytes = len(encode(item.body)) + 200
+        if chunk and size + item_bytes > most_bytes:
+            yield chunk
+            chunk = []
             size = 0
-        part.append(item)
-        size += own
-    if part:
-        yield part
+        chunk.append(item)
+        size += item_bytes
+    if chunk:
+        yield chunk

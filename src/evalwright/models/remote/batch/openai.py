@@ -13,12 +13,12 @@ from urllib.parse import quote, urlsplit
 
 from evalwright.core.errors import BadReply, Rejected, RequestError, TimedOut
 from evalwright.models.remote.batch.interface import (
-    CLOCKS_DIFFER,
+    CLOCK_TOLERANCE_SECONDS,
     Answer,
     BatchApi,
+    BatchState,
     Item,
-    Lost,
-    State,
+    LostSubmission,
 )
 from evalwright.models.remote.exchange import Call
 from evalwright.models.remote.http import encode
@@ -28,7 +28,7 @@ from evalwright.models.remote.http_faults import (
     error_for,
     server_message,
 )
-from evalwright.models.remote.wire.format import at, count, table
+from evalwright.models.remote.wire.format import as_mapping, count, get_nested
 
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _MARK = "evalwright"
@@ -56,56 +56,62 @@ class OpenAIBatches(BatchApi):
             )
             for item in items
         ]
-        body, kind = _form(b"\n".join(lines) + b"\n")
+        body, content_type = _multipart_form(b"\n".join(lines) + b"\n")
         uploaded = await self.client.send(
-            Call("/files", body, headers={"Content-Type": kind})
+            Call("/files", body, headers={"Content-Type": content_type})
         )
-        wanted = {
+        batch_request = {
             "input_file_id": self.text(uploaded.data, "id"),
             "endpoint": endpoint,
             "completion_window": "24h",
             "metadata": {_MARK: mark},
         }
-        return self.text((await self.client.send(Call("/batches", wanted))).data, "id")
+        return self.text(
+            (await self.client.send(Call("/batches", batch_request))).data, "id"
+        )
 
-    async def find(self, lost: Lost) -> str | None:
+    async def find(self, lost: LostSubmission) -> str | None:
         """By the mark, among the batches made since."""
         after = ""
         while True:
-            data = await self.get(f"/batches?limit=100{after}")
-            rows = [row for row in data.get("data") or () if isinstance(row, Mapping)]
+            page = await self.get(f"/batches?limit=100{after}")
+            rows = [row for row in page.get("data") or () if isinstance(row, Mapping)]
             for row in rows:
-                if at(row, "metadata", _MARK) == lost.mark:
+                if get_nested(row, "metadata", _MARK) == lost.mark:
                     return self.text(row, "id")
             # The newest come first.
             older = any(
-                count(row.get("created_at")) < lost.since - CLOCKS_DIFFER
+                count(row.get("created_at")) < lost.since - CLOCK_TOLERANCE_SECONDS
                 for row in rows
             )
-            if not rows or older or not data.get("has_more"):
+            if not rows or older or not page.get("has_more"):
                 return None
             after = f"&after={quote(self.text(rows[-1], 'id'), safe='')}"
 
-    async def state(self, batch: str) -> State:
+    async def state(self, batch: str) -> BatchState:
         """A file that was refused as a whole has an error."""
-        data = await self.get(f"/batches/{quote(batch, safe='')}")
-        status = str(data.get("status", ""))
+        batch_object = await self.get(f"/batches/{quote(batch, safe='')}")
+        status = str(batch_object.get("status", ""))
         error = None
         if status == "failed":
-            words = "; ".join(map(server_message, at(data, "errors", "data") or ()))
-            said = clean(words, 300) or "it gave no reason"
-            error = Rejected(f"{self.where} refused the batch: {said}.")
+            words = "; ".join(
+                map(server_message, get_nested(batch_object, "errors", "data") or ())
+            )
+            reason = clean(words, 300) or "it gave no reason"
+            error = Rejected(f"{self.where} refused the batch: {reason}.")
         counts = [
-            count(at(data, "request_counts", name))
+            count(get_nested(batch_object, "request_counts", name))
             for name in ("completed", "failed", "total")
         ]
-        return State(status in _ENDED, counts[0] + counts[1], counts[2], status, error)
+        return BatchState(
+            status in _ENDED, counts[0] + counts[1], counts[2], status, error
+        )
 
     async def answers(self, batch: str, order: Sequence[str]) -> AsyncIterator[Answer]:
         """From the file of answers, then from that of errors."""
-        data = await self.get(f"/batches/{quote(batch, safe='')}")
+        batch_object = await self.get(f"/batches/{quote(batch, safe='')}")
         for name in ("output_file_id", "error_file_id"):
-            if file := data.get(name):
+            if file := batch_object.get(name):
                 async for row in self.rows(
                     f"/files/{quote(str(file), safe='')}/content"
                 ):
@@ -113,22 +119,22 @@ class OpenAIBatches(BatchApi):
 
     def _answer(self, row: Any) -> Answer:
         """One line of either file."""
-        item = self.item(row)
-        response = table(row).get("response")
-        if not item:
+        item_id = self.item(row)
+        response = as_mapping(row).get("response")
+        if not item_id:
             return "", None
         if not isinstance(response, Mapping):
-            return item, self._error(row.get("error"))
+            return item_id, self._error(row.get("error"))
         status = response.get("status_code")
         body = response.get("body")
         if isinstance(status, int) and not 200 <= status < 300:
-            return item, error_for(
+            return item_id, error_for(
                 self.where, status, server_message(body), codes=codes_of(body)
             )
-        return item, body
+        return item_id, body
 
     def _error(self, error: Any) -> RequestError:
-        code = at(error, "code")
+        code = get_nested(error, "code")
         words = clean(server_message(error), 300)
         if code in ("batch_expired", "batch_cancelled"):
             return TimedOut(
@@ -140,7 +146,7 @@ class OpenAIBatches(BatchApi):
         )
 
 
-def _form(content: bytes) -> tuple[bytes, str]:
+def _multipart_form(content: bytes) -> tuple[bytes, str]:
     """A file as multipart/form-data, and its content type."""
     boundary = secrets.token_hex(16)
     head = (

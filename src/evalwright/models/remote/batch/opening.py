@@ -21,7 +21,7 @@ _SETTINGS = {"batch_size": "size", "batch_poll": "poll"}
 
 def open_batched(
     name: str,
-    given: Mapping[str, Any] | None = None,
+    model_arguments: Mapping[str, Any] | None = None,
     *,
     batch: bool = False,
     home: Path = Path(".evalwright"),
@@ -34,35 +34,39 @@ def open_batched(
     journal of batches. Raises ConfigurationError where a model has no batch interface, and where
     one that is opened without has a batch in progress: that would pay twice.
     """
-    own = dict(given or {})
-    wanted = arguments.flag("batch", own.pop("batch", batch))
-    options = {key: own.pop(key) for key in _SETTINGS if key in own} if wanted else {}
+    settings = dict(model_arguments or {})
+    batched = arguments.flag("batch", settings.pop("batch", batch))
+    options = (
+        {key: settings.pop(key) for key in _SETTINGS if key in settings}
+        if batched
+        else {}
+    )
     for key in _SETTINGS:
-        if key in own and parse_name(name)[0] in table.names():
+        if key in settings and parse_name(name)[0] in table.names():
             raise ConfigurationError(
                 f"{key} is a setting of batch jobs: add --batch, or leave out {key}."
             )
-    made = open_model(name, own)
-    if wanted:
+    model = open_model(name, settings)
+    if batched:
         from evalwright.models.remote.api import ApiModel
         from evalwright.models.remote.batch.model import BatchModel
 
-        if isinstance(made, ReplicaPool):
+        if isinstance(model, ReplicaPool):
             raise ConfigurationError(
                 "Batch jobs go to one endpoint: leave out --batch, or leave out"
                 " replicas."
             )
-        if not isinstance(made, ApiModel):
+        if not isinstance(model, ApiModel):
             raise ConfigurationError(
                 f"'{name}' has no batch jobs: only remote providers offer them. Leave"
                 " out --batch."
             )
         return BatchModel(
-            made, home, **{_SETTINGS[key]: value for key, value in options.items()}
+            model, home, **{_SETTINGS[key]: value for key, value in options.items()}
         )
-    if isinstance(made, RemoteModel) and Journal.is_there(home):
-        _check_open(made, home)
-    return made
+    if isinstance(model, RemoteModel) and Journal.is_there(home):
+        _check_open(model, home)
+    return model
 
 
 def _check_open(model: Model, home: Path) -> None:

@@ -35,14 +35,17 @@ _HEAD = ("as_of", "source")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens.
+    """Prices in US dollars per million tokens.
 
-    input: of tokens read; cached_input: of those that the provider had in its cache, None where
-    they cost the same. output: of tokens written, reasoning included. batch: the factor of the
-    provider's batch interface. request: dollars for each request besides. long_above: with more
-    tokens than that in the prompt, long_input, long_cached_input and long_output hold. source:
-    where the price stands. as_of: the day it was taken from there ("2026-11-12"), "" for one given
-    by hand.
+    Attributes:
+        input: for tokens read.
+        output: for tokens written, with reasoning.
+        cached_input: for cached input tokens; None if they cost the same.
+        batch: the factor for batch requests.
+        request: dollars for each request.
+        long_above: with more prompt tokens than this, the `long_` prices apply.
+        source: the address of the price list.
+        as_of: the date of the price list ("2026-11-12"), or "".
     """
 
     input: float
@@ -67,30 +70,39 @@ class Price:
         written = usage.output_tokens
         if not read and not written:
             return None
-        into = self.input
+        input_price = self.input
         cached = self.cached_input
-        out = self.output
+        output_price = self.output
         if self.long_above is not None and read > self.long_above:
-            into = into if self.long_input is None else self.long_input
+            input_price = input_price if self.long_input is None else self.long_input
             cached = (
                 cached if self.long_cached_input is None else self.long_cached_input
             )
-            out = out if self.long_output is None else self.long_output
-        known = min(usage.cached_tokens, read)
-        total = _times(read - known, into) + _times(
-            known, into if cached is None else cached
+            output_price = (
+                output_price if self.long_output is None else self.long_output
+            )
+        cached_tokens = min(usage.cached_tokens, read)
+        total = _times(read - cached_tokens, input_price) + _times(
+            cached_tokens, input_price if cached is None else cached
         )
-        whole = (total + _times(written, out)) / _MILLION + Decimal(str(self.request))
+        total_cost = (total + _times(written, output_price)) / _MILLION + Decimal(
+            str(self.request)
+        )
         if not batched:
-            return float(whole)
-        return None if self.batch is None else float(whole * Decimal(str(self.batch)))
+            return float(total_cost)
+        return (
+            None if self.batch is None else float(total_cost * Decimal(str(self.batch)))
+        )
 
     def as_dict(self) -> dict[str, Any]:
-        """A plain mapping for JSON: what is given."""
-        out = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        """The given prices as a mapping for JSON."""
+        by_name = {
+            price_field.name: getattr(self, price_field.name)
+            for price_field in fields(self)
+        }
         return {
             name: value
-            for name, value in out.items()
+            for name, value in by_name.items()
             if value not in (None, "") and (value or name != "request")
         }
 
@@ -101,17 +113,17 @@ def _times(tokens: int, price: float) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """The prices of one provider: by name in lower case, and by pattern in their order."""
+    """The prices of one provider, by lower-case name and by pattern in order."""
 
     names: Mapping[str, Price]
     patterns: tuple[tuple[re.Pattern[str], Price], ...]
 
     def find(self, model: str) -> Price | None:
-        """The price of a model, None where it has none."""
+        """The price of a model, or None."""
         name = model.lower()
-        for known in (name, _SNAPSHOT.sub("", name)):
-            if known in self.names:
-                return self.names[known]
+        for candidate in (name, _SNAPSHOT.sub("", name)):
+            if candidate in self.names:
+                return self.names[candidate]
         return next(
             (price for pattern, price in self.patterns if pattern.fullmatch(name)), None
         )
@@ -121,23 +133,21 @@ _own: dict[str, Book] = {}
 
 
 def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | None:
-    """What a provider's model costs, None where no price is known. packaged: also look into the
-    package's table.
-    """
+    """The price of a provider's model, or None; `packaged` includes the package's own table."""
     books = (_own.get(provider), _packaged(provider) if packaged else None)
     return next(
-        (found for book in books if book is not None and (found := book.find(model))),
+        (price for book in books if book is not None and (price := book.find(model))),
         None,
     )
 
 
 def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
-    """Let a person's own prices count for a provider. Raises ConfigurationError that names `where`."""
+    """Let a user's own prices count for a provider. Raises ConfigurationError."""
     _own[provider] = read_book(rows, where)
 
 
 def count_of(provider: str) -> int:
-    """For how many models (or patterns) of a provider a price is known."""
+    """The number of a provider's models (or patterns) with a known price."""
     books = [
         book for book in (_own.get(provider), _packaged(provider)) if book is not None
     ]
@@ -154,19 +164,19 @@ def names_of(provider: str) -> list[str]:
 
 
 def as_of() -> str:
-    """The day of the package's table."""
+    """The date of the package's table."""
     return str(_document()["as_of"])
 
 
 def warn_if_old(price: Price, today: datetime.date | None = None) -> None:
-    """Say once for each date that prices of the package's table are older than `OLD` days."""
-    if not price.as_of or price.as_of in _said:
+    """Warn, once for each date, that prices of the package's table are older than `OLD` days."""
+    if not price.as_of or price.as_of in _warned_dates:
         return
     days = (
         (today or datetime.date.today()) - datetime.date.fromisoformat(price.as_of)
     ).days
     if days > OLD:
-        _said.add(price.as_of)
+        _warned_dates.add(price.as_of)
         _logger.warning(
             "Prices are of %s, %d days ago, and may have changed: docs/providers.md"
             " shows how to set your own.",
@@ -175,7 +185,7 @@ def warn_if_old(price: Price, today: datetime.date | None = None) -> None:
         )
 
 
-_said: set[str] = set()
+_warned_dates: set[str] = set()
 
 
 @cache
@@ -207,15 +217,15 @@ def read_book(rows: Mapping[str, Any], where: str) -> Book:
             continue
         price = _price(row, head, f"{where}, price of '{model}'")
         if "*" in model:
-            parts = (re.escape(part) for part in model.lower().split("*"))
-            patterns.append((re.compile(".*".join(parts), re.DOTALL), price))
+            pieces = (re.escape(piece) for piece in model.lower().split("*"))
+            patterns.append((re.compile(".*".join(pieces), re.DOTALL), price))
         else:
             names[model.lower()] = price
     return Book(names, tuple(patterns))
 
 
-def _headline(name: str, value: Any, where: str) -> str:
-    text = value.isoformat() if isinstance(value, datetime.date) else value
+def _headline(name: str, content: Any, where: str) -> str:
+    text = content.isoformat() if isinstance(content, datetime.date) else content
     if not isinstance(text, str):
         raise ConfigurationError(f"{where}: '{name}' must be text.")
     if name == "as_of":
@@ -234,11 +244,13 @@ def _price(row: Any, head: Mapping[str, str], at: str) -> Price:
             f"{at}: a price is a table in dollars per million tokens, such as {{ input"
             " = 0.15, output = 0.6 }."
         )
-    known = [entry.name for entry in fields(Price) if entry.name != "as_of"]
+    allowed = [
+        price_field.name for price_field in fields(Price) if price_field.name != "as_of"
+    ]
     for key, value in row.items():
-        if key not in known:
+        if key not in allowed:
             raise UnknownName(
-                "key of a price", key, known, f"Known: {', '.join(known)}. ({at})"
+                "key of a price", key, allowed, f"Known: {', '.join(allowed)}. ({at})"
             )
         if key == "source":
             _headline(key, value, at)

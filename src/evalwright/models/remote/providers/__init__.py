@@ -20,13 +20,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.core.private import ordinary
+from evalwright.core.private import check_ordinary
 from evalwright.models.base import EVERY_OPTION
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.remote import prices
 from evalwright.models.remote.batch import APIS
 from evalwright.models.remote.wire import FORMATS
-from evalwright.models.remote.wire.format import REFUSABLE, merged
+from evalwright.models.remote.wire.format import REFUSABLE, merge_bodies
 from evalwright.models.remote.wire.options import SAMPLERS
 
 TABLE = Path(__file__).with_name("providers.toml")
@@ -50,11 +50,10 @@ TOKENS_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class ModelRule:
-    """What holds for some of a provider's models: those whose whole name the regular expression
-    `match` fits.
+    """Settings for the models of a provider whose full name matches the pattern `match`.
 
-    Later rules win over earlier ones; `refuses`, where given, replaces what was refused before;
-    `takes` and `lacks` add to what the row says. examples: names that it fits.
+    Later rules win over earlier ones. `refuses` replaces the row's; `takes` and `lacks` extend it.
+    `examples` are names that match.
     """
 
     match: str = ".*"
@@ -76,27 +75,34 @@ class ModelRule:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One row.
+    """A provider's row in the table.
 
-    base_url: `{name}` in it is filled from the argument `variables` or the environment variable
-    that `variables` here names. key: environment variables that may hold the key, the first that is
-    set counts; () where none is needed. wires: the formats it speaks, its default first. auth: see
-    `AUTHS`. model: how a model's name is sent, if it has no slash
-    ("accounts/fireworks/models/{model}"). any_server: the name also stands for other servers, so
-    the rules hold only at its own address. defaults: max_tokens, temperature, top_p where neither
-    the task nor the person says otherwise. thinking: by level, what is added to a body (`body`),
-    what is refused then (`refuses`) and whether that needs a stream (`stream`); `budget` is the
-    place of a number of tokens; `efforts` are words that are levels, `effort` is their place in the
-    body, or a table of places by wire format. url_variable: the environment variable whose address
-    is used in place of base_url. stream: answers come in pieces unless the person says otherwise.
-    least_temperature: sent instead of a lower one that a task sets. most_stops: of a request's stop
-    strings, as many are sent; all are applied here. prefill: added to the body where the prompt
-    ends with the beginning of the answer. cost_field: where a reply names its cost in US dollars
-    ("usage.cost"). system_field: the input of the system's text where a model has no messages, ""
-    where it has none. takes, lacks: of a request's further options and images, what its interface
-    has beyond its format's own, and what it has not. names_itself: replies name what the server has
-    loaded or deployed, whatever name was asked. scoring: how completions give log-likelihoods, see
-    `SCORING`. docs: where its interface is described.
+    Attributes:
+        base_url: `{name}` in it is filled from the argument `variables`, or from the environment
+            variable that `variables` names.
+        key: environment variables for the key, of which the first that is set counts; () if none is
+            needed.
+        wires: the wire formats, the default first.
+        auth: one of `AUTHS`.
+        model: how a model's name without a slash is sent ("accounts/fireworks/models/{model}").
+        any_server: the name also stands for other servers, so the rules hold only at its own
+            address.
+        defaults: max_tokens, temperature and top_p where neither the task nor the user sets them.
+        thinking: by level, the fields to merge (`body`), to omit (`refuses`), and whether to
+            `stream`. `budget` is the place of a number of tokens, `efforts` are words that are
+            levels, and `effort` is their place in the body, or a table of places by wire format.
+        url_variable: the environment variable for another base URL.
+        stream: stream answers unless the user says otherwise.
+        least_temperature: sent instead of a lower one.
+        most_stops: the number of stop strings to send; all of them are applied here.
+        prefill: merged into the body if the prompt ends with the beginning of the answer.
+        cost_field: the field with a reply's cost in US dollars ("usage.cost").
+        system_field: the input for the system prompt of a model without messages, or "".
+        takes, lacks: options and images that the interface has, or lacks, in difference to its
+            format.
+        names_itself: replies name the deployed model, whatever name was requested.
+        scoring: how completions give log-likelihoods, one of `SCORING`.
+        docs: the address of the interface's documentation.
     """
 
     name: str
@@ -137,16 +143,13 @@ _added: dict[str, Provider] = {}
 
 
 def find(name: str) -> Provider | None:
-    """The row of that name, None where there is none.
-
-    Raises ConfigurationError for a file of a person's own.
-    """
+    """The provider's row, or None. Raises ConfigurationError for an invalid user's file."""
     _read_variable(os.environ.get(VARIABLE, ""))
     return _added.get(name) or _packaged().get(name)
 
 
 def is_packaged(row: Provider) -> bool:
-    """Whether a row is one of the package's, whose variables are known to hold no secret."""
+    """Whether a row is the package's own, whose variables hold no secret."""
     return row.name in _packaged() and row.name not in _added
 
 
@@ -156,7 +159,7 @@ def names() -> list[str]:
     return sorted({*_packaged(), *_added})
 
 
-def own() -> frozenset[str]:
+def user_names() -> frozenset[str]:
     """The names of a person's own rows."""
     return frozenset(_added)
 
@@ -179,27 +182,27 @@ def add_file(path: Path) -> list[str]:
         for name in priced
         if len(rows[name]) == 1 and (name in _added or name in _packaged())
     }
-    found = _providers(
+    new_rows = _providers(
         {name: row for name, row in _without_prices(rows).items() if name not in only},
         path.name,
     )
-    for name in found:
+    for name in new_rows:
         _check_name(name, path)
-    for name, given in priced.items():
+    for name, price_rows in priced.items():
         at = f"{path.name}, prices of '{name}'"
         _fit(
-            given,
+            price_rows,
             "prices",
             (_mapping, "a table by model"),
             f"{path.name}, provider '{name}'",
         )
-        prices.add(name, given, at)
-    _added.update(found)
+        prices.add(name, price_rows, at)
+    _added.update(new_rows)
     return list(rows)
 
 
 def _check_name(name: str, path: Path) -> None:
-    """Refuse a row that would never be used, because the name is that of a backend in code."""
+    """Reject the name of a built-in backend, as such a row would never be used."""
     if name in BUILT_IN and name not in _packaged():
         raise ConfigurationError(
             f"{path.name}, provider '{name}': '{name}/...' are models of a backend in"
@@ -208,21 +211,21 @@ def _check_name(name: str, path: Path) -> None:
 
 
 def _without_prices(rows: Mapping[str, Any]) -> dict[str, Any]:
-    def rest(row: Any) -> Any:
+    def without_prices(row: Any) -> Any:
         return (
             {key: row[key] for key in row if key != "prices"}
             if isinstance(row, Mapping)
             else row
         )
 
-    return {name: rest(row) for name, row in rows.items()}
+    return {name: without_prices(row) for name, row in rows.items()}
 
 
 @cache
-def _read_variable(value: str) -> None:
-    for part in filter(None, value.split(os.pathsep)):
+def _read_variable(paths: str) -> None:
+    for file_name in filter(None, paths.split(os.pathsep)):
         try:
-            add_file(Path(part))
+            add_file(Path(file_name))
         except ConfigurationError as error:
             raise ConfigurationError(f"{error} (named by ${VARIABLE})") from None
 
@@ -246,7 +249,7 @@ def _providers(rows: Mapping[str, Any], where: str) -> dict[str, Provider]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with ordinary(path).open("rb") as file:
+        with check_ordinary(path).open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
         raise ConfigurationError(
@@ -265,13 +268,13 @@ def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any
     if not isinstance(row, Mapping) or "rules_of" not in row:
         return row
     rules: list[Any] = []
-    for other in row["rules_of"]:
-        if other not in rows:
+    for source in row["rules_of"]:
+        if source not in rows:
             raise UnknownName(
-                "provider", str(other), rows, f"({where}, provider '{name}', rules_of)"
+                "provider", str(source), rows, f"({where}, provider '{name}', rules_of)"
             )
         # a format that this one does not speak is not chosen here
-        for rule in rows[other].get("models", ()):
+        for rule in rows[source].get("models", ()):
             spoken = (
                 not _mapping(rule)
                 or "wire" not in rule
@@ -280,17 +283,17 @@ def _with_rules(name: str, row: Any, rows: Mapping[str, Any], where: str) -> Any
             rules.append(
                 rule if spoken else {key: rule[key] for key in rule if key != "wire"}
             )
-    rest = {key: value for key, value in row.items() if key != "rules_of"}
-    return {**rest, "models": [*rules, *row.get("models", ())]}
+    own_settings = {key: value for key, value in row.items() if key != "rules_of"}
+    return {**own_settings, "models": [*rules, *row.get("models", ())]}
 
 
-def quirks(provider: Provider, model: str) -> Provider:
-    """The row as it is for one model: the rules that fit its name applied in their order."""
+def apply_rules(provider: Provider, model: str) -> Provider:
+    """The row for one model, with the rules that match its name applied in order."""
     for rule in provider.models:
         if not re.fullmatch(rule.match, model, re.IGNORECASE):
             continue
-        given = {
-            name: value
+        overrides = {
+            name: override
             for name in (
                 "tokens_field",
                 "system_field",
@@ -300,28 +303,30 @@ def quirks(provider: Provider, model: str) -> Provider:
                 "least_temperature",
                 "most_stops",
             )
-            if (value := getattr(rule, name)) is not None
+            if (override := getattr(rule, name)) is not None
         }
         if rule.wire is not None:
-            given["wires"] = (
+            overrides["wires"] = (
                 rule.wire,
                 *(wire for wire in provider.wires if wire != rule.wire),
             )
-        given |= {
+        overrides |= {
             name: (*getattr(provider, name), *getattr(rule, name))
             for name in ("takes", "lacks")
         }
         for name in ("defaults", "extra_body", "thinking"):
-            given[name] = merged(getattr(provider, name), getattr(rule, name))
-        provider = replace(provider, **given)
+            overrides[name] = merge_bodies(getattr(provider, name), getattr(rule, name))
+        provider = replace(provider, **overrides)
     return provider
 
 
 def is_at(provider: Provider, url: str) -> bool:
-    """Whether a URL leads to the provider's own host; what variables fill in may be anything."""
-    parts = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
+    """Whether a URL leads to the provider's own host; variables in it match anything."""
+    host_pieces = re.split(r"\{\w+\}", urlsplit(provider.base_url).hostname or "")
     return (
-        re.fullmatch(".+".join(map(re.escape, parts)), urlsplit(url).hostname or "")
+        re.fullmatch(
+            ".+".join(map(re.escape, host_pieces)), urlsplit(url).hostname or ""
+        )
         is not None
     )
 
@@ -346,22 +351,24 @@ def _provider(name: str, row: Any, where: str) -> Provider:
         raise ConfigurationError(
             f"{at}: a provider is a table, [{name}], with at least a base_url."
         )
-    found = _checked(
-        row, [entry.name for entry in fields(Provider) if entry.name != "name"], at
+    settings = _check_row(
+        row,
+        [row_field.name for row_field in fields(Provider) if row_field.name != "name"],
+        at,
     )
-    if not isinstance(found.get("base_url"), str):
+    if not isinstance(settings.get("base_url"), str):
         raise ConfigurationError(
             f'{at}: the base_url is missing, for example base_url = "https://host/v1".'
         )
-    rules = found.get("models", ())
+    rules = settings.get("models", ())
     if not isinstance(rules, list | tuple) or not all(map(_mapping, rules)):
         raise ConfigurationError(
             f"{at}: rules for models are written [[{name}.models]]."
         )
-    found["models"] = tuple(
-        _rule(rule, f"{at}, rule {place}") for place, rule in enumerate(rules, 1)
+    settings["models"] = tuple(
+        _rule(rule, f"{at}, rule {number}") for number, rule in enumerate(rules, 1)
     )
-    auth = str(found.get("auth", "bearer"))
+    auth = str(settings.get("auth", "bearer"))
     if auth not in AUTHS and not re.fullmatch(r"(header|query):[A-Za-z0-9_-]+", auth):
         raise UnknownName(
             "auth",
@@ -369,18 +376,20 @@ def _provider(name: str, row: Any, where: str) -> Provider:
             AUTHS,
             f"Known: {', '.join(AUTHS)}, header:NAME, query:NAME. ({at})",
         )
-    return Provider(name=name, **found)
+    return Provider(name=name, **settings)
 
 
 def _rule(row: Mapping[str, Any], at: str) -> ModelRule:
-    found = _checked(row, [entry.name for entry in fields(ModelRule)], at)
+    settings = _check_row(
+        row, [rule_field.name for rule_field in fields(ModelRule)], at
+    )
     try:
-        re.compile(str(found.get("match", "")))
+        re.compile(str(settings.get("match", "")))
     except re.error as error:
         raise ConfigurationError(
             f"{at}: match is not a regular expression: {error}."
         ) from None
-    return ModelRule(**found)
+    return ModelRule(**settings)
 
 
 Fit = tuple[Callable[[Any], bool], str]
@@ -393,7 +402,7 @@ def _mapping(value: Any) -> bool:
 
 def _texts(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(
-        isinstance(part, str) for part in value
+        isinstance(text, str) for text in value
     )
 
 
@@ -434,21 +443,25 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 """The words that a key, or each part of it, may be."""
 
 
-def _checked(row: Mapping[str, Any], known: list[str], at: str) -> dict[str, Any]:
+def _check_row(row: Mapping[str, Any], allowed: list[str], at: str) -> dict[str, Any]:
     """The row's values, each of its kind; lists as tuples."""
-    found: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for key, value in row.items():
-        if key not in known:
-            raise UnknownName("key", key, known, f"Known: {', '.join(known)}. ({at})")
+        if key not in allowed:
+            raise UnknownName(
+                "key", key, allowed, f"Known: {', '.join(allowed)}. ({at})"
+            )
         if key in _LISTS:
             value = tuple(value) if isinstance(value, list) else (value,)
         _fit(value, key, _FITS.get(key, _TEXT), at)
         if key in _WORDS:
-            _known(key, (value,) if isinstance(value, str) else value, _WORDS[key], at)
+            _check_words(
+                key, (value,) if isinstance(value, str) else value, _WORDS[key], at
+            )
         if key == "thinking":
             _check_levels(value, at)
-        found[key] = value
-    return found
+        checked[key] = value
+    return checked
 
 
 def _check_levels(levels: Mapping[str, Any], at: str) -> None:
@@ -461,8 +474,12 @@ def _check_levels(levels: Mapping[str, Any], at: str) -> None:
         name = f"thinking.{level}"
         if level == "effort":
             places = switch if isinstance(switch, Mapping) else {"": switch}
-            _known("wire format", filter(None, places), tuple(FORMATS), f"{at}, {name}")
-            fits = all(isinstance(place, str) for place in places.values())
+            _check_words(
+                "wire format", filter(None, places), tuple(FORMATS), f"{at}, {name}"
+            )
+            fits = all(
+                isinstance(effort_place, str) for effort_place in places.values()
+            )
             _fit(
                 fits,
                 name,
@@ -475,17 +492,19 @@ def _check_levels(levels: Mapping[str, Any], at: str) -> None:
             _fit(switch, name, (_TEXT[0], "text, the field of a number"), at)
         else:
             _fit(switch, name, (_mapping, "a table with a 'body'"), at)
-            _known(f"key of {name}", switch, ("body", "refuses", "stream"), at)
+            _check_words(f"key of {name}", switch, ("body", "refuses", "stream"), at)
             _fit(switch.get("body", {}), f"{name}.body", _TABLE, at)
             _fit(switch.get("stream", False), f"{name}.stream", _FLAG, at)
-            _known(f"{name}.refuses", switch.get("refuses", ()), REFUSABLE, at)
+            _check_words(f"{name}.refuses", switch.get("refuses", ()), REFUSABLE, at)
 
 
-def _known(what: str, words: Iterable[Any], known: tuple[str, ...], at: str) -> None:
+def _check_words(
+    subject: str, words: Iterable[Any], allowed: tuple[str, ...], at: str
+) -> None:
     for word in words:
-        if word not in known:
+        if word not in allowed:
             raise UnknownName(
-                what, str(word), known, f"Known: {', '.join(known)}. ({at})"
+                subject, str(word), allowed, f"Known: {', '.join(allowed)}. ({at})"
             )
 
 

@@ -31,5 +31,5 @@ def wire(name: str) -> Wire:
     """The format of that name. Raises UnknownName."""
     check_known("wire format", [name], FORMATS)
     module, _, attribute = FORMATS[name].partition(":")
-    found: Wire = getattr(import_module(f"{__name__}.{module}"), attribute)
-    return found
+    wire_format: Wire = getattr(import_module(f"{__name__}.{module}"), attribute)
+    return wire_format

@@ -1,4 +1,6 @@
-"""Anthropic's messages: system apart, content in blocks, a limit that must be given, thinking with
+"""Anthropic's messages.
+
+The system prompt is separate, content comes in blocks, a token limit is required, and thinking has
 a budget.
 """
 
@@ -13,7 +15,7 @@ from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.requests import Generate, Part
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import ALL_IMAGES, at_place, content, nested
 
 MAX_TOKENS = 8192
@@ -24,24 +26,24 @@ _BUDGET = ("thinking", "budget_tokens")
 
 
 def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body.
+    """The request body; a prefill stays the last message.
 
-    A prefill stays the last message. Raises Rejected for a prompt without a user's turn.
+    Raises Rejected for a prompt without a user's turn.
     """
     system, talk = form.system_and_talk(request, settings)
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     fields: dict[str, Any] = {
         "model": settings.model,
-        "max_tokens": told.max_tokens or MAX_TOKENS,
+        "max_tokens": sampling.max_tokens or MAX_TOKENS,
         "messages": [
             {"role": turn.role, "content": content(turn, _part)} for turn in talk
         ],
         "system": system or None,
-        "temperature": told.temperature,
-        "top_p": told.top_p,
-        "stop_sequences": [sign for sign in told.stop if sign.strip()] or None,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "stop_sequences": [sign for sign in sampling.stop if sign.strip()] or None,
     }
-    body = form.merged(form.given(fields), settings.extra_body)
+    body = form.merge_bodies(form.without_none(fields), settings.extra_body)
     return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
@@ -56,9 +58,9 @@ def _part(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": part}
 
 
-def message_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a message says."""
-    form.sound(data, settings)
+def parse_message(data: Any, request: Generate, settings: Settings) -> ReplyContent:
+    """The content of a message."""
+    form.require_success(data, settings)
     content = data.get("content")
     if not isinstance(content, list) or not all(
         isinstance(block, Mapping) for block in content
@@ -69,13 +71,13 @@ def message_said(data: Any, request: Generate, settings: Settings) -> Said:
     stopped = data.get("stop_reason")
     finish = CONTENT_FILTER if stopped == "refusal" else form.finish_of(stopped)
     # The interface refuses stop strings of white space alone.
-    text, finish = form.cut_here(
+    text, finish = form.apply_local_stops(
         text, finish, tuple(sign for sign in request.stop if not sign.strip())
     )
     kinds = [block.get("type") for block in content]
     called = "tool_use" in kinds
     hidden = "redacted_thinking" in kinds
-    return Said(
+    return ReplyContent(
         text,
         reasoning,
         finish,
@@ -88,11 +90,11 @@ def message_said(data: Any, request: Generate, settings: Settings) -> Said:
 
 
 def message_usage(data: Any) -> Usage:
-    """Tokens. Anthropic counts cached input apart; here it is a part of the input."""
+    """Token usage. Anthropic counts cached input separately; here it is included in the input."""
     read = "input_tokens cache_read_input_tokens cache_creation_input_tokens"
     thought = "output_tokens_details.thinking_tokens"
     return form.usage_of(
-        form.at(data, "usage"),
+        form.get_nested(data, "usage"),
         read,
         "output_tokens",
         thought,
@@ -102,22 +104,24 @@ def message_usage(data: Any) -> Usage:
 
 def _joined(
     content: list[Mapping[str, Any]],
-    kind: str,
+    block_type: str,
     name: str,
     data: Any,
     settings: Settings,
 ) -> str:
     """The text of all blocks of a kind."""
-    found = [block.get(name) for block in content if block.get("type") == kind]
-    if not all(isinstance(part, str) for part in found):
-        raise form.not_documented(settings, f"blocks of type {kind} with {name}", data)
-    return ("" if kind == "text" else "\n\n").join(
-        part for part in found if isinstance(part, str)
+    texts = [block.get(name) for block in content if block.get("type") == block_type]
+    if not all(isinstance(text, str) for text in texts):
+        raise form.not_documented(
+            settings, f"blocks of type {block_type} with {name}", data
+        )
+    return ("" if block_type == "text" else "\n\n").join(
+        text for text in texts if isinstance(text, str)
     )
 
 
 class MessageGatherer(form.Gathering):
-    """The events of a streamed message, put together as the message would have been."""
+    """Assembles the events of a streamed message."""
 
     _TEXT = ("text", "thinking")
 
@@ -129,23 +133,22 @@ class MessageGatherer(form.Gathering):
         self._usage: dict[str, Any] = {}
 
     def add(self, event: str, data: Any) -> bool:
-        """Take one event; `message_stop` ends the answer.
-
-        Kinds that are not known are passed over, as documented.
-        """
-        kind = form.sound(data, self.settings, "an event as a JSON object").get("type")
-        if kind == "message_start":
+        """Take one event; `message_stop` ends the answer, and unknown types are ignored."""
+        event_type = form.require_success(
+            data, self.settings, "an event as a JSON object"
+        ).get("type")
+        if event_type == "message_start":
             self._start(data)
-        elif kind == "content_block_start":
+        elif event_type == "content_block_start":
             block = data.get("content_block")
             self._blocks[self._index(data)] = (
                 dict(block) if isinstance(block, Mapping) else {}
             )
-        elif kind == "content_block_delta":
+        elif event_type == "content_block_delta":
             self._delta(data)
-        elif kind == "message_delta":
+        elif event_type == "message_delta":
             self._end(data)
-        elif kind == "message_stop":
+        elif event_type == "message_stop":
             if self._message is None:
                 raise form.not_documented(
                     self.settings, "message_start before message_stop", data
@@ -202,11 +205,11 @@ class MessageGatherer(form.Gathering):
             )
 
     def result(self) -> Any:
-        for index, parts in self._parts.items():
+        for index, pieces in self._parts.items():
             block = self._blocks[index]
             name = str(block.get("type"))
             if name in self._TEXT:
-                block[name] = str(block.get(name) or "") + "".join(parts)
+                block[name] = str(block.get(name) or "") + "".join(pieces)
         content = [self._blocks[index] for index in sorted(self._blocks)]
         return {**(self._message or {}), "content": content, "usage": self._usage}
 
@@ -215,7 +218,7 @@ WIRE = Wire(
     name="anthropic",
     path=lambda settings: "/messages",
     payload=messages_payload,
-    said=message_said,
+    parse=parse_message,
     usage=message_usage,
     gather=MessageGatherer,
     lacks=frozenset(("seed",)),

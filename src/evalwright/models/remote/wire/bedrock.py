@@ -1,6 +1,4 @@
-"""Amazon Bedrock's Converse: one shape for all its models, the model in the path, streams in
-Amazon's own frames.
-"""
+"""Amazon Bedrock's Converse: one format for all models, with streams in Amazon's own framing."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import Usage
 from evalwright.models.remote.http_faults import error_for, server_message, status_of
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import (
     ALL_IMAGES,
     SCHEMA_NAME,
@@ -28,31 +26,31 @@ _BUDGET = ("additionalModelRequestFields", "thinking", "budget_tokens")
 
 
 def path_of(settings: Settings, method: str) -> str:
-    """Where a model's method is. Colons and slashes of ids and ARNs are percent-encoded, once."""
+    """The path of a model's method, with colons and slashes of ids percent-encoded once."""
     return f"/model/{quote(settings.model, safe='-._~')}/{method}"
 
 
 def converse_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body.
+    """The request body.
 
-    Turns of one role in a row become one message, because roles must alternate. Raises Rejected
+    Consecutive turns of one role become one message, because roles must alternate. Raises Rejected
     without a turn.
     """
     system, talk = form.system_and_talk(request, settings)
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     config = {
-        "maxTokens": told.max_tokens,
-        "temperature": told.temperature,
-        "topP": told.top_p,
-        "stopSequences": [sign for sign in told.stop if sign.strip()] or None,
+        "maxTokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "topP": sampling.top_p,
+        "stopSequences": [sign for sign in sampling.stop if sign.strip()] or None,
     }
     body: dict[str, Any] = {
         "messages": _alternating(talk),
-        "inferenceConfig": form.given(config),
+        "inferenceConfig": form.without_none(config),
     }
     if system:
         body["system"] = [{"text": system}]
-    body = form.merged(body, settings.extra_body)
+    body = form.merge_bodies(body, settings.extra_body)
     return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=True)
 
 
@@ -69,18 +67,15 @@ def _alternating(talk: tuple[Message, ...]) -> list[dict[str, Any]]:
 
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, Image):
-        kind = part.media_type.removeprefix("image/")
-        return {"image": {"format": kind, "source": {"bytes": part.base64()}}}
+        image_format = part.media_type.removeprefix("image/")
+        return {"image": {"format": image_format, "source": {"bytes": part.base64()}}}
     return {"text": part}
 
 
-def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a reply of Converse says.
-
-    What a guardrail says in the model's place is the text, as it came.
-    """
-    form.an_object(data, settings)
-    content = form.at(data, "output", "message", "content")
+def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyContent:
+    """The content of a Converse reply; a guardrail's message counts as the text."""
+    form.require_object(data, settings)
+    content = form.get_nested(data, "output", "message", "content")
     if not isinstance(content, list) or not all(
         isinstance(block, Mapping) for block in content
     ):
@@ -95,10 +90,10 @@ def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
     excused = called or any("reasoningContent" in block for block in content)
     finish = form.finish_of(data.get("stopReason"))
     # Many models refuse stop strings of white space alone.
-    text, finish = form.cut_here(
+    text, finish = form.apply_local_stops(
         text, finish, tuple(sign for sign in request.stop if not sign.strip())
     )
-    return Said(
+    return ReplyContent(
         text,
         reasoning,
         finish,
@@ -109,26 +104,23 @@ def converse_said(data: Any, request: Generate, settings: Settings) -> Said:
 
 
 def converse_usage(data: Any) -> Usage:
-    """Tokens.
-
-    Cached input is counted apart; here it is a part of the input. Reasoning is not counted apart.
-    """
+    """Token usage. Cached input is added to the input; reasoning has no count of its own."""
     read = "inputTokens cacheReadInputTokens cacheWriteInputTokens"
     return form.usage_of(
-        form.at(data, "usage"), read, "outputTokens", cached="cacheReadInputTokens"
+        form.get_nested(data, "usage"),
+        read,
+        "outputTokens",
+        cached="cacheReadInputTokens",
     )
 
 
 def _thought(block: Mapping[str, Any]) -> str:
-    text = form.at(block, "reasoningContent", "reasoningText", "text")
+    text = form.get_nested(block, "reasoningContent", "reasoningText", "text")
     return text if isinstance(text, str) else ""
 
 
 class ConverseGatherer(form.Gathering):
-    """The events of ConverseStream, put together as Converse would have answered.
-
-    The last one is `metadata`.
-    """
+    """Assembles the events of ConverseStream, of which `metadata` is the last."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -138,13 +130,13 @@ class ConverseGatherer(form.Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take one event; `metadata` after `messageStop` ends the answer."""
-        form.an_object(data, self.settings, "an event as a JSON object")
+        form.require_object(data, self.settings, "an event as a JSON object")
         if event.endswith("Exception"):
             raise self._fault(event, data)
         if event == "contentBlockDelta":
             self._delta(data)
         elif event == "contentBlockStart":
-            if form.at(data, "start", "toolUse") is not None:
+            if form.get_nested(data, "start", "toolUse") is not None:
                 self._block(data)["toolUse"] = []
         elif event == "messageStop":
             self._stop = data.get("stopReason")
@@ -163,14 +155,14 @@ class ConverseGatherer(form.Gathering):
             if event == "modelStreamErrorException"
             else None
         )
-        kind = (
+        status_code = (
             status
             if isinstance(status, int) and status in (429, 503)
             else status_of(event)
         )
         return error_for(
             self.settings.where,
-            kind,
+            status_code,
             server_message(data),
             key_source=self.settings.key_source,
         )
@@ -222,7 +214,7 @@ WIRE = Wire(
     name="bedrock",
     path=lambda settings: path_of(settings, "converse"),
     payload=converse_payload,
-    said=converse_said,
+    parse=parse_converse,
     usage=converse_usage,
     gather=ConverseGatherer,
     stream_path=lambda settings: path_of(settings, "converse-stream"),

@@ -1,4 +1,4 @@
-"""Cohere's chat, version 2: content in parts, thinking apart, a stream of typed events."""
+"""Cohere's chat, version 2, with separate thinking and a stream of typed events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalwright.core.requests import Generate
 from evalwright.core.responses import TokenLogProb, Usage
 from evalwright.models.remote.http_faults import clean, error_for
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.openai_text import chat_messages
 from evalwright.models.remote.wire.options import (
     ALL_IMAGES,
@@ -24,33 +24,33 @@ _LARGEST_P = 0.99
 
 
 def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. Raises Rejected for a prefill, which would not be continued."""
+    """The request body. Raises Rejected for a prefill, which Cohere does not continue."""
     messages = chat_messages(request.prompt)
     if messages and messages[-1]["role"] == "assistant":
         raise Rejected(
             f"The chat of {settings.where} does not continue the beginning of an"
             " answer: leave out the last message of the assistant."
         )
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     fields = {
-        "max_tokens": told.max_tokens,
-        "temperature": told.temperature,
+        "max_tokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
         # The interface ends at 0.99 and stands at 0.75 where nothing is said, so 1 is said as the
         # nearest that it takes.
-        "p": _LARGEST_P if told.top_p == 1 else told.top_p,
-        "stop_sequences": list(told.stop) or None,
-        "seed": told.seed,
+        "p": _LARGEST_P if sampling.top_p == 1 else sampling.top_p,
+        "stop_sequences": list(sampling.stop) or None,
+        "seed": sampling.seed,
     }
     body = {
         "model": settings.model,
         "messages": messages,
-        **form.given(fields),
+        **form.without_none(fields),
     }
-    return form.merged(body, settings.extra_body)
+    return form.merge_bodies(body, settings.extra_body)
 
 
-def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a chat reply says."""
+def parse_cohere(data: Any, request: Generate, settings: Settings) -> ReplyContent:
+    """The content of a chat reply."""
     message = data.get("message") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(message, Mapping):
         # An error body has its words where an answer has its message.
@@ -60,17 +60,17 @@ def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
             )
         raise form.not_documented(settings, "message", data)
     finish = data.get("finish_reason")
-    _raise_failed(finish, data.get("error"), settings)
+    _raise_on_failure(finish, data.get("error"), settings)
     content = message.get("content")
-    parts = (
-        [part for part in content if isinstance(part, Mapping)]
+    blocks = (
+        [block for block in content if isinstance(block, Mapping)]
         if isinstance(content, list)
         else []
     )
-    text = _joined(parts, "text")
-    reasoning = _joined(parts, "thinking")
+    text = _joined(blocks, "text")
+    reasoning = _joined(blocks, "thinking")
     called = bool(message.get("tool_calls"))
-    return Said(
+    return ReplyContent(
         text,
         reasoning,
         form.finish_of(finish),
@@ -80,30 +80,30 @@ def cohere_said(data: Any, request: Generate, settings: Settings) -> Said:
     )
 
 
-def _joined(parts: list[Mapping[str, Any]], name: str) -> str:
-    texts = (part.get(name) for part in parts if part.get("type") == name)
+def _joined(blocks: list[Mapping[str, Any]], name: str) -> str:
+    texts = (block.get(name) for block in blocks if block.get("type") == name)
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _raise_failed(finish: Any, words: Any, settings: Settings) -> None:
-    """Raise for an answer that broke off on the provider's side."""
-    said = f": {clean(words, 300)}" if isinstance(words, str) and words else "."
+def _raise_on_failure(finish: Any, words: Any, settings: Settings) -> None:
+    """Raise if the provider aborted the answer."""
+    reason = f": {clean(words, 300)}" if isinstance(words, str) and words else "."
     if finish == "ERROR":
-        raise Overloaded(f"{settings.where} failed while it answered{said}", taken=True)
+        raise Overloaded(
+            f"{settings.where} failed while it answered{reason}", taken=True
+        )
     if finish == "TIMEOUT":
         raise TimedOut(
-            f"{settings.where} timed out before it finished its answer{said}"
+            f"{settings.where} timed out before it finished its answer{reason}"
         )
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
-    """Of pieces of text, each with the values of its tokens: the first of them has the piece's
-    text.
-    """
+    """The log-probabilities by token; the first token of each piece has the piece's text."""
     rows: list[Any] = []
-    for item in form.table(data).get("logprobs") or ():
-        values = form.at(item, "logprobs")
-        text = form.at(item, "text")
+    for piece in form.as_mapping(data).get("logprobs") or ():
+        values = form.get_nested(piece, "logprobs")
+        text = form.get_nested(piece, "text")
         for value in values if isinstance(values, list) else ():
             rows.append({"text": text, "value": value})
             text = ""
@@ -113,20 +113,18 @@ def _tokens(data: Any) -> list[TokenLogProb]:
 
 
 def _usage(data: Any) -> Usage:
-    """`tokens` is what the model read and wrote; `billed_units` leaves out what Cohere adds to a
-    prompt.
-    """
-    usage = form.at(data, "usage")
-    counted = form.at(usage, "tokens") or form.at(usage, "billed_units")
+    """Token usage by `tokens`, as `billed_units` excludes what Cohere adds to a prompt."""
+    usage = form.get_nested(data, "usage")
+    counted = form.get_nested(usage, "tokens") or form.get_nested(usage, "billed_units")
     return Usage(
-        form.count(form.at(counted, "input_tokens")),
-        form.count(form.at(counted, "output_tokens")),
-        cached_tokens=form.count(form.at(usage, "cached_tokens")),
+        form.count(form.get_nested(counted, "input_tokens")),
+        form.count(form.get_nested(counted, "output_tokens")),
+        cached_tokens=form.count(form.get_nested(usage, "cached_tokens")),
     )
 
 
 class CohereGatherer(form.Gathering):
-    """The typed events of a streamed chat, put together as the reply would have been."""
+    """Assembles the typed events of a streamed chat."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -137,44 +135,46 @@ class CohereGatherer(form.Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take an event; message-end ends the answer."""
-        kind = (
-            form.an_object(data, self.settings, "an event as a JSON object").get("type")
+        event_type = (
+            form.require_object(data, self.settings, "an event as a JSON object").get(
+                "type"
+            )
             or event
         )
-        delta = form.table(data.get("delta"))
-        if kind in ("content-start", "content-delta"):
+        delta = form.as_mapping(data.get("delta"))
+        if event_type in ("content-start", "content-delta"):
             self._logprobs += (
                 [data["logprobs"]] if isinstance(data.get("logprobs"), Mapping) else []
             )
             self._take(form.count(data.get("index")), delta)
-        elif kind == "tool-call-start":
+        elif event_type == "tool-call-start":
             self._called = True
-        elif kind == "message-end":
+        elif event_type == "message-end":
             self._end = delta
             return True
-        elif not kind or kind == "error":
+        elif not event_type or event_type == "error":
             words = data.get("message")
-            said = words if isinstance(words, str) else "it gave no reason"
-            raise error_for(self.settings.where, 500, said)
+            reason = words if isinstance(words, str) else "it gave no reason"
+            raise error_for(self.settings.where, 500, reason)
         return False
 
-    def _take(self, place: int, delta: Mapping[str, Any]) -> None:
-        content = form.at(delta, "message", "content")
+    def _take(self, index: int, delta: Mapping[str, Any]) -> None:
+        content = form.get_nested(delta, "message", "content")
         if not isinstance(content, Mapping):
             return
-        part = self._parts.setdefault(place, {"type": "text"})
+        block = self._parts.setdefault(index, {"type": "text"})
         for name in ("text", "thinking"):
             if isinstance(content.get(name), str):
-                part[name] = part.get(name, "") + content[name]
+                block[name] = block.get(name, "") + content[name]
                 if content[name]:
                     self.has_text = True
-                    part["type"] = name
-        part["type"] = content.get("type") or part["type"]
+                    block["type"] = name
+        block["type"] = content.get("type") or block["type"]
 
     def result(self) -> Any:
         message: dict[str, Any] = {
             "role": "assistant",
-            "content": [self._parts[place] for place in sorted(self._parts)],
+            "content": [self._parts[index] for index in sorted(self._parts)],
         }
         if self._called:
             message["tool_calls"] = [{}]
@@ -185,7 +185,7 @@ WIRE = Wire(
     name="cohere",
     path=lambda settings: "/chat",
     payload=cohere_payload,
-    said=cohere_said,
+    parse=parse_cohere,
     usage=_usage,
     gather=CohereGatherer,
     names_limit=False,

@@ -1,10 +1,8 @@
-"""What a wire format is: a request to a JSON body, a reply's JSON to a Response, as pure functions.
+"""Wire formats: pure functions that turn a request into a JSON body and a reply into a Response.
 
-Nothing is sent from here.
-
-A format is one module with one `Wire` in it, `WIRE`. What differs between models and providers of
-one format (which sampling fields are refused, what the limit is called, fields to add) comes in
-`Settings`, made from a row of data.
+Each format is a module with one `Wire`, named `WIRE`. What differs between the models and providers
+of a format (refused sampling fields, the name of the token limit, extra fields) is in `Settings`,
+made from a provider's row.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from evalwright.models.remote.exchange import (
     Reply,
     largest_reply,
 )
-from evalwright.models.remote.http_faults import bad_reply, clean, fault_within
+from evalwright.models.remote.http_faults import bad_reply, clean, error_within
 from evalwright.models.remote.wire.options import NoLogProbs, Options, fields_of
 
 TokensField = Literal[
@@ -50,18 +48,23 @@ two at once.
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is the same in every request to one model.
+    """The settings of all requests to one model; an override that is not None wins over the
+    request.
 
-    An override that is not None wins over the request's value.
-
-    where: the host, for messages. base_url: where paths begin, for formats whose replies name
-    addresses. refuses: those of `REFUSABLE`; of `SAMPLING` they are not sent unless they are
-    overrides. reasoning_fields: where a reply's message may hold reasoning. extra_body: merged into
-    every body, winning over ours. most_stops: how many stop strings are sent; None for all. stream:
-    request the answer in pieces. key_source: for messages about a refused key. cost_field: where a
-    reply names its cost in US dollars ("usage.cost"), "" where it does not. system_field: of a body
-    without messages, "" where the system's text begins the prompt. variables: what a row's
-    variables say that its base URL does not use, for paths (an API version).
+    Attributes:
+        where: the host, for messages.
+        base_url: where paths begin, for formats whose replies contain addresses.
+        refuses: fields of `REFUSABLE` that the model refuses; those of `SAMPLING` are sent only as
+            overrides.
+        reasoning_fields: fields of a reply's message that may hold reasoning.
+        extra_body: merged into every body, with priority over our fields.
+        most_stops: the number of stop strings to send; None for all.
+        stream: request streamed answers.
+        key_source: for messages about a refused key.
+        cost_field: the field with a reply's cost in US dollars ("usage.cost"), or "".
+        system_field: the field of the system prompt in a body without messages; "" to put it first
+            in the prompt.
+        variables: variables of the row that its base URL does not use, for paths.
     """
 
     model: str
@@ -99,14 +102,17 @@ _LIMITS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a reply says, whatever its format.
+class ReplyContent:
+    """The content of a reply, in any format.
 
-    finish: "stop", "length", "content_filter", or the provider's word where it has another meaning.
-    model: as the reply names it. excused: there is a reason for an answer without content.
-    calls_tool: it is the call of a tool. may_be_empty: an immediate end is an answer here where the
-    server counts a token for it. values: of an embedding. stopped_at: as of `Response`, where the
-    server says it.
+    Attributes:
+        finish: "stop", "length", "content_filter", or the provider's word for another reason.
+        model: the model that the reply names.
+        excused: an answer without content is valid, for a known reason.
+        may_be_empty: an immediate end is a valid answer if the server counts a token for it.
+        values: the vector of an embedding.
+        calls_tool: the reply calls a tool.
+        stopped_at: as in `Response`, if the server reports it.
     """
 
     text: str
@@ -123,27 +129,33 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """One wire format: pure functions, and what is known of them.
+    """A wire format: pure functions, and the capabilities of the format.
 
-    path: where to POST below the base URL. payload: the body of a request that is among
-    `abilities`. said: what the JSON of a reply to a request says; raises BadReply, EmptyReply or
-    the error that a 200 carries. usage: what it used, whatever else it says. gather: makes a
-    Gatherer; None where answers cannot be streamed. stream_path and stream_payload: where and how a
-    streamed answer is requested (default: the same path, `"stream": true`). decoding: how events
-    stand in the stream. polling: for jobs that are answered later. lacks: those of `SAMPLING` that
-    the format has no field for. model_in_path: whether `path` has the model's name in it.
-    names_limit: whether `Settings.tokens_field` has a meaning in it. end: the end of a whole URL
-    that people copy into a base URL although it is none of it, as a regular expression. options:
-    what of a request it carries besides, see `wire.options`; of these, `extensions` are for rows
-    that name them in `takes`. images: media types of images that it carries. tokens: reads the
-    log-probabilities of the answer's tokens, where options has them; most_alternatives: how many
-    alternatives to each it gives at the most.
+    Attributes:
+        path: where to POST, below the base URL.
+        payload: makes the body of a request for one of `abilities`.
+        parse: parses a reply's JSON; raises BadReply, EmptyReply or the error in a 200 reply.
+        usage: reads the token usage, even of a reply that is no answer.
+        gather: makes a Gatherer; None if answers cannot be streamed.
+        stream_path: the path of streamed answers, if it differs.
+        stream_payload: makes the body that requests a stream.
+        decoding: the framing of streamed events.
+        polling: how to follow jobs that are answered later.
+        lacks: fields of `SAMPLING` that the format does not have.
+        names_limit: whether `Settings.tokens_field` is used.
+        model_in_path: whether `path` contains the model's name.
+        end: a pattern for the end of a full URL, which users often copy into the base URL.
+        options: further options of a request that the format has, see `wire.options`.
+        extensions: the options that only rows with them in `takes` have.
+        images: media types of supported images.
+        tokens: reads the log-probabilities of an answer's tokens.
+        most_alternatives: the largest number of alternatives for each token.
     """
 
     name: str
     path: Callable[[Settings], str]
     payload: Callable[[Any, Settings], dict[str, Any]]
-    said: Callable[[Any, Any, Settings], Said]
+    parse: Callable[[Any, Any, Settings], ReplyContent]
     usage: Callable[[Any], Usage]
     abilities: frozenset[Ability] = frozenset(("generate", "chat"))
     gather: Callable[[Settings], Gatherer] | None = None
@@ -165,11 +177,11 @@ class Wire:
     most_alternatives: int = 20
 
     def build(
-        self, request: Generate | Embed, settings: Settings, *, whole: bool = False
+        self, request: Generate | Embed, settings: Settings, *, unstreamed: bool = False
     ) -> Call:
-        """What to send. whole: not streamed, whatever the settings say.
+        """The call to send; `unstreamed` overrides the settings' `stream`.
 
-        Raises Rejected for a request that the model or the format does not take.
+        Raises Rejected for a request that the model or the format does not support.
         """
         if isinstance(request, Generate):
             refuse_prefill(request, settings)
@@ -177,9 +189,9 @@ class Wire:
         for fields in (
             fields_of(request, self.options) if isinstance(request, Generate) else ()
         ):
-            body = merged(fields, body)  # what the person says of the body wins
+            body = merge_bodies(fields, body)  # what the person says of the body wins
         most = largest_reply(limit_within(body) if isinstance(request, Generate) else 0)
-        if whole or not settings.stream or self.gather is None:
+        if unstreamed or not settings.stream or self.gather is None:
             return Call(self.path(settings), body, largest=most)
         path = (self.stream_path or self.path)(settings)
         return Call(
@@ -193,10 +205,9 @@ class Wire:
     def read(
         self, reply: Reply, request: Generate | Embed, settings: Settings
     ) -> Response:
-        """The Response.
+        """The Response in a reply.
 
-        Raises what `said` does, EmptyReply besides for an answer without content and without a
-        reason.
+        Raises the errors of `parse`, and EmptyReply for an answer without content or reason.
         """
         try:
             return self._read(reply, request, settings)
@@ -205,62 +216,63 @@ class Wire:
             raise
 
     def settle(self, error: RequestError, data: Any, settings: Settings) -> None:
-        """Note in an error what the reply that caused it says it used and cost."""
+        """Record in an error the usage and cost that its reply reports."""
         used = self.usage(data)
         if used.input_tokens or used.output_tokens:
             error.usage = used
-            error.cost = _named_cost(data, settings)
+            error.cost = _reported_cost(data, settings)
 
     def _read(
         self, reply: Reply, request: Generate | Embed, settings: Settings
     ) -> Response:
-        said = self.said(reply.data, request, settings)
-        reason = said.finish.lower().partition(" ")[0]
-        text = said.text
+        content = self.parse(reply.data, request, settings)
+        reason = content.finish.lower().partition(" ")[0]
+        text = content.text
         if reason in _BROKEN_OFF or (text and reason in _UNFINISHED):
             why = (
                 f"{settings.where} broke the answer off: it ended with"
-                f" {clean(said.finish, 40)}."
+                f" {clean(content.finish, 40)}."
             )
             raise Overloaded(why, taken=True)
         stop = request.stop if isinstance(request, Generate) else ()
         empty = (
-            not (text or said.reasoning or said.excused) and said.finish not in _NO_TEXT
+            not (text or content.reasoning or content.excused)
+            and content.finish not in _NO_TEXT
         )
         # A model may end at once, or begin with a stop string; then it did produce a token.
         # Otherwise nothing came.
         ended = (
-            (stop or said.may_be_empty)
-            and said.finish == "stop"
-            and said.usage.output_tokens > 0
+            (stop or content.may_be_empty)
+            and content.finish == "stop"
+            and content.usage.output_tokens > 0
         )
         if empty and not ended:
             why = (
-                f" (it ended with {clean(said.finish, 40)})"
-                if said.finish not in ("stop", "")
+                f" (it ended with {clean(content.finish, 40)})"
+                if content.finish not in ("stop", "")
                 else ""
             )
             raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
-        finish = said.finish
-        if said.calls_tool and not text and finish not in _NO_TEXT:
+        finish = content.finish
+        if content.calls_tool and not text and finish not in _NO_TEXT:
             finish = TOOL_CALL  # some formats end such a reply as any other
         stopped_at = None
         # not all of them are sent, and some servers (transformers serve) leave them in the text
         if stop:
-            text, at_stop = cut_here(text, finish, stop)
+            text, at_stop = apply_local_stops(text, finish, stop)
             finish = at_stop if finish == LENGTH else finish
-            stopped_at = stop_in(said.text, stop) or said.stopped_at
-        model = said.model if isinstance(said.model, str) else ""
+            stopped_at = stop_in(content.text, stop) or content.stopped_at
+        model = content.model if isinstance(content.model, str) else ""
         return Response(
             text=text,
             tokens=self._tokens(reply.data, request, text, settings),
-            reasoning=said.reasoning,
+            reasoning=content.reasoning,
             finish_reason=finish,
             stopped_at=stopped_at,
-            values=said.values,
-            usage=said.usage,
+            values=content.values,
+            usage=content.usage,
             latency=reply.seconds,
-            cost=_named_cost(reply.data, settings),
+            cost=_reported_cost(reply.data, settings),
             model=model,
             also_named=tuple(name for name in reply.names if name != model),
             rate_limits=reply.rate_limits,
@@ -269,10 +281,7 @@ class Wire:
     def _tokens(
         self, data: Any, request: Generate | Embed, text: str, settings: Settings
     ) -> tuple[TokenLogProb, ...]:
-        """The answer's tokens where they were asked for.
-
-        Raises Rejected where the reply has none of its text.
-        """
+        """The answer's tokens, if requested. Raises Rejected if the reply has none for its text."""
         if (
             not isinstance(request, Generate)
             or request.top_logprobs is None
@@ -281,8 +290,8 @@ class Wire:
         ):
             return ()
         try:
-            if found := answers_tokens(self.tokens(data), text):
-                return found
+            if tokens := answers_tokens(self.tokens(data), text):
+                return tokens
             raise NoLogProbs
         except NoLogProbs:
             raise Rejected(
@@ -293,22 +302,24 @@ class Wire:
             ) from None
 
 
-def _named_cost(data: Any, settings: Settings) -> float | None:
-    """What the reply says it cost, in US dollars, for providers whose replies say it."""
+def _reported_cost(data: Any, settings: Settings) -> float | None:
+    """The cost in US dollars that a reply reports."""
     named: Any = (
-        at(data, *settings.cost_field.split(".")) if settings.cost_field else None
+        get_nested(data, *settings.cost_field.split("."))
+        if settings.cost_field
+        else None
     )
-    known = (
+    is_valid = (
         isinstance(named, int | float)
         and not isinstance(named, bool)
         and 0 <= named < _MOST_DOLLARS
     )
-    return float(named) if known else None
+    return float(named) if is_valid else None
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """What is told to the model, overrides and refusals applied; None and () where nothing is."""
+    """The sampling fields to send, after overrides and refusals; None or () for those left out."""
 
     max_tokens: int | None
     temperature: float | None
@@ -320,16 +331,14 @@ class Sampling:
 def sampling(request: Generate, settings: Settings) -> Sampling:
     """The sampling fields of a request.
 
-    With a seed, draw n gets seed + n: one seed would draw the same answer each time.
-
-    Raises Rejected for a temperature and a top_p together where the model takes only one of them
-    and both matter.
+    With a seed, draw n gets seed + n, as one seed would repeat the same answer. Raises Rejected if
+    temperature and top_p both matter and the model accepts only one of them.
     """
 
-    def chosen(name: str, override: Any, asked: Any) -> Any:
+    def chosen(name: str, override: Any, requested: Any) -> Any:
         if override is not None:
             return override
-        return None if name in settings.refuses else asked
+        return None if name in settings.refuses else requested
 
     seed = chosen("seed", settings.seed, request.seed)
     temperature = chosen("temperature", settings.temperature, request.temperature)
@@ -339,7 +348,7 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
         and temperature is not None
         and top_p is not None
     ):
-        temperature, top_p = _one_of_two(temperature, top_p, settings)
+        temperature, top_p = _resolve_exclusive(temperature, top_p, settings)
     return Sampling(
         max_tokens=chosen("max_tokens", settings.max_tokens, request.max_tokens),
         temperature=temperature,
@@ -349,10 +358,10 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
     )
 
 
-def _one_of_two(
+def _resolve_exclusive(
     temperature: float, top_p: float, settings: Settings
 ) -> tuple[float | None, float | None]:
-    """The one that says the same as both together."""
+    """The one of both fields that has the effect of both. Raises Rejected if both matter."""
     if top_p == 1 or temperature == 0:
         return temperature, None
     if temperature == 1:
@@ -365,9 +374,7 @@ def _one_of_two(
 
 
 def refuse_prefill(request: Generate, settings: Settings) -> None:
-    """Raise Rejected where the prompt ends with the beginning of the answer, and the model does not
-    go on from it.
-    """
+    """Raise Rejected if the prompt ends with a prefill, which the model does not continue."""
     if "prefill" not in settings.refuses or not begins_the_answer(request):
         return
     raise Rejected(
@@ -377,7 +384,7 @@ def refuse_prefill(request: Generate, settings: Settings) -> None:
 
 
 def begins_the_answer(request: Generate) -> bool:
-    """Whether the prompt ends with the beginning of the answer (a prefill)."""
+    """Whether the prompt ends with a prefill, the beginning of the answer."""
     prompt = request.prompt
     return (
         not isinstance(prompt, str) and bool(prompt) and prompt[-1].role == "assistant"
@@ -385,12 +392,12 @@ def begins_the_answer(request: Generate) -> bool:
 
 
 def turns(prompt: Prompt) -> tuple[Message, ...]:
-    """The prompt as messages: text is one user message."""
+    """The prompt as messages; a text becomes one user message."""
     return (Message("user", prompt),) if isinstance(prompt, str) else prompt
 
 
 def system_and_turns(prompt: Prompt) -> tuple[str, tuple[Message, ...]]:
-    """The system messages as one text, and the other messages, for formats that keep them apart."""
+    """The system messages as one text, and the other messages."""
     messages = turns(prompt)
     system = "\n\n".join(
         message.text for message in messages if message.role == "system"
@@ -401,10 +408,7 @@ def system_and_turns(prompt: Prompt) -> tuple[str, tuple[Message, ...]]:
 def system_and_talk(
     request: Generate, settings: Settings
 ) -> tuple[str, tuple[Message, ...]]:
-    """As `system_and_turns`, for formats that need a turn.
-
-    Raises Rejected for a prompt without one.
-    """
+    """As `system_and_turns`. Raises Rejected for a prompt without a turn."""
     system, talk = system_and_turns(request.prompt)
     if not talk:
         raise Rejected(
@@ -414,19 +418,17 @@ def system_and_talk(
     return system, talk
 
 
-def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """`body` with `extra` over it, mappings merged key by key, so that one nested field can be
-    added.
-    """
-    out = dict(body)
+def merge_bodies(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of `body` updated by `extra`, with nested mappings merged key by key."""
+    combined = dict(body)
     for name, value in extra.items():
-        below = out.get(name)
-        out[name] = (
-            merged(below, value)
+        below = combined.get(name)
+        combined[name] = (
+            merge_bodies(below, value)
             if isinstance(below, Mapping) and isinstance(value, Mapping)
             else value
         )
-    return out
+    return combined
 
 
 def with_room_to_think(
@@ -437,22 +439,27 @@ def with_room_to_think(
     *,
     above: bool,
 ) -> dict[str, Any]:
-    """`body` with a limit that leaves the answer its room where the limit counts the tokens of
-    thinking too.
+    """A copy of `body` whose token limit leaves room for thinking as well as the answer.
 
-    limit, budget: where in the body they stand. A task's limit is for the answer, so the budget
-    comes on top of it; a limit that the person set is sent as it is. above: the limit must be above
-    the budget. Raises Rejected where it is not.
+    The task's limit is for the answer, so the budget is added to it; an override by the user is
+    sent unchanged.
+
+    Args:
+        limit, budget: their places in the body.
+        above: whether the limit must be greater than the budget.
+
+    Raises:
+        Rejected: the limit must be greater and is not.
     """
-    most = at(body, *limit)
-    thinking = at(body, *budget)
+    most = get_nested(body, *limit)
+    thinking = get_nested(body, *budget)
     if type(most) is not int or type(thinking) is not int or thinking <= 0:
         return body
-    if settings.max_tokens is None and at(settings.extra_body, *limit) is None:
-        more: Any = most + thinking
+    if settings.max_tokens is None and get_nested(settings.extra_body, *limit) is None:
+        extension: Any = most + thinking
         for step in reversed(limit):
-            more = {step: more}
-        return merged(body, more)
+            extension = {step: extension}
+        return merge_bodies(body, extension)
     if above and most <= thinking:
         raise Rejected(
             f"max_tokens ({most}) must be above the budget for thinking ({thinking}),"
@@ -466,9 +473,7 @@ _MOST_NAMES = 100
 
 
 class Gathering:
-    """What gatherers have in common: unless a format says otherwise, only an event of its own ends
-    an answer.
-    """
+    """Base of the gatherers; only an event ends an answer, unless a format overrides `ended`."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -476,64 +481,64 @@ class Gathering:
         self.names: dict[str, None] = {}
 
     def note_name(self, name: Any) -> None:
-        """Keep what a piece names the model: a stream that names two is no answer of either."""
+        """Keep the model's name in a chunk, to notice a stream that names two models."""
         if isinstance(name, str) and name and len(self.names) < _MOST_NAMES:
             self.names[name] = None
 
     def ended(self) -> bool:
-        """Whether the answer is whole although no event said so."""
+        """Whether the answer is complete without a final event."""
         return False
 
 
-def given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that have a value."""
+def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy without the fields that are None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def at(data: Any, *place: str) -> Any:
-    """The value at a place in nested mappings, None where there is none."""
+def get_nested(data: Any, *place: str) -> Any:
+    """The value at a path of keys in nested mappings, or None."""
     for step in place:
         data = data.get(step) if isinstance(data, Mapping) else None
     return data
 
 
 def limit_within(body: Any) -> int | None:
-    """The limit of the answer's tokens in a body, wherever a format has it; None without one."""
+    """The token limit in a body of any format, or None."""
     for name, value in body.items():
         if name in _LIMITS and type(value) is int:
             return value
-        if isinstance(value, Mapping) and (found := limit_within(value)) is not None:
-            return found
+        if isinstance(value, Mapping) and (limit := limit_within(value)) is not None:
+            return limit
     return None
 
 
-def table(value: Any) -> Mapping[str, Any]:
-    """`value` where it is a mapping, else an empty one."""
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """`value` if it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
-def an_object(
+def require_object(
     data: Any, settings: Settings, expected: str = "a JSON object"
 ) -> Mapping[str, Any]:
-    """`data`; raises BadReply where it is not a JSON object."""
+    """`data`, if it is a JSON object. Raises BadReply."""
     if not isinstance(data, Mapping):
         raise not_documented(settings, expected, data)
     return data
 
 
-def sound(
+def require_success(
     data: Any, settings: Settings, expected: str = "a JSON object"
 ) -> Mapping[str, Any]:
-    """As `an_object`; raises the error that it carries in an `error` field, too."""
-    fault = fault_within(
+    """As `require_object`; also raises the error in an `error` field."""
+    fault = error_within(
         settings.where,
-        an_object(data, settings, expected),
+        require_object(data, settings, expected),
         key_source=settings.key_source,
     )
     if fault is not None:
         raise fault
-    found: Mapping[str, Any] = data
-    return found
+    checked: Mapping[str, Any] = data
+    return checked
 
 
 _NO_TEXT = frozenset(
@@ -604,7 +609,7 @@ _FINISHES = {
 
 
 def finish_of(reason: Any) -> str:
-    """The finish reason by our word for it, else the provider's, "" where there is none."""
+    """Our name for a finish reason, else the provider's, or ""."""
     if not isinstance(reason, str):
         return ""
     # Google's gateway for OpenAI's interface says which filter: "content_filter:
@@ -612,10 +617,10 @@ def finish_of(reason: Any) -> str:
     return _FINISHES.get(reason.lower().partition(":")[0], reason)
 
 
-def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str, str]:
-    """(text, finish reason) after those stop strings that the interface does not take are applied
-    here.
-    """
+def apply_local_stops(
+    text: str, finish_reason: str, stop: tuple[str, ...]
+) -> tuple[str, str]:
+    """(text, finish reason) after the stop strings that were not sent are applied."""
     short = stop_at(text, stop)
     return (text, finish_reason) if short == text else (short, "stop")
 
@@ -623,10 +628,9 @@ def cut_here(text: str, finish_reason: str, stop: tuple[str, ...]) -> tuple[str,
 def stopped_at(
     choice: Mapping[str, Any], names: Iterable[str], stop: Collection[str]
 ) -> str | None:
-    """The stop string that a reply names as its end: "" where it says that it was none of them,
-    None where it says nothing.
+    """The stop string that ended a reply; "" if none did, None if it is unknown.
 
-    names: the fields that may say it. A number there is a token's.
+    `names` are the fields to look in. A number there is a token's id.
     """
     for name in names:
         if name in choice:
@@ -638,23 +642,25 @@ def stopped_at(
 
 
 def count(value: Any) -> int:
-    """A token count; what a server does not say, or says absurdly, is 0."""
-    whole = int(value) if isinstance(value, float) and value.is_integer() else value
-    return whole if type(whole) is int and 0 < whole < _MOST_TOKENS else 0
+    """A token count; 0 if it is missing or implausible."""
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    return number if type(number) is int and 0 < number < _MOST_TOKENS else 0
 
 
 def usage_of(
     data: Any, read: str, written: str, reasoning: str = "", cached: str = ""
 ) -> Usage:
-    """Token counts. Each is the sum of what stands at its dotted places, with spaces between."""
+    """Token usage; each count is the sum of the numbers at its space-separated dotted places."""
 
     def total(places: str) -> int:
-        return sum(count(at(data, *place.split("."))) for place in places.split())
+        return sum(
+            count(get_nested(data, *place.split("."))) for place in places.split()
+        )
 
     return Usage(total(read), total(written), total(reasoning), total(cached))
 
 
 def not_documented(settings: Settings, expected: str, data: Any) -> BadReply:
-    """The error for a reply that lacks what the interface documents."""
-    shown = json.dumps(data, ensure_ascii=False)
-    return bad_reply(settings.where, f"as documented ({expected})", shown)
+    """The error for a reply that lacks documented content."""
+    text = json.dumps(data, ensure_ascii=False)
+    return bad_reply(settings.where, f"as documented ({expected})", text)

@@ -17,7 +17,7 @@ from evalwright.core.requests import Generate, Part
 from evalwright.core.responses import TokenLogProb, Usage
 from evalwright.models.remote.http_faults import Filtered, clean
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import (
     NoLogProbs,
     at_place,
@@ -33,26 +33,24 @@ _BUDGET = ("generationConfig", "thinkingConfig", "thinkingBudget")
 
 
 def path_of(settings: Settings, method: str) -> str:
-    """Where a model's method is; a name with a slash ("tunedModels/mine") says its collection
-    itself.
-    """
+    """The path of a model's method; a name with a slash ("tunedModels/mine") has its collection."""
     name = settings.model if "/" in settings.model else f"models/{settings.model}"
     return f"/{quote(name, safe='/-._~')}:{method}"
 
 
 def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body.
+    """The request body; a prefill stays the model's last turn.
 
-    A prefill stays the last turn of the model. Raises Rejected for a prompt without a turn.
+    Raises Rejected for a prompt without a turn.
     """
     system, talk = form.system_and_talk(request, settings)
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     config = {
-        "maxOutputTokens": told.max_tokens,
-        "temperature": told.temperature,
-        "topP": told.top_p,
-        "stopSequences": list(told.stop[:MOST_STOPS]) or None,
-        "seed": told.seed,
+        "maxOutputTokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "topP": sampling.top_p,
+        "stopSequences": list(sampling.stop[:MOST_STOPS]) or None,
+        "seed": sampling.seed,
     }
     body: dict[str, Any] = {
         "contents": [
@@ -62,11 +60,11 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             }
             for turn in talk
         ],
-        "generationConfig": form.given(config),
+        "generationConfig": form.without_none(config),
     }
     if system:
         body["systemInstruction"] = {"parts": [{"text": system}]}
-    body = form.merged(body, settings.extra_body)
+    body = form.merge_bodies(body, settings.extra_body)
     return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=False)
 
 
@@ -85,30 +83,29 @@ def _schema(schema: str) -> dict[str, Any]:
 
 
 def _logprobs(alternatives: int) -> dict[str, Any]:
-    more = {"logprobs": alternatives} if alternatives else {}
-    return {"generationConfig": {"responseLogprobs": True, **more}}
+    count_field = {"logprobs": alternatives} if alternatives else {}
+    return {"generationConfig": {"responseLogprobs": True, **count_field}}
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
-    """The chosen token of each step, beside the most probable ones."""
-    found = form.at((form.table(data).get("candidates") or [None])[0], "logprobsResult")
-    chosen = form.at(found, "chosenCandidates")
-    steps = form.at(found, "topCandidates") or []
+    """The chosen token of each step and its alternatives."""
+    log_probs = form.get_nested(
+        (form.as_mapping(data).get("candidates") or [None])[0], "logprobsResult"
+    )
+    chosen = form.get_nested(log_probs, "chosenCandidates")
+    steps = form.get_nested(log_probs, "topCandidates") or []
     if not isinstance(chosen, list) or not chosen or not isinstance(steps, list):
         raise NoLogProbs
     rows = [
-        {**form.table(one), "others": form.at(step, "candidates")}
-        for one, step in itertools.zip_longest(chosen, steps[: len(chosen)])
+        {**form.as_mapping(token_row), "others": form.get_nested(step, "candidates")}
+        for token_row, step in itertools.zip_longest(chosen, steps[: len(chosen)])
     ]
     return read_tokens(rows, "token", "logProbability", "others")
 
 
-def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a GenerateContentResponse says.
-
-    Raises Filtered where it has no candidate because the prompt was blocked.
-    """
-    form.sound(data, settings)
+def parse_gemini(data: Any, request: Generate, settings: Settings) -> ReplyContent:
+    """The content of a GenerateContentResponse. Raises Filtered if its prompt was blocked."""
+    form.require_success(data, settings)
     usage = gemini_usage(data)
     model = data.get("modelVersion")
     candidate = _candidate(data, settings)
@@ -116,18 +113,18 @@ def gemini_said(data: Any, request: Generate, settings: Settings) -> Said:
     if not (text or reasoning or called):
         _refuse_blocked_prompt(data, settings)
     if _is_blocked(candidate) and not (text or called):
-        return Said("", reasoning, CONTENT_FILTER, usage, model)
+        return ReplyContent("", reasoning, CONTENT_FILTER, usage, model)
     finish = form.finish_of(candidate.get("finishReason"))
-    text, finish = form.cut_here(text, finish, request.stop[MOST_STOPS:])
-    return Said(
+    text, finish = form.apply_local_stops(text, finish, request.stop[MOST_STOPS:])
+    return ReplyContent(
         text, reasoning, finish, usage, model, excused=called, calls_tool=called
     )
 
 
 def gemini_usage(data: Any) -> Usage:
-    """Tokens. Thoughts are counted apart from the candidate; here they are a part of the output."""
+    """Token usage. Thoughts are counted separately by Gemini; here they are part of the output."""
     return form.usage_of(
-        form.at(data, "usageMetadata"),
+        form.get_nested(data, "usageMetadata"),
         "promptTokenCount toolUsePromptTokenCount",
         "candidatesTokenCount thoughtsTokenCount",
         "thoughtsTokenCount",
@@ -136,7 +133,7 @@ def gemini_usage(data: Any) -> Usage:
 
 
 def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
-    """The first candidate. Raises Filtered where there is none because the prompt was blocked."""
+    """The first candidate. Raises Filtered if the prompt was blocked."""
     candidates = data.get("candidates")
     if (
         isinstance(candidates, list)
@@ -153,8 +150,8 @@ def _candidate(data: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]
 
 
 def _refuse_blocked_prompt(data: Mapping[str, Any], settings: Settings) -> None:
-    """Raise Filtered where the reply says that the prompt was blocked: the model was not asked."""
-    feedback = form.table(data.get("promptFeedback"))
+    """Raise Filtered if the prompt was blocked before it reached the model."""
+    feedback = form.as_mapping(data.get("promptFeedback"))
     reason = feedback.get("blockReason")
     if reason or _is_blocked(feedback):
         why = f" ({clean(str(reason), 40)})" if reason else ""
@@ -164,10 +161,10 @@ def _refuse_blocked_prompt(data: Mapping[str, Any], settings: Settings) -> None:
 
 
 def _is_blocked(rated: Mapping[str, Any]) -> bool:
-    """Whether a safety rating, of a prompt or of a candidate, says that it was blocked."""
+    """Whether a safety rating of a prompt or candidate blocked it."""
     ratings = rated.get("safetyRatings")
     return isinstance(ratings, list) and any(
-        form.at(rating, "blocked") is True for rating in ratings
+        form.get_nested(rating, "blocked") is True for rating in ratings
     )
 
 
@@ -187,8 +184,8 @@ def _parts(
     text: list[str] = []
     thoughts: list[str] = []
     for part in parts:
-        if isinstance(said := part.get("text"), str):
-            (thoughts if part.get("thought") else text).append(said)
+        if isinstance(piece := part.get("text"), str):
+            (thoughts if part.get("thought") else text).append(piece)
     return (
         "".join(text),
         "".join(thoughts),
@@ -197,10 +194,10 @@ def _parts(
 
 
 class GeminiGatherer(form.Gathering):
-    """The chunks of a streamed answer, each a reply of its own, put together as one.
+    """Assembles the chunks of a streamed answer.
 
-    Some models write a finish reason into every chunk, so the answer is whole when the stream ends
-    and one was seen.
+    Some models repeat a finish reason in every chunk, so the answer is complete when the stream
+    ends after one.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -212,7 +209,7 @@ class GeminiGatherer(form.Gathering):
 
     def add(self, event: str, data: Any) -> bool:
         """Take a chunk."""
-        form.sound(data, self.settings, "a chunk as a JSON object")
+        form.require_success(data, self.settings, "a chunk as a JSON object")
         self.note_name(data.get("modelVersion"))
         self._head.update(
             (name, value) for name, value in data.items() if name != "candidates"
@@ -222,13 +219,13 @@ class GeminiGatherer(form.Gathering):
             candidate = candidates[0]
             if not isinstance(candidate, Mapping):
                 raise form.not_documented(self.settings, "candidates[0]", data)
-            parts = form.at(candidate, "content", "parts")
+            parts = form.get_nested(candidate, "content", "parts")
             new_parts = parts if isinstance(parts, list) else []
             self._parts.extend(new_parts)
             self.has_text = self.has_text or any(
-                form.at(part, "text") for part in new_parts
+                form.get_nested(part, "text") for part in new_parts
             )
-            for name, rows in form.table(candidate.get("logprobsResult")).items():
+            for name, rows in form.as_mapping(candidate.get("logprobsResult")).items():
                 if isinstance(rows, list):
                     self._logprobs.setdefault(name, []).extend(rows)
             if candidate.get("finishReason"):
@@ -237,24 +234,24 @@ class GeminiGatherer(form.Gathering):
 
     def ended(self) -> bool:
         """Whether a finish reason, or the reason why the prompt was blocked, has come."""
-        blocked = bool(form.at(self._head, "promptFeedback", "blockReason"))
+        blocked = bool(form.get_nested(self._head, "promptFeedback", "blockReason"))
         return blocked or "finishReason" in self._candidate
 
     def result(self) -> Any:
         if not self._candidate:
             return self._head
         content = {"role": "model", "parts": self._parts}
-        whole = {**self._candidate, "content": content}
+        candidate = {**self._candidate, "content": content}
         if self._logprobs:
-            whole["logprobsResult"] = self._logprobs
-        return {**self._head, "candidates": [whole]}
+            candidate["logprobsResult"] = self._logprobs
+        return {**self._head, "candidates": [candidate]}
 
 
 WIRE = Wire(
     name="gemini",
     path=lambda settings: path_of(settings, "generateContent"),
     payload=gemini_payload,
-    said=gemini_said,
+    parse=parse_gemini,
     usage=gemini_usage,
     gather=GeminiGatherer,
     stream_path=lambda settings: (

@@ -1,6 +1,4 @@
-"""OpenAI's embeddings, which most providers and local servers speak: a text goes out, its vector
-comes back.
-"""
+"""OpenAI's embeddings, which most providers and local servers support."""
 
 from __future__ import annotations
 
@@ -13,11 +11,11 @@ from evalwright.core.requests import Embed
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire.format import (
     SAMPLING,
-    Said,
+    ReplyContent,
     Settings,
     Wire,
     not_documented,
-    sound,
+    require_success,
 )
 from evalwright.models.remote.wire.openai_text import reply_usage
 
@@ -26,25 +24,19 @@ _SHOWN = 2
 
 
 def embedding_payload(request: Embed, settings: Settings) -> dict[str, Any]:
-    """The body: one text, and the model's extra fields (`dimensions`, `input_type`)."""
+    """The request body: one text and the extra fields (`dimensions`, `input_type`)."""
     return {"model": settings.model, "input": request.text, **settings.extra_body}
 
 
-def embedding_said(data: Any, request: Embed, settings: Settings) -> Said:
-    """The vector.
-
-    Raises BadReply where there is not exactly one of finite numbers, or the error that a 200
-    carries.
-    """
-    items = sound(data, settings).get("data")
-    if (
-        not isinstance(items, list)
-        or len(items) != 1
-        or not isinstance(items[0], Mapping)
-    ):
-        raise not_documented(settings, "exactly one embedding in data", _brief(data))
-    vector = _vector(items[0].get("embedding"), data, settings)
-    return Said(
+def parse_embedding(data: Any, request: Embed, settings: Settings) -> ReplyContent:
+    """The vector. Raises BadReply unless there is exactly one, of finite numbers."""
+    rows = require_success(data, settings).get("data")
+    if not isinstance(rows, list) or len(rows) != 1 or not isinstance(rows[0], Mapping):
+        raise not_documented(
+            settings, "exactly one embedding in data", _shorten_lists(data)
+        )
+    vector = _vector(rows[0].get("embedding"), data, settings)
+    return ReplyContent(
         "", usage=_usage(data), model=data.get("model"), excused=True, values=vector
     )
 
@@ -58,14 +50,14 @@ def _vector(
 ) -> tuple[float, ...]:
     if not isinstance(values, list) or not 0 < len(values) <= _MOST_DIMENSIONS:
         raise not_documented(
-            settings, "data[0].embedding as a list of numbers", _brief(data)
+            settings, "data[0].embedding as a list of numbers", _shorten_lists(data)
         )
     if any(
         isinstance(value, bool) or not isinstance(value, int | float)
         for value in values
     ):
         raise not_documented(
-            settings, "only numbers in data[0].embedding", _brief(data)
+            settings, "only numbers in data[0].embedding", _shorten_lists(data)
         )
     try:
         vector = tuple(map(float, values))
@@ -73,17 +65,19 @@ def _vector(
         vector = (math.inf,)
     if not all(map(math.isfinite, vector)):
         raise not_documented(
-            settings, "finite numbers in data[0].embedding", _brief(data)
+            settings, "finite numbers in data[0].embedding", _shorten_lists(data)
         )
     return vector
 
 
-def _brief(data: Any) -> Any:
+def _shorten_lists(data: Any) -> Any:
     """The reply with long lists cut, for messages."""
     if isinstance(data, Mapping):
-        return {name: _brief(value) for name, value in data.items()}
+        return {name: _shorten_lists(value) for name, value in data.items()}
     return (
-        [_brief(value) for value in data[:_SHOWN]] if isinstance(data, list) else data
+        [_shorten_lists(value) for value in data[:_SHOWN]]
+        if isinstance(data, list)
+        else data
     )
 
 
@@ -91,7 +85,7 @@ WIRE = Wire(
     name="openai-embeddings",
     path=lambda settings: "/embeddings",
     payload=embedding_payload,
-    said=embedding_said,
+    parse=parse_embedding,
     usage=_usage,
     abilities=frozenset(("embed",)),
     lacks=frozenset(SAMPLING),

@@ -1,7 +1,7 @@
-"""OpenAI's responses: items in, items out, with the reasoning's summary apart.
+"""OpenAI's responses: a list of items, with a separate summary of the reasoning.
 
-A reply is a list of output items of several kinds, of which any may be missing: they are told apart
-by their type, never by their place. A stream ends with the whole reply in its last event.
+Any type of output item may be missing, so items are identified by type, never by position. The last
+event of a stream has the complete response.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from evalwright.models.remote.http_faults import (
     status_of,
 )
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import (
     ALL_IMAGES,
     SCHEMA_NAME,
@@ -41,10 +41,9 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body.
+    """The request body, with system messages as the instructions.
 
-    System messages are the instructions. Raises Rejected for a prefill, which would not be
-    continued.
+    Raises Rejected for a prefill, which would not be continued.
     """
     system, turns = form.system_and_turns(request.prompt)
     if turns and turns[-1].role == "assistant":
@@ -53,21 +52,21 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             " beginning of an answer: use interface=chat, or leave out the last"
             " message of the assistant."
         )
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     fields = {
         "instructions": system or None,
-        "max_output_tokens": told.max_tokens,
-        "temperature": told.temperature,
-        "top_p": told.top_p,
+        "max_output_tokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
     }
     body: dict[str, Any] = {
         "model": settings.model,
         "input": [{"role": turn.role, "content": _content(turn)} for turn in turns],
         # The provider keeps nothing of a request for a next turn.
         "store": False,
-        **form.given(fields),
+        **form.without_none(fields),
     }
-    return form.merged(body, settings.extra_body)
+    return form.merge_bodies(body, settings.extra_body)
 
 
 def _content(turn: Message) -> Any:
@@ -82,45 +81,47 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _tokens(data: Any) -> list[TokenLogProb]:
-    """Of all texts of a response, in their order."""
+    """The tokens of all texts of a response, in order."""
     items = [
         item
-        for item in form.table(data).get("output") or ()
+        for item in form.as_mapping(data).get("output") or ()
         if isinstance(item, Mapping)
     ]
-    found = [
+    rows_by_text = [
         part.get("logprobs")
         for item in items
         if item.get("type") == "message"
         for part in item.get("content") or ()
         if isinstance(part, Mapping) and part.get("type") == "output_text"
     ]
-    if not found or not all(isinstance(rows, list) and rows for rows in found):
+    if not rows_by_text or not all(
+        isinstance(rows, list) and rows for rows in rows_by_text
+    ):
         raise NoLogProbs
     return [
         token
-        for rows in found
+        for rows in rows_by_text
         for token in read_tokens(rows, "token", "logprob", "top_logprobs")
     ]
 
 
-def response_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a response object says."""
-    status = form.an_object(data, settings).get("status")
+def parse_response(data: Any, request: Generate, settings: Settings) -> ReplyContent:
+    """The content of a response object."""
+    status = form.require_object(data, settings).get("status")
     if status == "failed":
         raise _failure(data.get("error"), settings)
-    form.sound(data, settings)
+    form.require_success(data, settings)
     output = data.get("output")
     if not isinstance(output, list):
         raise form.not_documented(settings, "output as a list", data)
     finish = _finish(status, data, settings)
     items = [item for item in output if isinstance(item, Mapping)]
-    text, refusal, reasoning = (_texts(items, *kind) for kind in _KINDS)
+    text, refusal, reasoning = (_texts(items, *text_kind) for text_kind in _KINDS)
     if refusal and not text.strip() and finish != CONTENT_FILTER:
         text = refusal
         finish = REFUSAL
     called = any(str(item.get("type", "")).endswith("_call") for item in items)
-    return Said(
+    return ReplyContent(
         text,
         reasoning,
         finish,
@@ -132,11 +133,11 @@ def response_said(data: Any, request: Generate, settings: Settings) -> Said:
 
 
 def response_usage(data: Any) -> Usage:
-    """Tokens."""
+    """The token usage."""
     thought = "output_tokens_details.reasoning_tokens"
     cached = "input_tokens_details.cached_tokens"
     return form.usage_of(
-        form.at(data, "usage"), "input_tokens", "output_tokens", thought, cached
+        form.get_nested(data, "usage"), "input_tokens", "output_tokens", thought, cached
     )
 
 
@@ -164,14 +165,14 @@ def _texts(
     field: str,
     between: str,
 ) -> str:
-    found: list[str] = []
+    texts: list[str] = []
     for item in items:
         if item.get("type") == kind:
-            each = (
+            candidates = (
                 list(_parts(item.get(name), types.split(), field)) for name in lists
             )
-            found += next(filter(None, each), [])
-    return between.join(found)
+            texts += next(filter(None, candidates), [])
+    return between.join(texts)
 
 
 def _parts(parts: Any, types: list[str], field: str) -> Iterator[str]:
@@ -191,24 +192,24 @@ def _finish(status: Any, data: Mapping[str, Any], settings: Settings) -> str:
         raise form.not_documented(
             settings, "status completed, incomplete or failed", data
         )
-    finish = form.finish_of(form.at(data, "incomplete_details", "reason"))
+    finish = form.finish_of(form.get_nested(data, "incomplete_details", "reason"))
     return (
         finish if finish in (LENGTH, CONTENT_FILTER) else f"incomplete {finish}".strip()
     )
 
 
 def _failure(error: Any, settings: Settings) -> RequestError:
-    """The error of a reply, or of an event, that failed."""
-    code = form.at(error, "code")
-    said = server_message({"error": error}) or "it gave no reason"
+    """The error that a failed response, or an event, describes."""
+    code = form.get_nested(error, "code")
+    reason = server_message({"error": error}) or "it gave no reason"
     if code in _POLICIES:
         return Filtered(
-            f"{settings.where} stopped the answer by its policy: {clean(said, 300)}"
+            f"{settings.where} stopped the answer by its policy: {clean(reason, 300)}"
         )
     return error_for(
         settings.where,
         status_of(code),
-        said,
+        reason,
         codes=frozenset((code,)) if isinstance(code, str) else frozenset(),
         key_source=settings.key_source,
     )
@@ -229,18 +230,20 @@ class ResponsesGatherer(form.Gathering):
         """Take an event; completed, incomplete and failed end the answer, and an error event
         raises.
         """
-        kind = (
-            form.an_object(data, self.settings, "an event as a JSON object").get("type")
+        event_type = (
+            form.require_object(data, self.settings, "an event as a JSON object").get(
+                "type"
+            )
             or event
         )
-        self.note_name(form.at(data, "response", "model"))
-        if kind == "error":
-            raise _failure(form.table(data.get("error")) or data, self.settings)
-        if str(kind).endswith(_TEXT_DELTAS):
+        self.note_name(form.get_nested(data, "response", "model"))
+        if event_type == "error":
+            raise _failure(form.as_mapping(data.get("error")) or data, self.settings)
+        if str(event_type).endswith(_TEXT_DELTAS):
             self.has_text = self.has_text or bool(data.get("delta"))
-        if kind == "response.output_item.done":
+        if event_type == "response.output_item.done":
             self._items[form.count(data.get("output_index"))] = data.get("item")
-        if kind not in _ENDS:
+        if event_type not in _ENDS:
             return False
         if not isinstance(data.get("response"), Mapping):
             raise form.not_documented(
@@ -250,7 +253,7 @@ class ResponsesGatherer(form.Gathering):
         if not self._reply.get("output") and self._items:
             # Some servers leave the items out of the last event.
             self._reply["output"] = [
-                self._items[place] for place in sorted(self._items)
+                self._items[index] for index in sorted(self._items)
             ]
         return True
 
@@ -262,7 +265,7 @@ WIRE = Wire(
     name="openai-responses",
     path=lambda settings: "/responses",
     payload=responses_payload,
-    said=response_said,
+    parse=parse_response,
     usage=response_usage,
     gather=ResponsesGatherer,
     lacks=frozenset({"stop", "seed"}),

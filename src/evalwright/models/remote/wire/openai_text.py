@@ -1,6 +1,4 @@
-"""OpenAI's chat completions, which most providers and servers speak, and its completions, as base
-models are served.
-"""
+"""OpenAI's chat completions and completions, which most providers and servers support."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from evalwright.core.outcomes import CONTENT_FILTER, REFUSAL
 from evalwright.core.requests import Generate, Prompt
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import (
     ALL_IMAGES,
     OPENAI_CHAT,
@@ -26,7 +24,7 @@ from evalwright.models.remote.wire.options import (
 
 
 def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. Text becomes one user message; a prefill stays the last message."""
+    """The request body; a text becomes one user message, a prefill stays the last message."""
     body = {"model": settings.model, "messages": chat_messages(request.prompt)}
     return with_sampling(body, request, settings)
 
@@ -43,19 +41,19 @@ def with_sampling(
     body: dict[str, Any], request: Generate, settings: Settings
 ) -> dict[str, Any]:
     """The body with its sampling fields and the model's extra fields."""
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     fields = {
-        settings.tokens_field: told.max_tokens,
-        "stop": list(told.stop) or None,
-        "temperature": told.temperature,
-        "top_p": told.top_p,
-        "seed": told.seed,
+        settings.tokens_field: sampling.max_tokens,
+        "stop": list(sampling.stop) or None,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": sampling.seed,
     }
-    return form.merged({**body, **form.given(fields)}, settings.extra_body)
+    return form.merge_bodies({**body, **form.without_none(fields)}, settings.extra_body)
 
 
-def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a chat completion says."""
+def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent:
+    """The content of a chat completion."""
     choice = first_choice(data, settings)
     message = choice.get("message")
     if not isinstance(message, Mapping):
@@ -63,7 +61,8 @@ def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
     text, reasoning = _content(message.get("content"), data, settings)
     thoughts = (message.get(name) for name in settings.reasoning_fields)
     reasoning = next(
-        (found for found in thoughts if isinstance(found, str) and found), reasoning
+        (thought for thought in thoughts if isinstance(thought, str) and thought),
+        reasoning,
     )
     finish = form.finish_of(choice.get("finish_reason"))
     usage = read_usage(data.get("usage"))
@@ -73,7 +72,7 @@ def chat_said(data: Any, request: Generate, settings: Settings) -> Said:
         finish = REFUSAL
     called = bool(message.get("tool_calls") or message.get("function_call"))
     stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
-    return Said(
+    return ReplyContent(
         text,
         reasoning,
         finish,
@@ -90,16 +89,16 @@ STOP_FIELDS = ("stop_reason", "matched_stop")
 
 
 def first_choice(data: Any, settings: Settings) -> Mapping[str, Any]:
-    """A reply's first choice. Raises BadReply, or the error that a 200 carries."""
-    choices = form.sound(data, settings).get("choices")
+    """A reply's first choice. Raises BadReply, or the error in a reply with status 200."""
+    choices = form.require_success(data, settings).get("choices")
     if (
         not isinstance(choices, list)
         or not choices
         or not isinstance(choices[0], Mapping)
     ):
         raise form.not_documented(settings, "choices[0]", data)
-    found: Mapping[str, Any] = choices[0]
-    return found
+    choice: Mapping[str, Any] = choices[0]
+    return choice
 
 
 def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
@@ -116,40 +115,39 @@ def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, Mapping):
-            kind = part.get("type", "text")
-            if kind in ("thinking", "reasoning"):
+            part_type = part.get("type", "text")
+            if part_type in ("thinking", "reasoning"):
                 thoughts.append(
-                    _content(part.get(kind) or part.get("text"), data, settings)[0]
+                    _content(part.get(part_type) or part.get("text"), data, settings)[0]
                 )
-            elif isinstance(found := part.get("text"), str):
-                texts.append(found)
+            elif isinstance(text := part.get("text"), str):
+                texts.append(text)
     return "".join(texts), "".join(thoughts)
 
 
 def _refusal(message: Mapping[str, Any]) -> str:
-    """What stands in the field made for refusals, of the message or of the parts of its content."""
-    parts = message.get("content")
-    places = (
-        [message, *(part for part in parts if isinstance(part, Mapping))]
-        if isinstance(parts, list)
+    """The refusal of a message, or of the parts of its content."""
+    blocks = message.get("content")
+    holders = (
+        [message, *(block for block in blocks if isinstance(block, Mapping))]
+        if isinstance(blocks, list)
         else [message]
     )
     return "".join(
-        said for place in places if isinstance(said := place.get("refusal"), str)
+        refusal
+        for holder in holders
+        if isinstance(refusal := holder.get("refusal"), str)
     )
 
 
 def read_usage(usage: Any) -> Usage:
-    """Token counts; what the server does not say is 0.
-
-    Cached tokens also by DeepSeek's name, and by Moonshot's.
-    """
+    """Token usage, with the names that DeepSeek and Moonshot have for cached tokens."""
     if not isinstance(usage, Mapping):
         return Usage()
     read = form.count(usage.get("prompt_tokens"))
     written = form.count(usage.get("completion_tokens"))
     reasoning = form.count(
-        form.at(usage, "completion_tokens_details", "reasoning_tokens")
+        form.get_nested(usage, "completion_tokens_details", "reasoning_tokens")
     ) or form.count(usage.get("reasoning_tokens"))
     if (
         reasoning
@@ -158,7 +156,7 @@ def read_usage(usage: Any) -> Usage:
         # xAI counts reasoning beside the completion; it is paid as output all the same.
         written += reasoning
     cached = (
-        form.count(form.at(usage, "prompt_tokens_details", "cached_tokens"))
+        form.count(form.get_nested(usage, "prompt_tokens_details", "cached_tokens"))
         or form.count(usage.get("prompt_cache_hit_tokens"))
         or form.count(usage.get("cached_tokens"))
     )
@@ -166,15 +164,14 @@ def read_usage(usage: Any) -> Usage:
 
 
 def reply_usage(data: Any) -> Usage:
-    """What a reply says it used."""
-    return read_usage(form.at(data, "usage"))
+    """The token usage of a reply."""
+    return read_usage(form.get_nested(data, "usage"))
 
 
 class CompletionGatherer(form.Gathering):
-    """The chunks of a streamed completion, put together as the completion would have been.
+    """Assembles the chunks of a streamed completion.
 
-    `[DONE]` ends it, or the stream's own end once a chunk has said why the answer ended: some
-    servers leave `[DONE]` out.
+    It ends with `[DONE]`, or, as some servers omit that, with the stream after a finish reason.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -190,7 +187,7 @@ class CompletionGatherer(form.Gathering):
         """Take a chunk."""
         if data == "[DONE]":
             return True
-        form.sound(data, self.settings, "a chunk as a JSON object")
+        form.require_success(data, self.settings, "a chunk as a JSON object")
         self.note_name(data.get("model"))
         self._head.update(
             (name, data[name]) for name in ("id", "model") if data.get(name)
@@ -200,9 +197,9 @@ class CompletionGatherer(form.Gathering):
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
                 self._take(choice)
-                for name, part in form.table(choice.get("logprobs")).items():
+                for name, rows in form.as_mapping(choice.get("logprobs")).items():
                     self._logprobs.setdefault(name, []).extend(
-                        part if isinstance(part, list) else ()
+                        rows if isinstance(rows, list) else ()
                     )
                 self._finish = choice.get("finish_reason") or self._finish
                 if choice.get("finish_reason"):
@@ -212,7 +209,7 @@ class CompletionGatherer(form.Gathering):
         return False
 
     def ended(self) -> bool:
-        """Whether a chunk has said why the answer ended."""
+        """Whether a chunk had a finish reason."""
         return self._finish is not None
 
     def _take(self, choice: Mapping[str, Any]) -> None:
@@ -220,13 +217,13 @@ class CompletionGatherer(form.Gathering):
         self._texts.append(text)
         self.has_text = self.has_text or text != ""
 
-    def _said(self) -> dict[str, Any]:
+    def _choice_content(self) -> dict[str, Any]:
         return {"text": "".join(self._texts)}
 
     def result(self) -> Any:
         choice = {
             "index": 0,
-            **self._said(),
+            **self._choice_content(),
             "finish_reason": self._finish,
             **self._stop,
         }
@@ -256,16 +253,16 @@ class ChatGatherer(CompletionGatherer):
             elif name in ("tool_calls", "function_call") and value:
                 self._called = True
 
-    def _said(self) -> dict[str, Any]:
+    def _choice_content(self) -> dict[str, Any]:
         message: dict[str, Any] = {
-            name: "".join(parts) for name, parts in self._parts.items()
+            name: "".join(pieces) for name, pieces in self._parts.items()
         }
         message = {"role": "assistant", "content": None, **message}
         return {"message": {**message, "tool_calls": [{}]} if self._called else message}
 
 
-def streamed(body: dict[str, Any]) -> dict[str, Any]:
-    """The body of a streamed answer; without its options a stream says nothing of its tokens."""
+def streamed_body(body: dict[str, Any]) -> dict[str, Any]:
+    """The body of a streamed request, which asks for token usage too."""
     return {**body, "stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -273,10 +270,10 @@ CHAT = Wire(
     name="openai-chat",
     path=lambda settings: "/chat/completions",
     payload=chat_payload,
-    said=chat_said,
+    parse=parse_chat,
     usage=reply_usage,
     gather=ChatGatherer,
-    stream_payload=streamed,
+    stream_payload=streamed_body,
     end="/chat/completions",
     options=OPENAI_CHAT,
     extensions=frozenset(SAMPLERS),
@@ -290,7 +287,7 @@ COMPLETIONS_MAX_TOKENS = 1024
 
 
 def completions_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. Raises Rejected for messages, which this interface cannot render."""
+    """The request body. Raises Rejected for messages, which this interface cannot render."""
     prompt = text_of(request.prompt, settings)
     body = with_sampling({"model": settings.model, "prompt": prompt}, request, settings)
     body.setdefault("max_tokens", COMPLETIONS_MAX_TOKENS)
@@ -298,7 +295,7 @@ def completions_payload(request: Generate, settings: Settings) -> dict[str, Any]
 
 
 def text_of(prompt: Prompt, settings: Settings) -> str:
-    """The prompt as the text that the completions interface takes."""
+    """The prompt as one text."""
     if isinstance(prompt, str):
         return prompt
     raise Rejected(
@@ -307,8 +304,8 @@ def text_of(prompt: Prompt, settings: Settings) -> str:
     )
 
 
-def completion_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a completion says."""
+def parse_completion(data: Any, request: Generate, settings: Settings) -> ReplyContent:
+    """The content of a completion."""
     choice = first_choice(data, settings)
     text = choice.get("text")
     if not isinstance(text, str):
@@ -316,7 +313,7 @@ def completion_said(data: Any, request: Generate, settings: Settings) -> Said:
     finish = form.finish_of(choice.get("finish_reason"))
     usage = read_usage(data.get("usage"))
     stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
-    return Said(
+    return ReplyContent(
         text,
         "",
         finish,
@@ -331,11 +328,11 @@ COMPLETIONS = Wire(
     name="openai-completions",
     path=lambda settings: "/completions",
     payload=completions_payload,
-    said=completion_said,
+    parse=parse_completion,
     usage=reply_usage,
     abilities=frozenset(("generate",)),
     gather=CompletionGatherer,
-    stream_payload=streamed,
+    stream_payload=streamed_body,
     end="/completions",
     options=OPENAI_COMPLETIONS,
     extensions=frozenset(SAMPLERS),

@@ -16,18 +16,18 @@ from urllib.parse import quote
 
 from evalwright.core.requests import Generate
 from evalwright.models.remote.wire.format import (
-    Said,
+    ReplyContent,
     Settings,
-    given,
-    merged,
+    merge_bodies,
     sampling,
     turns,
+    without_none,
 )
 from evalwright.models.remote.wire.openai_text import (
     CHAT,
     chat_messages,
     chat_payload,
-    chat_said,
+    parse_chat,
 )
 from evalwright.models.remote.wire.options import OPENAI_CHAT
 
@@ -49,38 +49,38 @@ def _deployment(settings: Settings) -> str:
 
 
 def azure_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body of a chat completion; which model answers is said by the address."""
+    """The body of a chat completion, without the model, which the address names."""
     body = chat_payload(request, settings)
     del body["model"]
     return body
 
 
 def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body. A prefill is marked as the prefix of the answer."""
+    """The request body, with a prefill marked as the answer's prefix."""
     messages = chat_messages(request.prompt)
     if messages and messages[-1]["role"] == "assistant":
         messages[-1]["prefix"] = True
-    told = sampling(request, settings)
+    chosen = sampling(request, settings)
     fields = {
-        "max_tokens": told.max_tokens,
-        "temperature": told.temperature,
+        "max_tokens": chosen.max_tokens,
+        "temperature": chosen.temperature,
         # Greedy decoding with a top_p is refused, and it would change nothing.
-        "top_p": None if told.temperature == 0 else told.top_p,
-        "stop": list(told.stop) or None,
-        "random_seed": told.seed,
+        "top_p": None if chosen.temperature == 0 else chosen.top_p,
+        "stop": list(chosen.stop) or None,
+        "random_seed": chosen.seed,
     }
-    return merged(
-        {"model": settings.model, "messages": messages, **given(fields)},
+    return merge_bodies(
+        {"model": settings.model, "messages": messages, **without_none(fields)},
         settings.extra_body,
     )
 
 
-def mistral_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a chat completion says. It may repeat the prefix that the answer was begun with."""
-    found = chat_said(data, request, settings)
+def parse_mistral(data: Any, request: Generate, settings: Settings) -> ReplyContent:
+    """The content of a chat completion, without a repeated prefill."""
+    reply_content = parse_chat(data, request, settings)
     last = turns(request.prompt)[-1:]
     begun = last[0].text if last and last[0].role == "assistant" else ""
-    return replace(found, text=found.text.removeprefix(begun))
+    return replace(reply_content, text=reply_content.text.removeprefix(begun))
 
 
 AZURE_INFERENCE = replace(
@@ -104,7 +104,7 @@ MISTRAL = replace(
     CHAT,
     name="mistral",
     payload=mistral_payload,
-    said=mistral_said,
+    parse=parse_mistral,
     stream_payload=lambda body: {**body, "stream": True},
     names_limit=False,
     extensions=frozenset(("min_p", "num_beams", "length_penalty")),

@@ -1,8 +1,7 @@
-"""What wire formats carry besides text and plain sampling: options of a request as fields of a
-body, images as parts, and the log-probabilities of an answer's tokens read back.
+"""Further options of wire formats: fields of the body, images, and log-probabilities of tokens.
 
-Each format has one table of options, from an option's name to what its value is in the body. What
-stands in no table is refused before anything is sent.
+Each format has a table from an option's name to its fields in the body. An option that is not in it
+is refused before anything is sent.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def nested(place: str, value: Any) -> Any:
 
 
 def at_place(place: str) -> Callable[[Any], Mapping[str, Any]]:
-    """An option whose value stands as it is at one place."""
+    """An option that is sent unchanged at one place."""
     return lambda value: nested(place, value)
 
 
@@ -82,22 +81,22 @@ def openai_part(part: Part) -> Mapping[str, Any]:
 
 
 def content(turn: Message, part_of: PartOf) -> Any:
-    """A turn's content: text as it is, several parts in the format's form. Empty text is no part."""
+    """A turn's content: text as it is, several parts in the format's form, without empty texts."""
     return turn.content if isinstance(turn.content, str) else parts(turn, part_of)
 
 
 def parts(turn: Message, part_of: PartOf) -> list[Mapping[str, Any]]:
     """A turn's parts in the format's form, text alone as one part."""
-    kept = [part for part in turn.parts if part != ""]
-    return [part_of(part) for part in kept or [""]]
+    nonempty = [part for part in turn.parts if part != ""]
+    return [part_of(part) for part in nonempty or [""]]
 
 
 class NoLogProbs(Exception):
-    """A reply has no log-probabilities where they were asked for, or what stands there is none."""
+    """A reply's log-probabilities are missing or malformed."""
 
 
 def chat_tokens(data: Any) -> list[TokenLogProb]:
-    """Of a chat completion: `choices[0].logprobs.content`. Raises NoLogProbs."""
+    """The tokens of a chat completion. Raises NoLogProbs."""
     try:
         rows = data["choices"][0]["logprobs"]["content"]
     except (KeyError, IndexError, TypeError):
@@ -106,25 +105,21 @@ def chat_tokens(data: Any) -> list[TokenLogProb]:
 
 
 def completion_tokens(data: Any) -> list[TokenLogProb]:
-    """Of a completion: three lists side by side in `choices[0].logprobs`, or llama.cpp's one as in
-    a chat. Raises NoLogProbs.
-    """
+    """The tokens of a completion, in OpenAI's or llama.cpp's form. Raises NoLogProbs."""
     try:
-        found = data["choices"][0]["logprobs"]
-        if "content" in found:
+        log_probs = data["choices"][0]["logprobs"]
+        if "content" in log_probs:
             return chat_tokens(data)
-        tokens = found["tokens"]
-        values = found["token_logprobs"]
-        others = found.get("top_logprobs") or [{}] * len(tokens)
+        tokens = log_probs["tokens"]
+        values = log_probs["token_logprobs"]
+        others = log_probs.get("top_logprobs") or [{}] * len(tokens)
         rows = [
             {
                 "token": token,
                 "logprob": value,
-                "others": [
-                    {"token": t, "logprob": v} for t, v in (other or {}).items()
-                ],
+                "others": [{"token": t, "logprob": v} for t, v in (top or {}).items()],
             }
-            for token, value, other in zip(tokens, values, others, strict=True)
+            for token, value, top in zip(tokens, values, others, strict=True)
         ]
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         raise NoLogProbs from None
@@ -138,14 +133,18 @@ def read_tokens(rows: Any, text: str, value: str, others: str) -> list[TokenLogP
     """
     if not isinstance(rows, list):
         raise NoLogProbs
-    found = []
+    tokens = []
     for row in rows:
-        more = (row.get(others) if isinstance(row, Mapping) else None) or ()
+        alternatives = (row.get(others) if isinstance(row, Mapping) else None) or ()
         pairs = sorted(
-            (_pair(one, text, value) for one in _rows(more)), key=lambda pair: -pair[1]
+            (
+                _pair(alternative_row, text, value)
+                for alternative_row in _rows(alternatives)
+            ),
+            key=lambda pair: -pair[1],
         )
-        found.append(TokenLogProb(*_pair(row, text, value), tuple(pairs)))
-    return found
+        tokens.append(TokenLogProb(*_pair(row, text, value), tuple(pairs)))
+    return tokens
 
 
 def _rows(value: Any) -> Iterable[Any]:

@@ -1,10 +1,8 @@
-"""Replicate: a prediction is made, and looked at until it has ended.
+"""Replicate: create a prediction, then poll it until it ends.
 
-Models have inputs, not messages.
-
-`owner/name` is one of its official models, `owner/name:version` or a bare version hash any other. A
-prediction names its own address; only one below the base URL is followed, because the key goes with
-it.
+Models have inputs, not messages. `owner/name` is an official model; `owner/name:version` or a
+version hash is any other. A prediction has its own address, used only if it is below the base URL,
+because the key is sent with it.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from evalwright.core.responses import Usage
 from evalwright.models.remote.exchange import Call, Polling, Reply
 from evalwright.models.remote.http_faults import clean
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 
 _NAME = re.compile(
     r"(?P<model>\w[\w.-]*/\w[\w.-]*)?(?:(?(model):)(?P<version>[0-9a-f]{64}))?",
@@ -29,13 +27,13 @@ _ENDED_BADLY = ("failed", "canceled", "aborted")
 
 
 def path(settings: Settings) -> str:
-    """Where a prediction with this model is made."""
+    """The path to create a prediction with this model."""
     model, version = _model(settings)
     return "/predictions" if version else f"/models/{model}/predictions"
 
 
 def _model(settings: Settings) -> tuple[str, str]:
-    """(owner/name, version), one of them "" where the other says enough.
+    """(owner/name, version) of the model, one of them possibly "".
 
     Raises Rejected for other names.
     """
@@ -60,7 +58,7 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             " conversation and no beginning of an answer: use a single message of the"
             " user, or write the prompt as text."
         )
-    told = form.sampling(request, settings)
+    sampling = form.sampling(request, settings)
     prompt = (
         turns[0].text
         if settings.system_field or not system
@@ -68,36 +66,36 @@ def replicate_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     )
     fields = {
         settings.system_field: system or None,
-        settings.tokens_field: told.max_tokens,
-        "temperature": told.temperature,
-        "top_p": told.top_p,
-        "seed": told.seed,
+        settings.tokens_field: sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": sampling.seed,
     }
     fields.pop("", None)
-    body: dict[str, Any] = {"input": {"prompt": prompt, **form.given(fields)}}
+    body: dict[str, Any] = {"input": {"prompt": prompt, **form.without_none(fields)}}
     version = _model(settings)[1]
     if version:
         body["version"] = version
-    return form.merged(body, settings.extra_body)
+    return form.merge_bodies(body, settings.extra_body)
 
 
 def ended(reply: Reply, settings: Settings) -> bool:
-    """Whether a prediction has ended. Raises BadReply for what is none."""
+    """Whether a prediction has ended. Raises BadReply if it is no prediction."""
     return _status(reply.data, settings) not in _RUNNING
 
 
-def look(reply: Reply, settings: Settings) -> Call:
-    """The call that looks at a prediction again."""
+def poll(reply: Reply, settings: Settings) -> Call:
+    """The call that polls a prediction."""
     return Call(_below(reply, "get", settings), method="GET")
 
 
 def cancel(reply: Reply, settings: Settings) -> Call:
-    """The call that gives a prediction up."""
+    """The call that cancels a prediction."""
     return Call(_below(reply, "cancel", settings), {})
 
 
 def _status(data: Any, settings: Settings) -> str:
-    status = form.at(data, "status")
+    status = form.get_nested(data, "status")
     if status not in (*_RUNNING, *_ENDED_BADLY, "succeeded"):
         raise form.not_documented(settings, "a prediction with its status", data)
     return str(status)
@@ -108,27 +106,27 @@ def _below(reply: Reply, name: str, settings: Settings) -> str:
 
     Raises Rejected for any other address.
     """
-    url = form.at(reply.data, "urls", name)
+    url = form.get_nested(reply.data, "urls", name)
     if not isinstance(url, str):
         raise form.not_documented(settings, f"urls.{name}", reply.data)
-    rest = url.removeprefix(settings.base_url)
-    if rest == url or not re.fullmatch(r"/predictions/[\w-]+(/cancel)?", rest):
+    suffix = url.removeprefix(settings.base_url)
+    if suffix == url or not re.fullmatch(r"/predictions/[\w-]+(/cancel)?", suffix):
         raise Rejected(
             f"{settings.where} names another address for the prediction"
             f" ({clean(url, 100)}); it was not followed, because the key would be sent"
             " to it."
         )
-    return rest
+    return suffix
 
 
-def prediction_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What a prediction that has ended says."""
+def parse_prediction(data: Any, request: Generate, settings: Settings) -> ReplyContent:
+    """The content of a prediction that has ended."""
     status = _status(data, settings)
     if status in _ENDED_BADLY:
-        said = clean(str(data.get("error") or "it gave no reason"), 300)
+        reason = clean(str(data.get("error") or "it gave no reason"), 300)
         raise Overloaded(
             f"{settings.where} did not answer, the prediction has {_words(status)}:"
-            f" {said}"
+            f" {reason}"
         )
     output = data.get("output")
     if isinstance(output, list) and all(isinstance(piece, str) for piece in output):
@@ -138,12 +136,12 @@ def prediction_said(data: Any, request: Generate, settings: Settings) -> Said:
     usage = _usage(data)
     most = form.sampling(request, settings).max_tokens
     finish = "length" if most is not None and usage.output_tokens >= most else "stop"
-    return Said(output or "", "", finish, usage, data.get("model"))
+    return ReplyContent(output or "", "", finish, usage, data.get("model"))
 
 
 def _usage(data: Any) -> Usage:
     return form.usage_of(
-        form.at(data, "metrics"), "input_token_count", "output_token_count"
+        form.get_nested(data, "metrics"), "input_token_count", "output_token_count"
     )
 
 
@@ -155,10 +153,10 @@ WIRE = Wire(
     name="replicate",
     path=path,
     payload=replicate_payload,
-    said=prediction_said,
+    parse=parse_prediction,
     usage=_usage,
     model_in_path=True,
-    polling=Polling(ended, look, cancel),
+    polling=Polling(ended, poll, cancel),
     # Some models have an input for stop strings and some have not, so the answer is cut here, where
     # it is exact.
     lacks=frozenset({"stop"}),

@@ -1,6 +1,4 @@
-"""Vectara's query of a corpus: the prompt is the query, and a model of theirs (Mockingbird) writes
-a summary of what is found.
-"""
+"""Vectara's corpus queries, answered by a summary that its model (Mockingbird) writes."""
 
 from __future__ import annotations
 
@@ -10,14 +8,13 @@ from evalwright.core.errors import Rejected
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Usage
 from evalwright.models.remote.wire import format as form
-from evalwright.models.remote.wire.format import Said, Settings, Wire
+from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 
 
 def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
-    """The body.
+    """The request body.
 
-    Nothing is kept as a conversation. Raises Rejected for a prompt of several turns, which is no
-    query.
+    Raises Rejected for a prompt of several turns, which is not a query.
     """
     system, talk = form.system_and_talk(request, settings)
     if len(talk) != 1 or talk[0].role != "user":
@@ -25,9 +22,9 @@ def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
             f"{settings.where} takes one query, no conversation: use a single message"
             " of the user."
         )
-    told = form.sampling(request, settings)
-    parameters = form.given(
-        {"max_tokens": told.max_tokens, "temperature": told.temperature}
+    sampling = form.sampling(request, settings)
+    parameters = form.without_none(
+        {"max_tokens": sampling.max_tokens, "temperature": sampling.temperature}
     )
     generation: dict[str, Any] = {"generation_preset_name": settings.model}
     if parameters:
@@ -38,23 +35,23 @@ def query_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "save_history": False,
         "stream_response": False,
     }
-    return form.merged(body, settings.extra_body)
+    return form.merge_bodies(body, settings.extra_body)
 
 
-def query_said(data: Any, request: Generate, settings: Settings) -> Said:
-    """What the summary says; the interface names neither tokens nor why it ended."""
-    found = form.sound(data, settings).get("summary")
-    if not isinstance(found, str):
+def parse_query_reply(data: Any, request: Generate, settings: Settings) -> ReplyContent:
+    """The summary; the interface reports neither tokens nor a finish reason."""
+    summary = form.require_success(data, settings).get("summary")
+    if not isinstance(summary, str):
         raise form.not_documented(settings, "summary as text", data)
-    text, finish = form.cut_here(found, "stop", request.stop)
-    return Said(text, "", finish)
+    text, finish = form.apply_local_stops(summary, "stop", request.stop)
+    return ReplyContent(text, "", finish)
 
 
 WIRE = Wire(
     name="vectara-query",
     path=lambda settings: "/query",
     payload=query_payload,
-    said=query_said,
+    parse=parse_query_reply,
     usage=lambda data: Usage(),
     lacks=frozenset({"stop", "top_p", "seed"}),
     names_limit=False,

@@ -19,7 +19,7 @@ ANTHROPIC_VERSION = "vertex-2023-10-16"
 
 
 def _path(publisher: str, method: str) -> Callable[[Settings], str]:
-    """Where a model's method is; a name with a slash ("endpoints/123") says its collection itself."""
+    """The path of a model's method; a name with a slash ("endpoints/123") has its collection."""
 
     def path(settings: Settings) -> str:
         name = (

@@ -2,7 +2,7 @@
 
 Digits of any script, with the separators of every convention ("1,234.5", "1.234,5", "1 234",
 "12,34,567"), signs, fractions, powers of ten, magnitudes ("1.5 million", "3万", "5 lakh"), number
-words (`number_words`) and units (`units`). A number that has two readings has both.
+words (`number_words.py`) and units (`units.py`). A number that has two readings has both.
 """
 
 from __future__ import annotations
@@ -14,15 +14,23 @@ from decimal import Decimal, localcontext
 from functools import lru_cache
 from math import prod
 
-from evalwright.scorers.counters import ORDINALS, counter_after
-from evalwright.scorers.number_words import spelled
-from evalwright.scorers.text.wordlists import word_set
-from evalwright.scorers.units import PERCENT, Unit, parse_unit, table, unit_after
+from evalwright.scorers.text.number_words import find_number_words
+from evalwright.scorers.text.tokens import word_set
+from evalwright.scorers.text.units import (
+    ORDINALS,
+    PERCENT,
+    Unit,
+    counter_after,
+    number_table,
+    parse_unit,
+    unit_after,
+)
 
 _DIGITS = re.compile(
     r"(?<![A-Za-zÀ-ɏЀ-ӿ\d_.,/^√])(?<!\^[-−])"
     r"(?:(?P<spaced>\d{1,3}(?:["
-    r" '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|\d{1,40}(?:[.,_']\d{1,40}){0,12}|\.\d{1,30})"
+    r" '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|\d{1,40}(?:[.,_']\d{1,40}){0,12}"
+    r"|\.\d{1,30})"
 )
 _CURRENCY = re.compile(r"(?<![^\W_])(?:Rp|RM|Rs|Tsh|Ksh|TSh|KSh)\.? ?(?=\d)")
 """Currencies whose letters are written together with the digits."""
@@ -41,7 +49,8 @@ _UNCERTAINTY = re.compile(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")
 _NO_NUMBER = re.compile(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d|\s?/\s?0(?![\d.])")
 """What after digits makes them a part of something else ("3D5", "KM3NeT", "1/0")."""
 _MINUS = re.compile(
-    r"(?:^|[\s(=:≈~,])[-−]\s?$|(?:\b(?:minus|negative|moins|menos|meno|min|âm|минус)|负|零下|氷点下|マイナス|영하|ลบ)\s?$",
+    r"(?:^|[\s(=:≈~,])[-−]\s?$|(?:\b(?:minus|negative|moins|menos|meno|min|âm|минус)|负|零下|氷点下"
+    r"|マイナス|영하|ลบ)\s?$",
     re.IGNORECASE,
 )
 _BELOW_ZERO = re.compile(
@@ -49,9 +58,9 @@ _BELOW_ZERO = re.compile(
     r" zero)",
     re.IGNORECASE,
 )
-MAGNITUDE = {
+MAGNITUDES = {
     word: int(power)
-    for power, words in table("magnitudes").items()
+    for power, words in number_table("magnitudes").items()
     for word in words.split()
 }
 _MAGNITUDE_WORD = re.compile(
@@ -70,7 +79,8 @@ _PLACES = {
     for char in chars
 }
 _MYRIADS = re.compile(
-    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?:(?![가-힣米克瓦])|(?=원|명|톤|달러))|[천千百백][万萬만亿億억])(?:"
+    r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?:(?![가-힣米克瓦])|(?=원|명|톤|달러))"
+    r"|[천千百백][万萬만亿億억])(?:"
     r" ?\d{1,4}(?:,\d{3})? ?[十십百백千천]?[万萬만亿億억]?(?![\d.]))*"
 )
 _MYRIAD_STEP = re.compile(r" ?(\d[\d,]*)? ?([十십百백千천]*)([万萬만亿億억兆조]?)")
@@ -82,13 +92,16 @@ _MONEY = re.compile(r"(?:[$€£]|(?<!\w)(?:usd|eur|gbp))\s?$", re.IGNORECASE)
 _PAIRS = re.compile(
     r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE
 )
-_BESIDE = {name: f"(?:{'|'.join(lines)})" for name, lines in table("beside").items()}
+_BESIDE = {
+    name: f"(?:{'|'.join(lines)})" for name, lines in number_table("beside").items()
+}
 _RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECASE)
 _COUNTED_RANGE = re.compile(
     r"[-–~～]|또는|아니면|혹은|이?나|または|もしくは|か|或者?|还是|至|到|から"
 )
-"""What makes a range of two numbers of which the first has its counter; "5개에서 2개" takes two from
-five.
+"""What makes a range of two numbers of which the first has its counter.
+
+"5개에서 2개" is none: it takes two from five.
 """
 _BOUND = re.compile(
     rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['bound']}\s?[$€£~]?$",
@@ -126,11 +139,19 @@ _PI = Decimal("3.14159265358979323846264338327950288")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in a text: its readings, its place (with the unit), its unit, the worth of its last
-    digit, its significant digits.
+    """A number in a text.
 
-    ordinal: "5th". word: written in words. about, bound: with "about", with "at least" or as a part
-    of a range.
+    Args:
+        values: its readings, the likeliest first.
+        start: where it starts.
+        end: where it ends, with its unit.
+        unit: its unit, if it has one.
+        step: the value of its last digit.
+        figures: its significant figures.
+        ordinal: whether it is one such as "5th".
+        word: whether it is written in words.
+        about: whether the text says "about".
+        bound: whether it is a limit ("at least") or one end of a range.
     """
 
     values: tuple[Decimal, ...]
@@ -152,40 +173,43 @@ class Number:
 
 @lru_cache(maxsize=256)
 def find_numbers(text: str, language: str = "en") -> tuple[Number, ...]:
-    """All numbers of a plain text in order, at most 200 in digits."""
-    found: list[Number] = []
+    """Find the numbers of a plain text, in order, at most 200 in digits."""
+    numbers: list[Number] = []
     text = _CURRENCY.sub(lambda match: " " * len(match.group()), text)
     for match in _DIGITS.finditer(text):
-        if found and match.start() < found[-1].end:
+        if numbers and match.start() < numbers[-1].end:
             continue
-        if (number := _digits(match, text, language)) is not None:
-            found.append(number)
-        if len(found) == 200:
+        if (number := _read_digits(match, text, language)) is not None:
+            numbers.append(number)
+        if len(numbers) == 200:
             break
-    taken = [(one.start, one.end) for one in found]
-    for value, start, end, cut in spelled(text, language):
-        if any(first < end and start < last for first, last in taken) or (
+    spans_in_digits = [(number.start, number.end) for number in numbers]
+    for value, start, end, cut in find_number_words(text, language):
+        if any(first < end and start < last for first, last in spans_in_digits) or (
             value == 1 and re.match(r" (?:of|or|another)\b", text[end:])
         ):
             continue
         if value == 0 and text[end:].startswith(" phải"):  # "không phải" is "not"
             continue
         figures = len(str(value.normalize().as_tuple().digits)) // 3
-        found.append(
+        numbers.append(
             _with_unit(
                 Number((value,), start, end, figures=figures, word=True, bound=cut),
                 text,
                 language,
             )
         )
-    found += _days_in_words(text)
+    numbers += _days_in_words(text)
     return tuple(
-        _in_context(_together(sorted(found, key=lambda one: one.start), text), text)
+        _with_context(
+            _join_neighbours(sorted(numbers, key=lambda number: number.start), text),
+            text,
+        )
     )
 
 
 def _days_in_words(text: str) -> Iterator[Number]:
-    """Korean numbers of days that are a word of their own: "사흘"."""
+    """Find Korean numbers of days that are one word: "사흘"."""
     if text.isascii():
         return
     for word in _DAYS.finditer(text):
@@ -193,11 +217,11 @@ def _days_in_words(text: str) -> Iterator[Number]:
         yield Number((days,), *word.span(), unit=parse_unit("日"), figures=1, word=True)
 
 
-def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
+def _read_digits(match: re.Match[str], text: str, language: str) -> Number | None:
     written = match.group()
     start = match.start()
     end = match.end()
-    values = _readings(written, match["spaced"] is not None, language)
+    values = _possible_values(written, match["spaced"] is not None, language)
     decade = text[end : end + 1] == "s" and len(written) == 4 and written.endswith("0")
     if (
         not values
@@ -209,14 +233,14 @@ def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
     step = Decimal(1).scaleb(int(values[0].as_tuple().exponent))
     figures = len(re.sub(r"\D", "", written).lstrip("0"))
     if (mixed := _MIXED.match(text, end)) is not None and len(written) <= 4:
-        values = (values[0] + _ratio(mixed[1], mixed[2]),)
+        values = (values[0] + _divide(mixed[1], mixed[2]),)
         end = mixed.end()
     elif (mixed := _MIXED_KOREAN.match(text, end)) is not None and written.isdecimal():
-        values = (values[0] + _ratio(mixed[2], mixed[1]),)
+        values = (values[0] + _divide(mixed[2], mixed[1]),)
         end = mixed.end()
     elif (below := _FRACTION.match(text, end)) is not None and written.isdecimal():
         over = below[2] or below[3]
-        values = (_ratio(over, written) if over else _ratio(written, below[1]),)
+        values = (_divide(over, written) if over else _divide(written, below[1]),)
         end = below.end()
     if (power := _POWER.match(text, end)) is not None:
         exponent = int((power[1] or power[2]).replace("−", "-"))
@@ -246,20 +270,20 @@ def _digits(match: re.Match[str], text: str, language: str) -> Number | None:
 
 
 def _with_unit(number: Number, text: str, language: str) -> Number:
-    """With the magnitude and the unit that follow, or the currency before."""
+    """Add the magnitude and unit that follow, or the currency before."""
     end = number.end
     values = number.values
     step = number.step
     before = text[max(0, number.start - 1) : number.start]
     if (myriads := _MYRIADS.match(text, end)) is not None and not number.word:
-        values = _with_myriads(values, myriads.group())
+        values = _multiply_myriads(values, myriads.group())
         step = Decimal(0)
         end = myriads.end()
     paid = _MONEY.search(text[max(0, number.start - 5) : number.start]) is not None
     for _ in range(2):
         word = _MAGNITUDE_WORD.match(text, end)
         form = word[1].casefold() if word else ""
-        power = 12 if paid and form == "t" else MAGNITUDE.get(form)
+        power = 12 if paid and form == "t" else MAGNITUDES.get(form)
         small = (
             form in tuple("mb") and not word[1].isupper() and not paid
             if word
@@ -313,73 +337,78 @@ def _with_unit(number: Number, text: str, language: str) -> Number:
     )
 
 
-def _with_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]:
-    """The values times the characters that follow, and what is added: the "億2500万" of "1億2500万"."""
+def _multiply_myriads(values: tuple[Decimal, ...], text: str) -> tuple[Decimal, ...]:
+    """The values times the characters that follow, and what is added.
+
+    Example: the "億2500万" of "1億2500万".
+    """
     total = Decimal(0)
-    part = Decimal(0)
+    below_myriad = Decimal(0)
     number = values[0]
     for digits, places, myriad in _MYRIAD_STEP.findall(text):
         if digits or places or myriad:
             number = Decimal(digits.replace(",", "")) if digits else number
-            part = part + number * prod(_PLACES[char] for char in places)
-            number = Decimal(0)
-            total, part = (
-                (total + part * _PLACES[myriad], Decimal(0))
-                if myriad
-                else (total, part)
+            below_myriad = below_myriad + number * prod(
+                _PLACES[char] for char in places
             )
-    return (total + part,)
+            number = Decimal(0)
+            total, below_myriad = (
+                (total + below_myriad * _PLACES[myriad], Decimal(0))
+                if myriad
+                else (total, below_myriad)
+            )
+    return (total + below_myriad,)
 
 
-def _together(found: Sequence[Number], text: str) -> list[Number]:
-    """With "1 h 30 min" as one number, and digits right after a unit ("1m75") as one that cannot be
-    read.
-    """
-    out: list[Number] = []
-    for one in found:
-        last = out[-1] if out else None
+def _join_neighbours(numbers: Sequence[Number], text: str) -> list[Number]:
+    """Join "1 h 30 min" into one number; digits right after a unit ("1m75") make it unreadable."""
+    joined: list[Number] = []
+    for number in numbers:
+        last = joined[-1] if joined else None
         if (
             last is not None
             and last.unit == parse_unit("h")
-            and text[: one.end].endswith("m")
-            and one.unit == parse_unit("m")
+            and text[: number.end].endswith("m")
+            and number.unit == parse_unit("m")
         ):
-            one = replace(one, unit=parse_unit("min"))  # "2h 22m"
+            number = replace(number, unit=parse_unit("min"))  # "2h 22m"
         if (
             last is not None
             and last.unit is not None
-            and _JOINS.fullmatch(text[last.end : one.start])
+            and _JOINS.fullmatch(text[last.end : number.start])
         ):
             small = (
-                one.unit is not None
-                and one.unit.dimensions == last.unit.dimensions
-                and one.unit.factor < last.unit.factor
+                number.unit is not None
+                and number.unit.dimensions == last.unit.dimensions
+                and number.unit.factor < last.unit.factor
             )
-            if small and one.unit is not None:
-                added = one.unit.of(one.value, last.unit) or Decimal(0)
+            if small and number.unit is not None:
+                added = number.unit.of(number.value, last.unit) or Decimal(0)
                 values = tuple(value + added for value in last.values)
-                out[-1] = replace(
-                    last, values=values, end=one.end, figures=9, step=Decimal(0)
+                joined[-1] = replace(
+                    last, values=values, end=number.end, figures=9, step=Decimal(0)
                 )
                 continue
-            if one.start == last.end:
-                out[-1] = replace(last, end=one.end, bound=True)
+            if number.start == last.end:
+                joined[-1] = replace(last, end=number.end, bound=True)
                 continue
-        out.append(one)
-    return out
+        joined.append(number)
+    return joined
 
 
-def _in_context(found: Sequence[Number], text: str) -> Iterator[Number]:
-    """With what the words around say: a minus, "about", "at least", a range."""
+def _with_context(numbers: Sequence[Number], text: str) -> Iterator[Number]:
+    """Add what the words around say: a minus, "about", "at least", a range."""
     counters = [
-        counter_after(text, one.end) if one.unit is None else None for one in found
+        counter_after(text, number.end) if number.unit is None else None
+        for number in numbers
     ]
     ends = [
-        counter[1] if counter else one.end
-        for one, counter in zip(found, counters, strict=True)
+        counter[1] if counter else number.end
+        for number, counter in zip(numbers, counters, strict=True)
     ]
     gaps = [
-        text[end : other.start] for end, other in zip(ends, found[1:], strict=False)
+        text[end : following.start]
+        for end, following in zip(ends, numbers[1:], strict=False)
     ]
     ranges = [
         bool(gap.strip())
@@ -387,10 +416,10 @@ def _in_context(found: Sequence[Number], text: str) -> Iterator[Number]:
         and (_COUNTED_RANGE if counter else _RANGE).fullmatch(gap.strip()) is not None
         for gap, counter in zip(gaps, counters, strict=False)
     ]
-    for place, one in enumerate(found):
-        before = text[max(0, one.start - 32) : one.start]
-        behind = text[ends[place] : ends[place] + 24]
-        bound = one.bound or any(ranges[max(0, place - 1) : place + 1])
+    for index, number in enumerate(numbers):
+        before = text[max(0, number.start - 32) : number.start]
+        behind = text[ends[index] : ends[index] + 24]
+        bound = number.bound or any(ranges[max(0, index - 1) : index + 1])
         bound = (
             bound
             or _BOUND.search(before) is not None
@@ -401,25 +430,25 @@ def _in_context(found: Sequence[Number], text: str) -> Iterator[Number]:
             _MINUS.search(before[-12:]) is not None
             or _BELOW_ZERO.match(behind) is not None
         )
-        values = tuple(-abs(value) for value in one.values) if minus else one.values
+        values = (
+            tuple(-abs(value) for value in number.values) if minus else number.values
+        )
         about = ABOUT.search(before) or _ABOUT_AFTER.match(behind)
-        counter = counters[place]
-        ordinal = one.ordinal or (counter is not None and counter[0] in ORDINALS)
+        counter = counters[index]
+        ordinal = number.ordinal or (counter is not None and counter[0] in ORDINALS)
         yield replace(
-            one, values=values, bound=bound, about=about is not None, ordinal=ordinal
+            number, values=values, bound=bound, about=about is not None, ordinal=ordinal
         )
 
 
-def _ratio(above: str, below: str) -> Decimal:
+def _divide(above: str, below: str) -> Decimal:
     with localcontext() as context:
         context.prec = 34
         return Decimal(above) / Decimal(below)
 
 
-def _readings(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
-    """The values that digits with separators may have, the likeliest first; none for what is no
-    number (a version, a date).
-    """
+def _possible_values(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
+    """The values of digits with separators, the likeliest first; () for a version or a date."""
     comma = has_decimal_comma(language)
     text = re.sub(r"[ '_]", "", written)
     if spaced:
@@ -430,11 +459,13 @@ def _readings(written: str, spaced: bool, language: str) -> tuple[Decimal, ...]:
     last = marks[-1]
     others = set(marks[:-1])
     if len(set(marks)) == 2:
-        whole, _, rest = text.rpartition(last)
-        other = next(iter(others)) if len(others) == 1 and last not in others else ""
+        integer, _, decimals = text.rpartition(last)
+        group_mark = (
+            next(iter(others)) if len(others) == 1 and last not in others else ""
+        )
         return (
-            (Decimal(f"{whole.replace(other, '')}.{rest}"),)
-            if other and _is_grouped(whole, other)
+            (Decimal(f"{integer.replace(group_mark, '')}.{decimals}"),)
+            if group_mark and _is_grouped(integer, group_mark)
             else ()
         )
     grouped = _is_grouped(text, last)
@@ -453,10 +484,10 @@ def has_decimal_comma(language: str) -> bool:
 
 
 def _is_grouped(text: str, mark: str) -> bool:
-    """Whether a text is grouped in threes, or as in India in twos above the thousands."""
+    """Whether digits are grouped in threes, or as in India in twos above the thousands."""
     first, *middle, last = text.split(mark)
     if not 1 <= len(first) <= 3 or len(last) != 3:
         return False
-    return all(len(part) == 3 for part in middle) or (
-        mark == "," and len(first) <= 2 and all(len(part) == 2 for part in middle)
+    return all(len(group) == 3 for group in middle) or (
+        mark == "," and len(first) <= 2 and all(len(group) == 2 for group in middle)
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from evalwright.scorers.text.cues import labels
+from evalwright.scorers.text.cues import label_alternatives
 from evalwright.scorers.text.marks import SPACELESS
 
 MAX_LINES = 400
@@ -25,7 +25,10 @@ SHORT_ANSWER_CHARS = 60
 MAX_EARLY_LINES = 4
 _QUESTION = re.compile(r".{8}[?？؟]|(?:[かな]。|까\.)\s*$")
 _LABEL = re.compile(
-    rf"[\s#*>_-]{{0,6}}(?:(?:{labels('question')}|câu|bài|задача|задание|zadanie|übung|ejemplo|exemple|esempio|exemplo|contoh|пример|例题|例|練習|习题|예제|예시|ข้อ|ตัวอย่าง|उदाहरण|مثال|mfano)"
+    rf"[\s#*>_-]{{0,6}}(?:(?:{label_alternatives('question')}|câu|bài|задача|задание|zadanie"
+    rf"|übung|ejemplo|exemple|esempio|exemplo|contoh|пример|例题|例|練習|习题|예제|예시|ข้อ"
+    rf"|ตัวอย่าง"
+    rf"|उदाहरण|مثال|mfano)"
     rf"\s?(?:№|n[º°.]|#)?\s?\d{{0,3}}\s?[).:：、"
     rf"．*]+|第\s?[\d一二三四五六七八九十]+\s?[题問问])(?=\s|\S)",
     re.IGNORECASE,
@@ -44,27 +47,29 @@ _WORD = re.compile(r"[^\W_]+|[#:]")
 def before_next_question(
     reply: str, question: str, answered: Callable[[str], bool], n_options: int = 0
 ) -> str:
-    """A reply up to a further question that it asks; all of it where it asks none.
+    """Cut a reply off where it goes on to ask a question of its own.
 
-    answered: whether a beginning of the reply holds an answer, without which nothing is cut off.
-    n_options: how many options the question has; a line with a number that an option can have may
-    be one.
+    Args:
+        reply: the whole reply.
+        question: the question of the sample, whose first words open a further one too.
+        answered: whether the beginning of a reply holds an answer; nothing is cut off before.
+        n_options: number of options; a numbered line up to it may be an option.
     """
     lines = reply.split("\n", MAX_LINES)
-    begun = _beginning(question)
+    begun = _first_words(question)
     brief = (
         len(next((line for line in lines if line.strip()), "")) <= SHORT_ANSWER_CHARS
     )
     tries = 0
-    for place, line in enumerate(lines[1:MAX_LINES], 1):
+    for index, line in enumerate(lines[1:MAX_LINES], 1):
         if not line.strip() or tries == MAX_TRIES:
             continue
-        asks = brief and place < MAX_EARLY_LINES and _QUESTION.search(line) is not None
+        asks = brief and index < MAX_EARLY_LINES and _QUESTION.search(line) is not None
         if not asks and not _begins_question(
-            line, lines[place + 1 :], begun, n_options
+            line, lines[index + 1 :], begun, n_options
         ):
             continue
-        before = "\n".join(lines[:place])
+        before = "\n".join(lines[:index])
         tries += 1
         if answered(before[-MAX_ANSWER_CHARS:]):
             return before
@@ -74,15 +79,18 @@ def before_next_question(
 def _begins_question(
     line: str, following: list[str], begun: tuple[str, ...], n_options: int
 ) -> bool:
-    bare = line.strip(" \t*#>")
-    if begun and _beginning(bare) == begun:
+    stripped = line.strip(" \t*#>")
+    if begun and _first_words(stripped) == begun:
         return True
     if _LABEL.match(line):
         return True
     numbered = _NUMBERED.match(line)
     if numbered and int(numbered[1]) > 1 and _ASKS.search(line):
         return int(numbered[1]) > n_options or line.rstrip()[-1] in "?？؟_"
-    next_line = next((one for one in following[:3] if one.strip()), "")
+    next_line = next(
+        (next_candidate for next_candidate in following[:3] if next_candidate.strip()),
+        "",
+    )
     return (
         _ASKS.search(line) is not None
         and _OPENS_LIST.match(next_line) is not None
@@ -90,9 +98,10 @@ def _begins_question(
     )
 
 
-def _beginning(text: str) -> tuple[str, ...]:
-    """The first words of a text, by which a further question of the same form is known; () where it
-    is too short.
+def _first_words(text: str) -> tuple[str, ...]:
+    """The first words of a question, by which the next one of the same form is recognised.
+
+    Returns () for a text that is too short.
     """
     text = re.sub(
         r"^\s*(?:Q|Question|Problem)?\s*\d*\s*[.:)]\s*", "", text[:200].casefold()

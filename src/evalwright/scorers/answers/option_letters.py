@@ -1,5 +1,7 @@
-"""Which options a text names by letter or number: `(B)`, `B.`, "option B", `②`, `2번`, `ข`, `ㄴ`, "B
-is correct", in the forms of `marks.toml`.
+"""Which options a text names by letter or number.
+
+Examples: `(B)`, `B.`, "option B", `②`, `2번`, `ข`, `ㄴ`, "B is correct". The words are in
+`marks.toml`.
 
 A letter counts where it opens the text, stands behind a word such as "option" or "answer", before
 one such as "correct", or in brackets; elsewhere "A" is a word. A letter that is denied ("not B", "B
@@ -14,20 +16,20 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalwright.scorers.match import read
-from evalwright.scorers.number_words import spelled as number_words
-from evalwright.scorers.text.cues import cues, words
+from evalwright.scorers.text.cues import cue_words, cues_of
+from evalwright.scorers.text.folded import fold_text
 from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives
+from evalwright.scorers.text.number_words import find_number_words as number_words
 
-_CIRCLED = {ord(char): f"({place})" for place, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
-    ord(char): f"({other})"
+_CIRCLED = {ord(char): f"({number})" for number, char in enumerate("①②③④⑤⑥⑦⑧⑨⑩", 1)} | {
+    ord(char): f"({letter})"
     for chars, others in (
         ("ⒶⒷⒸⒹⒺ", "ABCDE"),
         ("ⓐⓑⓒⓓⓔ", "ABCDE"),
         ("㉠㉡㉢㉣㉤", "ㄱㄴㄷㄹㅁ"),
         ("㉮㉯㉰㉱㉲", "가나다라마"),
     )
-    for char, other in zip(chars, others, strict=True)
+    for char, letter in zip(chars, others, strict=True)
 }
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 """Letters, digits and signs of full width."""
@@ -60,7 +62,8 @@ _NATIVE = "|".join(
     if (letters := "".join(re.findall(f"[{block}]", "".join(_ROWS) + "абвгджзСاإآ")))
 )
 _ITEM = re.compile(
-    r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll|ve|t|est)\b)"
+    r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll"
+    r"|ve|t|est)\b)"
     rf"|(?<![\d.,:/^+*=×-])(?P<number>[1-9])(?![\d/:^+*=×]|[.,]\d|\s?%)|(?P<native>{_NATIVE})"
 )
 _LOWER = re.compile(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
@@ -79,39 +82,45 @@ _DELIMITED = re.compile(
 )
 
 
-def _nouns(tables: tuple[str, ...], spaced: bool) -> str:
-    """The words of some tables that end with a space, or not: in scripts without spaces, and in
-    Korean before endings.
-    """
+def _option_nouns(tables: tuple[str, ...], spaced: bool) -> str:
+    """The words of some tables, either those before a space or those that need none."""
     words = [word for table in tables for word in alternatives(table).split("|")]
-    kept = [word for word in words if spaced is (_ENDLESS.match(word[-1]) is None)]
-    return "|".join(sorted(set(kept), key=lambda word: (-len(word), word)))
+    nouns = [word for word in words if spaced is (_ENDLESS.match(word[-1]) is None)]
+    return "|".join(sorted(set(nouns), key=lambda word: (-len(word), word)))
 
 
 _ENDLESS = re.compile(f"[{SPACELESS}가-힣]")
 
 
 _IS = rf"(?:{alternatives('is')})"
-_SMALL = rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('article')}|{alternatives('suffix')}|(?:은|는|の))"
+_SMALL = (
+    rf"(?:[\s:：=—–\"'“(（*-]|{alternatives('is')}|{alternatives('article')}"
+    rf"|{alternatives('suffix')}|(?:은|는|の))"
+)
 _FILLED = rf"(?:{_SMALL}|{alternatives('option')}){{0,8}}$"
 _BEFORE, _CLAIMED = (
     re.compile(
-        rf"(?:(?<![^\W_])(?:{_nouns(tables, True)})|{_nouns(tables, False)}){_FILLED}",
+        rf"(?:(?<![^\W_])(?:{_option_nouns(tables, True)})"
+        rf"|{_option_nouns(tables, False)}){_FILLED}",
         re.IGNORECASE,
     )
     for tables in (("option",), ("label", "right", "choose"))
 )
 _BEHIND = re.compile(
-    rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:(?:{alternatives('article')}) )?"
-    rf"(?:(?:{_nouns(('label', 'right', 'chosen'), True)})(?![^\W_])|{_nouns(('label', 'right', 'chosen'), False)})",
+    rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:"
+    rf"(?:{alternatives('article')}) )?"
+    rf"(?:(?:{_option_nouns(('label', 'right', 'chosen'), True)})(?![^\W_])"
+    rf"|{_option_nouns(('label', 'right', 'chosen'), False)})",
     re.IGNORECASE,
 )
 _WRONG = re.compile(
-    rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}|틀[렸린]|아(?:니(?!면)|[닌닙])",
+    rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}"
+    rf"|틀[렸린]|아(?:니(?!면)|[닌닙])",
     re.IGNORECASE,
 )
 _WRONG_LABEL = re.compile(
-    rf"(?<![^\W_])(?:{alternatives('wrong_label')})(?:\s?(?:은|는|は|是|is|are|ist|sind|est|sont|es|son|é|è|adalah|là))?[\s:：(（\[\"'*]*$",
+    rf"(?<![^\W_])(?:{alternatives('wrong_label')})(?:\s?(?:은|는|は|是|is|are|ist|sind|est|sont|es"
+    rf"|son|é|è|adalah|là))?[\s:：(（\[\"'*]*$",
     re.IGNORECASE,
 )
 """What calls the option behind it a wrong one: "오답: (A)", "Wrong answer: A"."""
@@ -143,8 +152,8 @@ _BESIDE = (
 _TOGETHER = re.compile(_BESIDE)
 _TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:\n])\W*$")
-_MOST_ITEMS = 60
-_MOST_CHARACTERS = 4000
+MAX_MENTIONS = 60
+MAX_READ_CHARS = 4000
 _NUMBER_ENDS = re.compile(
     r"\W*$|\s?[.,;:!?)\n。，]|\s+(?:is|because|since|as)\b", re.IGNORECASE
 )
@@ -198,7 +207,8 @@ _AMBIGUOUS = frozenset(
 )
 """Denials that in another language are no denial."""
 _CONTRASTED = re.compile(
-    rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|not|nicht|pas|no|non|não|bukan|không"
+    rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|not|nicht|pas|no|non"
+    rf"|não|bukan|không"
     r" phải|rather than|instead"
     rf" of|{alternatives('is', True)})|{alternatives('is', False)}|แต่|而|选|選)\W{{0,3}}$",
     re.IGNORECASE,
@@ -221,67 +231,65 @@ _DIRECTLY = re.compile(rf"(?:{alternatives('is')}|[\W_]){{0,4}}", re.IGNORECASE)
 LONE, NAMED, CLAIMED, OPENS = range(4)
 
 
-class Item(NamedTuple):
-    """An option named by its letter: which, and where. how: `OPENS` the text, `CLAIMED` as the
-    answer, `NAMED` by its form, or a `LONE` letter.
+class OptionMention(NamedTuple):
+    """An option that a text names, and where.
+
+    `form` says how: `OPENS` the text, `CLAIMED` as the answer, `NAMED` by its form, or a `LONE`
+    letter.
     """
 
     option: int
     start: int
     end: int
-    how: int
+    form: int
     letter: bool = True
 
 
-def spelled(text: str) -> str:
-    """A text with circled letters and numbers as "(2)", signs of full width as ASCII, and digits of
-    all scripts as 0 to 9.
-    """
+def write_plain_letters(text: str) -> str:
+    """Write circled letters as "(B)", full-width signs as ASCII, and all digits as 0 to 9."""
     if text.isascii():
         return text
     text = text.translate(_CIRCLED).translate(_WIDE)
     return _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text)
 
 
-def joined(text: str, one: Item, two: Item) -> bool:
+def are_offered_together(text: str, first: OptionMention, two: OptionMention) -> bool:
     """Whether two letters are offered together ("A or B")."""
-    return _TOGETHER.fullmatch(text[one.end : two.start]) is not None
+    return _TOGETHER.fullmatch(text[first.end : two.start]) is not None
 
 
-class Options:
-    """The options of one sample: how many there are, and whether their texts have digits, so that a
-    number may be the text.
-    """
+class OptionLetters:
+    """Finds the options of one sample by their letters or numbers."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.count = len(choices)
-        self.numeric = any(any(map(str.isdigit, one)) for one in choices)
+        self.numeric = any(any(map(str.isdigit, choice)) for choice in choices)
         self.texts = tuple(choice.casefold().strip(" .。") for choice in choices)
-        self.cues = cues(language)
+        self.cues = cues_of(language)
         self.question = question
         # A letter is often denied in another language than the question's. Portuguese "no" is "in
         # the".
         of_all = (
-            words("negation") - _AMBIGUOUS - ({"no"} if language[:2] == "pt" else set())
+            cue_words("negation")
+            - _AMBIGUOUS
+            - ({"no"} if language[:2] == "pt" else set())
         )
         self.negations = self.cues.negations | of_all
         self.jamo = not any(re.search("[ㄱ-ㅎᄀ-ᄒ]", text) for text in choices)
         self.latin = language.split("-")[0] not in ("ru", "uk")
         self.language = language
         self.has_number_words = any(
-            any(True for _ in number_words(one, language)) for one in choices
+            any(True for _ in number_words(choice, language)) for choice in choices
         )
 
     def with_digits(self, text: str) -> str:
-        """A text with the numbers of options in digits: "option three", "the answer is three"; not
-        where options are numbers.
-        """
+        """Write the numbers of options in digits: "option three" is "option 3"."""
         if self.numeric or self.has_number_words:
             return text
         pieces: list[str] = []
-        place = 0
+        end_of_copied = 0
         for number, start, end, _is_cut in number_words(
-            text[:_MOST_CHARACTERS], self.language
+            text[:MAX_READ_CHARS], self.language
         ):
             before = text[text.rfind("\n", 0, start) + 1 : start][-40:]
             noun = _BEFORE.search(before) or _CLAIMED.search(before)
@@ -292,47 +300,65 @@ class Options:
                 and is_named
                 and _NUMBER_ENDS.match(text, end)
             ):
-                pieces += [text[place:start], str(int(number))]
-                place = end
-        return "".join([*pieces, text[place:]]) if pieces else text
+                pieces += [text[end_of_copied:start], str(int(number))]
+                end_of_copied = end
+        return "".join([*pieces, text[end_of_copied:]]) if pieces else text
 
-    def items(self, text: str, denied: bool = False) -> list[Item]:
-        """What a plain text names, in order, but what it denies; or that alone."""
-        text = text[:_MOST_CHARACTERS]
+    def find(self, text: str, denied: bool = False) -> list[OptionMention]:
+        """Find the letters that a plain text names, in order.
+
+        Args:
+            text: the plain text.
+            denied: return the letters that the text denies instead of the others.
+        """
+        text = text[:MAX_READ_CHARS]
         if (lower := _LOWER.match(text)) is not None:
             text = f"{text[: lower.start(1)]}{lower[1].upper()}{text[lower.end(1) :]}"
-        found = list(self._found(text))
-        ends = [0, *(one.end for one in found)]
-        starts = [*(one.start for one in found[1:]), len(text)]
-        listing = len({one.option for one in found if _begins_listed(text, one)}) > 1
+        mentions = list(self._find(text))
+        ends = [0, *(mention.end for mention in mentions)]
+        starts = [*(mention.start for mention in mentions[1:]), len(text)]
+        listing = (
+            len(
+                {
+                    mention.option
+                    for mention in mentions
+                    if _begins_listed(text, mention)
+                }
+            )
+            > 1
+        )
         no = [
-            self.denied(text, *row, listing=listing)
-            for row in zip(found, ends, starts, strict=False)
+            self.is_denied(text, *row, listing=listing)
+            for row in zip(mentions, ends, starts, strict=False)
         ]
         pairs = [
-            place
-            for place, (one, two) in enumerate(pairwise(found))
-            if joined(text, one, two)
+            index
+            for index, (first, two) in enumerate(pairwise(mentions))
+            if are_offered_together(text, first, two)
         ]
-        for place in (*pairs, *reversed(pairs)):
-            if no[place] or no[place + 1]:
-                no[place] = no[place + 1] = (
+        for index in (*pairs, *reversed(pairs)):
+            if no[index] or no[index + 1]:
+                no[index] = no[index + 1] = (
                     True  # "A and C are wrong", "neither A nor C"
                 )
-        return [one for one, out in zip(found, no, strict=True) if out is denied]
+        return [
+            mention
+            for mention, is_denied in zip(mentions, no, strict=True)
+            if is_denied is denied
+        ]
 
-    def _found(self, text: str) -> Iterator[Item]:
+    def _find(self, text: str) -> Iterator[OptionMention]:
         two = {match.start(1) for match in _TWO.finditer(text)}
         count = 0
         for match in _ITEM.finditer(text):
-            index = self._index(match)
+            index = self._option_index(match)
             if index is None or index >= self.count:
                 continue
             start, end = match.span()
             line = text.rfind("\n", 0, start) + 1
             before = text[max(line, start - 40) : start]
             behind = text[end : end + 40]
-            how = self._how(match, before, behind, first=not count and not line)
+            how = self._form_of(match, before, behind, first=not count and not line)
             letter = match["latin"] or (
                 match["native"]
                 if match["native"] and not _WORDS.match(match["native"])
@@ -342,16 +368,16 @@ class Options:
                 how
                 or start in two
                 or letter not in "AI"
-                or self._no_article(letter, before, behind)
+                or self._is_no_article(letter, before, behind)
             ):
                 count += 1
-                yield Item(index, start, end, how)
-            if count == _MOST_ITEMS:
+                yield OptionMention(index, start, end, how)
+            if count == MAX_MENTIONS:
                 return
 
-    def _no_article(self, letter: str, before: str, behind: str) -> bool:
-        """Whether an "A" or "I" without any mark is an option: it ends its clause, behind "but", a
-        verb such as "is", or nothing.
+    def _is_no_article(self, letter: str, before: str, behind: str) -> bool:
+        """Whether a plain "A" or "I" is an option: it ends its clause, behind "but", "is" or
+        nothing.
         """
         if _DELIMITED.match(behind) is None:
             return False
@@ -361,10 +387,10 @@ class Options:
             and _ENDS_CLAUSE.match(behind) is not None
         )
 
-    def _how(
+    def _form_of(
         self, match: re.Match[str], before: str, behind: str, *, first: bool
     ) -> int:
-        """By what form a letter or number is an option."""
+        """The form by which a letter or number is an option."""
         bracketed = (
             _BRACKETED.search(before) is not None and _CLOSED.match(behind) is not None
         )
@@ -373,7 +399,7 @@ class Options:
             match.group() == "A" and _SENTENCE_START.search(before) is not None
         )
 
-        def tied(pattern: re.Pattern[str]) -> bool:
+        def is_next_to(pattern: re.Pattern[str]) -> bool:
             after = pattern.match(behind)
             return after is not None and (not word or after["tie"].strip() != "")
 
@@ -382,7 +408,7 @@ class Options:
             and _OPEN.fullmatch(before) is not None
             and _DELIMITED.match(behind) is not None
         )
-        if tied(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
+        if is_next_to(_BEHIND) or (spelt and _CLAIMED.search(before) is not None):
             how = CLAIMED
         elif opens:
             how = OPENS
@@ -399,10 +425,8 @@ class Options:
             return max(how, NAMED) if _COUNTED.match(behind) is not None else LONE
         return how
 
-    def _index(self, match: re.Match[str]) -> int | None:
-        """The place of a letter; None where it has two ("В", the second Latin and the third
-        Cyrillic one).
-        """
+    def _option_index(self, match: re.Match[str]) -> int | None:
+        """The option of a letter; None for a letter of two alphabets ("В" in a Latin list)."""
         if match["number"]:
             return int(match["number"]) - 1
         if match["latin"]:
@@ -419,38 +443,54 @@ class Options:
         if char in "СЕ":
             return "ABCDE".index({"С": "C", "Е": "E"}[char])
         if char == "В":
-            shown = re.search(r"(?m)^\s*\(?([CDБГ])[).:]", self.question)
-            return (
-                2 if shown and shown[1] in "БГ" else 1 if shown or self.latin else None
-            )
+            letter_shown = re.search(r"(?m)^\s*\(?([CDБГ])[).:]", self.question)
+            if letter_shown and letter_shown[1] in "БГ":
+                return 2
+            if letter_shown or self.latin:
+                return 1
+            return None
         return next(
             (row.index(char.upper()) for row in _ROWS if char.upper() in row), None
         )
 
-    def denied(
-        self, text: str, one: Item, last: int, following: int, *, listing: bool = False
+    def is_denied(
+        self,
+        text: str,
+        mention: OptionMention,
+        last: int,
+        following: int,
+        *,
+        listing: bool = False,
     ) -> bool:
-        """Whether a negation stands before a letter, or right behind it, in its clause.
+        """Whether a letter is negated in its clause.
 
-        listing: whether the text goes through the options, so that what stands behind a letter is
-        said of it; elsewhere "B. A desk is no fruit" claims B and says why.
+        Args:
+            text: the whole text.
+            mention: the letter.
+            last: where the mention before it ends.
+            following: where the next mention begins.
+            listing: whether the text goes through the options one by one, so that what follows
+                a letter is about it; elsewhere "B. A desk is no fruit" claims B and explains
+                it.
         """
-        if _WRONG_LABEL.search(text[max(last, one.start - 40) : one.start]):
+        if _WRONG_LABEL.search(text[max(last, mention.start - 40) : mention.start]):
             return True
-        before = _CLAUSE.split(text[max(last, one.start - 30) : one.start])[-1]
-        reach = text[one.end : min(following, one.end + 40)]
-        rest = reach.lstrip(" .):]")
-        own_text = self.texts[one.option] if one.letter else ""
-        if own_text and rest.casefold().startswith(own_text):
-            rest = rest[len(own_text) :]
-        behind = _BECAUSE.split(rest, maxsplit=1)[0]
-        prefixed = not _POSTFIX.search(before) and self._denies(one, before)
+        before = _CLAUSE.split(text[max(last, mention.start - 30) : mention.start])[-1]
+        reach = text[mention.end : min(following, mention.end + 40)]
+        following_text = reach.lstrip(" .):]")
+        own_text = self.texts[mention.option] if mention.letter else ""
+        if own_text and following_text.casefold().startswith(own_text):
+            following_text = following_text[len(own_text) :]
+        behind = _BECAUSE.split(following_text, maxsplit=1)[0]
+        prefixed = not _POSTFIX.search(before) and self._is_denied_before(
+            mention, before
+        )
         near = " ".join(behind.split()[:5])[:24]
         wrong = _WRONG.search(near)
         if wrong is None or prefixed:
             return prefixed
         if (
-            one.letter
+            mention.letter
             and not listing
             and _is_label(reach)
             and not _DIRECTLY.fullmatch(near[: wrong.start()])
@@ -458,19 +498,20 @@ class Options:
             return False
         # "B, not A" denies what follows, "B가 아니라 A" what stands before.
         between = _BEFORE_NEXT.sub(
-            "", rest[rest.find(wrong.group()) + len(wrong.group()) :]
+            "",
+            following_text[following_text.find(wrong.group()) + len(wrong.group()) :],
         )
         of_next = (
             following < len(text)
             and not any(map(str.isalnum, between))
             and _SENTENCE_END.search(between) is None
-            and following <= one.end + 40
+            and following <= mention.end + 40
         )
         return not of_next or _POSTFIX.search(wrong.group()) is not None
 
-    def _denies(self, one: Item, before: str) -> bool:
+    def _is_denied_before(self, mention: OptionMention, before: str) -> bool:
         """Whether what stands before an option in its clause denies it."""
-        tokens = read(before).tokens[-4:]
+        tokens = fold_text(before).tokens[-4:]
         turned = max(
             (at + 1 for at, token in enumerate(tokens) if token in _CONTRASTS),
             default=0,
@@ -478,22 +519,22 @@ class Options:
         tokens = tokens[turned:]
         if turned and tokens[:1] and tokens[0] in _RATHER:
             tokens = tokens[1:]
-        if one.letter and not self.negations.isdisjoint(tokens):
+        if mention.letter and not self.negations.isdisjoint(tokens):
             return True
         return self.cues.denies(tokens, before[-10:])
 
 
-def _begins_listed(text: str, one: Item) -> bool:
-    """Whether a letter begins a line or a sentence as those of a list do: "B. ...", "(B) ..."."""
-    before = text[max(0, one.start - 4) : one.start]
-    sign = _LABEL_SIGN.match(text[one.end : one.end + 8])
+def _begins_listed(text: str, mention: OptionMention) -> bool:
+    """Whether a letter begins a line or sentence as in a list: "B. ...", "(B) ..."."""
+    before = text[max(0, mention.start - 4) : mention.start]
+    sign = _LABEL_SIGN.match(text[mention.end : mention.end + 8])
     return sign is not None and (
-        one.start <= 2 or _SENTENCE_START.search(before) is not None
+        mention.start <= 2 or _SENTENCE_START.search(before) is not None
     )
 
 
 def _is_label(behind: str) -> bool:
-    """Whether the sign behind a letter parts it from a sentence of its own."""
+    """Whether a letter labels the sentence behind it, which speaks for itself."""
     sign = _LABEL_SIGN.match(behind)
     if sign is None:
         return False

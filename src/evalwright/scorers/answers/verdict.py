@@ -1,4 +1,4 @@
-"""What a deterministic rule reads in an answer, and why."""
+"""What a rule reads in an answer: the label, why, and what a careful reader might argue."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ Label = Literal["correct", "incorrect", "not_attempted", "unreadable"]
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """A text as an explanation shows it: in one line, cut where it is long."""
+    """Shorten a text to one line of at most `most` characters, for an explanation."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
 class Verdict(NamedTuple):
-    """The best reading of an answer, the words and rule that led to it, and why a careful reader
-    might argue with it ("" if none would).
+    """What a rule reads in an answer.
+
+    Args:
+        label: "correct", "incorrect", "not_attempted" or "unreadable".
+        why: the words and the rule that led to it.
+        unsure: why a careful reader might argue with it; "" if none would.
     """
 
     label: Label
@@ -25,26 +29,26 @@ class Verdict(NamedTuple):
     unsure: str = ""
 
     def outcome(self) -> Score:
-        """1.0 for correct, else 0.0, with the label, the reason and the doubt."""
+        """The score: 1.0 if correct, else 0.0, with label and reasons."""
         value = 1.0 if self.label == "correct" else 0.0
         return Score(value, self.label, self.why, unsure=self.unsure)
 
 
 def correct(why: str, unsure: str = "") -> Verdict:
-    """A right answer."""
+    """The answer is right."""
     return Verdict("correct", why, unsure)
 
 
 def incorrect(why: str, unsure: str = "") -> Verdict:
-    """A wrong answer."""
+    """The answer is wrong."""
     return Verdict("incorrect", why, unsure)
 
 
 def not_attempted(why: str, unsure: str = "") -> Verdict:
-    """No answer was given."""
+    """The reply gives no answer."""
     return Verdict("not_attempted", why, unsure)
 
 
 def unreadable(why: str, unsure: str = "") -> Verdict:
-    """Nothing can be read that could be what was asked for, which is wrong."""
+    """The reply has nothing of the wanted kind, which is wrong."""
     return Verdict("unreadable", why, unsure)

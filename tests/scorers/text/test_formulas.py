@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalwright.core.samples import Answer, Sample
 from evalwright.scorers.final_answer import final_answer
-from evalwright.scorers.text.mathematics import same
+from evalwright.scorers.text.formulas import is_same_formula
 from support.bounds import ends
 
 
@@ -45,19 +45,19 @@ from support.bounds import ends
     ],
 )
 def test_equality_of_value(one: str, other: str, equal: bool | None) -> None:
-    assert same(one, other) is equal
-    assert same(other, one) is equal
+    assert is_same_formula(one, other) is equal
+    assert is_same_formula(other, one) is equal
 
 
 @given(st.text(alphabet="0123456789x+-*/^()√π±{}\\frac.,=<% ", max_size=40))
 def test_no_text_breaks_it(text: str) -> None:
-    assert same(text, "x+1") in (True, False, None)
+    assert is_same_formula(text, "x+1") in (True, False, None)
 
 
 @pytest.mark.parametrize("piece", ["(", "9^", "√", "\\frac{", "x+", "-", "sin ", "{,}", "1,"])
 def test_long_formulas_are_bounded(piece: str) -> None:
     with ends():
-        same(piece * (25_000 // len(piece)), "1")
+        is_same_formula(piece * (25_000 // len(piece)), "1")
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ FORMS = [
 
 @pytest.mark.parametrize(("one", "other", "equal"), FORMS)
 def test_forms(one: str, other: str, equal: bool) -> None:
-    assert same(one, other) is equal
-    assert same(other, one) is equal
+    assert is_same_formula(one, other) is equal
+    assert is_same_formula(other, one) is equal
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_forms(one: str, other: str, equal: bool) -> None:
     ],
 )
 def test_numbers_as_a_language_writes_them(one: str, other: str, language: str, equal: bool) -> None:
-    assert same(one, other, language) is equal
+    assert is_same_formula(one, other, language) is equal
 
 
 CONCLUSIONS = [
@@ -156,7 +156,7 @@ def test_the_last_conclusion_decides(row: dict[str, Any]) -> None:
     ],
 )
 def test_brackets_and_signs_count(one: str, other: str, equal: bool) -> None:
-    assert same(one, other) is equal
+    assert is_same_formula(one, other) is equal
 
 
 def test_long_replies_of_steps_are_bounded() -> None:

@@ -14,10 +14,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalwright.scorers.text.han_numerals import DIGITS, MYRIADS, PLACES, read_numerals
 from evalwright.scorers.text.marks import SPACELESS
-from evalwright.scorers.text.tokens import fold
-from evalwright.scorers.text.wordlists import word_list, word_set
-from evalwright.scorers.units import table
+from evalwright.scorers.text.tokens import fold, word_list, word_set
+from evalwright.scorers.text.units import number_table
 
 _ONES = word_list(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen"
@@ -45,7 +45,7 @@ _HALVES = {
 }
 _PARTS = {
     name: Decimal(1) / int(below)
-    for below, names in table("parts").items()
+    for below, names in number_table("parts").items()
     for name in names.split()
 }
 _PART = re.compile(
@@ -60,42 +60,24 @@ _GOES_ON = word_set(
     "komma virgule coma virgula point nonante septante huitante octante", *_PARTS
 )
 
-_DIGITS = {
-    char: value
-    for value, chars in enumerate(
-        word_list(
-            "零〇영공 一壹일 二贰兩两이 三叁삼 四肆사 五伍오 六陆륙육 七柒칠 八捌팔 九玖구"
-        )
-    )
-    for char in chars
-}
-_PLACES = {
-    char: 10**power
-    for power, chars in enumerate(("十拾십", "百佰백", "千仟천"), 1)
-    for char in chars
-}
-_MYRIADS = {
-    char: 10 ** (4 * power)
-    for power, chars in enumerate(("万萬만", "亿億억", "兆조"), 1)
-    for char in chars
-}
-_SIGNS = "".join((*_DIGITS, *_PLACES, *_MYRIADS))
+_SIGNS = "".join((*DIGITS, *PLACES, *MYRIADS))
 _CHARACTERS = re.compile(f"[{_SIGNS}]+(?:(?<=[만억조]) [{_SIGNS}]+)*")
 _RATIO = re.compile(r"分之|分の|분의 ?")
 _COUNTED = "个個年人天月日本次万亿种座米克公厘分斤百篇位名只条で点個つ匹頭冊枚階歳岁歲层張张辆隻台"
 _KOREAN_COUNTED = re.compile(
-    r"\s?(?:개|명|년|원|도|층|회|초|분|시간|일|미터|센|킬|그램|살|번|권|마리|곳|가지|위|점|장|대|입니다|이다|이에요|이며|이고|이지|이요|이라|\W|$)"
+    r"\s?(?:개|명|년|원|도|층|회|초|분|시간|일|미터|센|킬|그램|살|번|권|마리|곳|가지|위|점|장"
+    r"|대|입니다|이다|이에요|이며|이고|이지|이요|이라|\W|$)"
 )
 _NATIVE_ONES = {
-    word: value
-    for value, words in enumerate(
+    word: digit
+    for digit, words in enumerate(
         word_list("하나|한 둘|두 셋|세 넷|네 다섯 여섯 일곱 여덟 아홉"), 1
     )
     for word in words.split("|")
 }
 _NATIVE_TENS = {
-    word: value
-    for value, words in zip(
+    word: number
+    for number, words in zip(
         range(10, 100, 10),
         word_list("열 스물|스무 서른 마흔 쉰 예순 일흔 여든 아흔"),
         strict=True,
@@ -114,7 +96,10 @@ _NATIVE_RUN = re.compile(
     r" ?번째|째)"
 )
 _COPULA_BEHIND = re.compile(r"이(?=다(?![가-힣])|에요|며|고|지|요|라)")
-"""The copula of a number in words, which begins like the word for two: "사십이다" is 40, "사십이이다" 42."""
+"""The copula of a number in words, which begins like the word for two.
+
+"사십이다" is 40, "사십이이다" 42.
+"""
 _KOREAN_POINT = re.compile(
     r"(?<![가-힣])([영공일이삼사오육칠팔구십백천]+)점([영공일이삼사오육칠팔구]+?)"
     r"(?=\s|$|[.,]|이다(?![가-힣])|다(?![가-힣])|입니다|이에요|퍼센트|도|미터|초|배)"
@@ -126,8 +111,8 @@ _LONE_DIGIT = re.compile(
 """A digit in Korean that is no other word, for what stands behind it."""
 
 
-class Spelled(NamedTuple):
-    """A value and its place. cut: whether a neighbour belongs to it that is not read."""
+class NumberInWords(NamedTuple):
+    """A number in words; `cut` is set where a neighbouring word belongs to it and is not read."""
 
     value: Decimal
     start: int
@@ -135,23 +120,29 @@ class Spelled(NamedTuple):
     cut: bool = False
 
 
-def spelled(text: str, language: str) -> list[Spelled]:
-    """The numbers that a plain text writes in words, in order."""
+def find_number_words(text: str, language: str) -> list[NumberInWords]:
+    """Find the numbers that a plain text writes in words, in order."""
     lowered = text.casefold()
-    out = [] if text.isascii() else list(_east_asian(lowered))
+    candidates = [] if text.isascii() else list(_find_east_asian(lowered))
     for code in dict.fromkeys(("en", language)):
-        if (table := _table(code)) is not None:
-            out += _joined(lowered, _entries(lowered, table), table, code)
-    kept: list[Spelled] = []
-    for one in sorted(out, key=lambda found: (found.start, -found.end)):
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
-    return kept
+        if (table := _load_number_words(code)) is not None:
+            candidates += _join_entries(
+                lowered, _find_entries(lowered, table), table, code
+            )
+    numbers: list[NumberInWords] = []
+    for number in sorted(
+        candidates, key=lambda candidate: (candidate.start, -candidate.end)
+    ):
+        if not numbers or number.start >= numbers[-1].end:
+            numbers.append(number)
+    return numbers
 
 
-class _Table(NamedTuple):
-    """longest: how many words an entry may have. stems: how entries begin. spaceless: finds entries
-    where a script has no spaces.
+class _NumberWords(NamedTuple):
+    """The number words of a language.
+
+    `longest` is the most words of an entry, `stems` are how entries begin, `spaceless` finds
+    entries in scripts without spaces.
     """
 
     values: dict[str, Decimal]
@@ -161,22 +152,24 @@ class _Table(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _table(language: str) -> _Table | None:
-    """Number words with their values; None where they are not known."""
-    hand = [word.partition("=") for word in table("words").get(language, "").split()]
+def _load_number_words(language: str) -> _NumberWords | None:
+    """The number words of a language; None if it has no table."""
+    hand = [
+        word.partition("=") for word in number_table("words").get(language, "").split()
+    ]
     rows = [
-        (word.replace("_", " "), int(value or place))
-        for place, (word, _, value) in enumerate(hand)
+        (word.replace("_", " "), int(written_value or index))
+        for index, (word, _, written_value) in enumerate(hand)
     ]
     values: dict[str, Decimal] = {}
-    for form, value in (
-        _english() if language == "en" else rows or _by_library(language)
+    for form, number in (
+        _english_forms() if language == "en" else rows or _library_forms(language)
     ):
         words = " ".join(
             fold(form.casefold()).replace("-", " ").replace(",", " ").split()
         )
-        values.setdefault(words, Decimal(value))
-        values.setdefault(words.replace(" ", ""), Decimal(value))
+        values.setdefault(words, Decimal(number))
+        values.setdefault(words.replace(" ", ""), Decimal(number))
     for article in ("", *_ARTICLES):
         values.pop(article, None)
     if not values:
@@ -194,30 +187,33 @@ def _table(language: str) -> _Table | None:
         if len(word) > 3
     )
     pattern = re.compile("|".join(map(re.escape, spaceless))) if spaceless else None
-    return _Table(values, longest, stems, pattern)
+    return _NumberWords(values, longest, stems, pattern)
 
 
-def _english() -> Iterator[tuple[str, Decimal | int]]:
+def _english_forms() -> Iterator[tuple[str, Decimal | int]]:
     below = [
         *_ONES,
         *(
-            f"{ten} {one}" if one != "zero" else ten
+            f"{ten} {unit}" if unit != "zero" else ten
             for ten in _TENS
-            for one in _ONES[:10]
+            for unit in _ONES[:10]
         ),
     ]
-    for value, form in enumerate(below):
-        yield form, value
-        if 11 <= value < 22:  # years: "nineteen eighty-four", "twenty oh five"
-            for last, rest in enumerate(below[1:], 1):
-                yield f"{form} {'oh ' if last < 10 else ''}{rest}", 100 * value + last
+    for number, form in enumerate(below):
+        yield form, number
+        if 11 <= number < 22:  # years: "nineteen eighty-four", "twenty oh five"
+            for last, later_form in enumerate(below[1:], 1):
+                yield (
+                    f"{form} {'oh ' if last < 10 else ''}{later_form}",
+                    100 * number + last,
+                )
     for name, scale in _SCALES.items():
         yield from ((name, scale), (f"a {name}", scale))
     yield from _HALVES.items()
     yield from (("twice", 2), ("thrice", 3))
 
 
-def _by_library(language: str) -> Iterator[tuple[str, Decimal | int]]:
+def _library_forms(language: str) -> Iterator[tuple[str, Decimal | int]]:
     try:
         from num2words import CONVERTER_CLASSES, num2words
     except ImportError:
@@ -225,7 +221,7 @@ def _by_library(language: str) -> Iterator[tuple[str, Decimal | int]]:
     code = _ALIKE.get(language, language)
     if code not in CONVERTER_CLASSES or code in ("ja", "ko"):
         return
-    for value in (
+    for number in (
         *range(1000),
         *range(1100, 2000),
         *range(1000, 10**6, 1000),
@@ -234,16 +230,16 @@ def _by_library(language: str) -> Iterator[tuple[str, Decimal | int]]:
         try:
             form = str(
                 num2words(
-                    value, lang=code, to="year" if 1100 < value < 2000 else "cardinal"
+                    number, lang=code, to="year" if 1100 < number < 2000 else "cardinal"
                 )
             )
         except Exception:  # the library does not have this form
             continue
-        yield form, value
-        if value >= 10**6:
-            scale = 10**6 if value < 10**9 else 10**9
+        yield form, number
+        if number >= 10**6:
+            scale = 10**6 if number < 10**9 else 10**9
             yield (
-                form.removeprefix(str(num2words(value // scale, lang=code))).split()[
+                form.removeprefix(str(num2words(number // scale, lang=code))).split()[
                     -1
                 ],
                 scale,
@@ -252,44 +248,44 @@ def _by_library(language: str) -> Iterator[tuple[str, Decimal | int]]:
         yield from _HALVES.items()
 
 
-def _entries(text: str, table: _Table) -> list[Spelled]:
-    """What of the table stands in a text, the longest first."""
+def _find_entries(text: str, table: _NumberWords) -> list[NumberInWords]:
+    """Find the entries of the table in a text, the longest first."""
     if table.spaceless is not None:
-        found = table.spaceless.finditer(text)
+        matches = table.spaceless.finditer(text)
         return [
-            Spelled(table.values[one.group()], *one.span())
-            for one in found
-            if len(one.group()) > 2
+            NumberInWords(table.values[match.group()], *match.span())
+            for match in matches
+            if len(match.group()) > 2
         ]
     words = [
         (fold(word.group()), word.start(), word.end()) for word in _WORD.finditer(text)
     ]
-    out: list[Spelled] = []
-    place = 0
-    while place < len(words):
-        for size in range(min(table.longest, len(words) - place), 0, -1):
-            run = [word for word, _, _ in words[place : place + size]]
-            start = words[place][1]
-            end = words[place + size - 1][2]
-            value = table.values.get(" ".join(run)) or table.values.get("".join(run))
-            if value is None and run[-1].endswith("as"):  # "cuatrocientas", "duzentas"
-                value = table.values.get(" ".join([*run[:-1], f"{run[-1][:-2]}os"]))
-            if value is None:
-                value = (
-                    table.values.get(run[0], _compound(run[0], table))
+    entries: list[NumberInWords] = []
+    index = 0
+    while index < len(words):
+        for size in range(min(table.longest, len(words) - index), 0, -1):
+            run = [word for word, _, _ in words[index : index + size]]
+            start = words[index][1]
+            end = words[index + size - 1][2]
+            number = table.values.get(" ".join(run)) or table.values.get("".join(run))
+            if number is None and run[-1].endswith("as"):  # "cuatrocientas", "duzentas"
+                number = table.values.get(" ".join([*run[:-1], f"{run[-1][:-2]}os"]))
+            if number is None:
+                number = (
+                    table.values.get(run[0], _value_of_compound(run[0], table))
                     if size == 1
                     else None
                 )
-            if value is not None and not re.search(r"[\d.,;:()]", text[start:end]):
-                out.append(Spelled(value, start, end))
-                place += size - 1
+            if number is not None and not re.search(r"[\d.,;:()]", text[start:end]):
+                entries.append(NumberInWords(number, start, end))
+                index += size - 1
                 break
-        place += 1
-    return out
+        index += 1
+    return entries
 
 
-def _compound(word: str, table: _Table) -> Decimal | None:
-    """The value of a word that is several entries ("dreitausendzwanzig")."""
+def _value_of_compound(word: str, table: _NumberWords) -> Decimal | None:
+    """The value of a compound of several entries ("dreitausendzwanzig")."""
     total: Decimal | None = None
     while word:
         cut = next(
@@ -300,26 +296,23 @@ def _compound(word: str, table: _Table) -> Decimal | None:
             ),
             0,
         )
-        value = table.values.get(word[:cut])
-        if not cut or value is None:
+        number = table.values.get(word[:cut])
+        if not cut or number is None:
             return None
-        total = (
-            value
-            if total is None
-            else total + value
-            if value < 1
-            else _sum(total, value)
-        )
+        if total is None:
+            total = number
+        elif number < 1:
+            total = total + number
+        else:
+            total = _combine(total, number)
         if total is None:
             return None
         word = word[cut:].removeprefix("und")
     return total
 
 
-def _sum(first: Decimal, second: Decimal) -> Decimal | None:
-    """Two entries side by side: "two" "million", or "two million" "three hundred"; None where they
-    are two numbers.
-    """
+def _combine(first: Decimal, second: Decimal) -> Decimal | None:
+    """Combine two neighbouring entries ("two" "million"); None if they are two numbers."""
     if second in _SCALES.values():
         step = {100: 10, 10**5: 100, 12: 10**9}.get(int(second), 1000)
         low = first % (second * step)
@@ -331,61 +324,71 @@ def _sum(first: Decimal, second: Decimal) -> Decimal | None:
     return None
 
 
-def _joined(
-    text: str, entries: list[Spelled], table: _Table, language: str
-) -> Iterator[Spelled]:
-    place = 0
+def _join_entries(
+    text: str, entries: list[NumberInWords], table: _NumberWords, language: str
+) -> Iterator[NumberInWords]:
+    index = 0
     torn = False
-    while place < len(entries):
-        value, start, end, _ = entries[place]
-        place = place + 1
+    while index < len(entries):
+        total_value, start, end, _ = entries[index]
+        index = index + 1
         cut = torn
         torn = False
-        while place < len(entries) and _GAP.fullmatch(
-            gap := text[end : entries[place].start]
+        while index < len(entries) and _GAP.fullmatch(
+            gap := text[end : entries[index].start]
         ):
-            second = entries[place].value
-            total = _sum(value, second)
-            if language == "sw" and value in (100, 1000) and gap == " ":
-                total = value * second  # the multiple stands behind
-            if gap == ", " and value < 1000:
+            second = entries[index].value
+            total = _combine(total_value, second)
+            if language == "sw" and total_value in (100, 1000) and gap == " ":
+                total = total_value * second  # the multiple stands behind
+            if gap == ", " and total_value < 1000:
                 break
-            if total is None or (language == "en" and gap == " and " and value < 100):
+            if total is None or (
+                language == "en" and gap == " and " and total_value < 100
+            ):
                 torn = total is None
                 break
-            value = total
-            end = entries[place].end
-            place = place + 1
+            total_value = total
+            end = entries[index].end
+            index = index + 1
         if (point := _POINT.match(text, end)) is not None:
             digits = "".join(
-                str(_ONES.index(one)) for one in re.split(r"[ -]", point[1])[1:]
+                str(_ONES.index(digit_word))
+                for digit_word in re.split(r"[ -]", point[1])[1:]
             )
-            value = value + Decimal(f"0.{digits}")
+            total_value = total_value + Decimal(f"0.{digits}")
             end = point.end()
-            place = place + len(digits)
-        part = _PART.match(text, end)
-        if part and (share := _PARTS.get(part[2])) is not None and value == int(value):
+            index = index + len(digits)
+        fraction = _PART.match(text, end)
+        if (
+            fraction
+            and (share := _PARTS.get(fraction[2])) is not None
+            and total_value == int(total_value)
+        ):
             large = max(
-                (scale for scale in (10**9, 10**6) if value % scale == 0), default=1
+                (scale for scale in (10**9, 10**6) if total_value % scale == 0),
+                default=1,
             )  # "a million and a half"
-            value = value + share * large if part[1] else value * share
-            end = part.end()
-            place += place < len(entries) and entries[place].start < end
+            total_value = (
+                total_value + share * large if fraction[1] else total_value * share
+            )
+            end = fraction.end()
+            index += index < len(entries) and entries[index].start < end
             if (
-                place < len(entries)
-                and entries[place].value in _SCALES.values()
-                and text[end : entries[place].start] == " "
+                index < len(entries)
+                and entries[index].value in _SCALES.values()
+                and text[end : entries[index].start] == " "
             ):
-                value = value * entries[place].value
-                end = entries[place].end
-                place = place + 1
-        yield Spelled(
-            value, start, end, cut or torn or _is_cut(text, start, end, table)
+                total_value = total_value * entries[index].value
+                end = entries[index].end
+                index = index + 1
+        yield NumberInWords(
+            total_value, start, end, cut or torn or _is_cut(text, start, end, table)
         )
 
 
-def _is_cut(text: str, start: int, end: int, table: _Table) -> bool:
-    """Whether a neighbour in words belongs to the number and is not read."""
+def _is_cut(text: str, start: int, end: int, table: _NumberWords) -> bool:
+    """Whether a neighbouring word belongs to the number and is not read."""
     if table.spaceless is not None:
         return table.spaceless.match(text, end) is not None
     if re.match(r"-[^\W\d_]", text[end : end + 2]):
@@ -402,58 +405,58 @@ def _is_cut(text: str, start: int, end: int, table: _Table) -> bool:
     return False
 
 
-def _east_asian(text: str) -> Iterator[Spelled]:
+def _find_east_asian(text: str) -> Iterator[NumberInWords]:
     end = 0
-    for whole in _CHARACTERS.finditer(text):
-        run = _without_copula(whole, text)
+    for characters in _CHARACTERS.finditer(text):
+        run = _without_copula(characters, text)
         if run.start() < end or not _is_number(run, text):
             continue
-        value = Decimal(characters(run.group()))
+        number = Decimal(read_numerals(run.group()))
         end = run.end()
         ratio = _RATIO.match(text, end)
         if (
             ratio
-            and value
+            and number
             and (above := _CHARACTERS.match(text, ratio.end())) is not None
         ):
-            value = characters(above.group()) / value
+            number = read_numerals(above.group()) / number
             end = above.end()
         cut = text[end : end + 1] in tuple("多几点點점余半") or text[
             run.start() - 1 : run.start()
         ] in tuple("第点點점半数几")
-        yield Spelled(value, run.start(), end, cut)
+        yield NumberInWords(number, run.start(), end, cut)
     for point in _KOREAN_POINT.finditer(text):
-        decimals = "".join(str(_DIGITS[char]) for char in point[2])
-        yield Spelled(Decimal(f"{characters(point[1])}.{decimals}"), *point.span())
+        decimals = "".join(str(DIGITS[char]) for char in point[2])
+        yield NumberInWords(
+            Decimal(f"{read_numerals(point[1])}.{decimals}"), *point.span()
+        )
     for native in _NATIVE_RUN.finditer(text):
-        parts = [_NATIVE[word] for word in native.groups() if word]
-        yield Spelled(Decimal(sum(parts)), *native.span())
+        addends = [_NATIVE[word] for word in native.groups() if word]
+        yield NumberInWords(Decimal(sum(addends)), *native.span())
 
 
 def _without_copula(run: re.Match[str], text: str) -> re.Match[str]:
-    """A run of number characters without the copula at its end."""
+    """Drop the copula at the end of a run of number characters."""
     if len(run.group()) < 2 or _COPULA_BEHIND.match(text, run.end() - 1) is None:
         return run
     return _CHARACTERS.match(text, run.start(), run.end() - 1) or run
 
 
 def _is_number(run: re.Match[str], text: str) -> bool:
-    """Whether characters for digits are a number and not a part of a word, or of a number in
-    digits.
-    """
+    """Whether digit characters are a number, not part of a word or of a number in digits."""
     signs = run.group()
     before = text[run.start() - 1 : run.start()]
     after = text[run.end() : run.end() + 1]
     if before.isdecimal():
         return False
     if "가" <= signs <= "힣힣":
-        known = (
+        is_counted = (
             _KOREAN_COUNTED.match(text, run.end()) is not None
             or _RATIO.match(text, run.end()) is not None
         )
         age = signs == "만" and text[run.end() + 1 : run.end() + 2].isdecimal()
         return (
-            known
+            is_counted
             and not age
             and not "가" <= before <= "힣"
             and (
@@ -469,21 +472,3 @@ def _is_number(run: re.Match[str], text: str) -> bool:
         or after in _COUNTED
         or text.startswith("番目", run.end())
     )
-
-
-def characters(run: str) -> int:
-    """The number that Chinese, Japanese or Korean characters spell, digit by digit or with places."""
-    if len(run) > 1 and all(char in _DIGITS for char in run):
-        return int("".join(str(_DIGITS[char]) for char in run))  # "一九四七"
-    total = part = digit = 0
-    for char in run.replace(" ", ""):
-        if char in _DIGITS:
-            digit = _DIGITS[char]
-        elif char in _PLACES:
-            part = part + (digit or 1) * _PLACES[char]
-            digit = 0
-        else:
-            total = total + (part + digit or 1) * _MYRIADS[char]
-            part = 0
-            digit = 0
-    return total + part + digit

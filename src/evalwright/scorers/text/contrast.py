@@ -1,4 +1,7 @@
-"""Numbers and dates that a text sets against others: "not 3 but 5", "3개가 아니라 5개", "3ではなく5"."""
+"""Numbers and dates that a text sets against others.
+
+Examples: "not 3 but 5", "3개가 아니라 5개", "3ではなく5".
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,30 @@ import re
 
 from evalwright.scorers.text.cues import Cues
 from evalwright.scorers.text.tokens import fold
-from evalwright.scorers.units import pattern
+from evalwright.scorers.text.units import sentence_pattern
 
 _CLAUSE = re.compile(
     r"(?<!\d)[,;:.!?(—、，。；：]|[,;:.!?(—、，。；：](?!\d)|\n|\s[–-]\s"
 )
-_BEFORE = pattern("set_against")
-_BEHIND = pattern("set_against_behind")
-_TURNED = pattern("turned")
+_BEFORE = sentence_pattern("set_against")
+_BEHIND = sentence_pattern("set_against_behind")
+_TURNED = sentence_pattern("turned")
 MAX_DENIAL_CHARS = 24
 """Characters before a number in which a word that sets another against it is looked for."""
 
 
 def is_set_against(text: str, start: int, end: int) -> bool:
-    """Whether what stands at a place of a text is set against something else: "not 365 but",
-    "instead of 365", "365ではなく".
+    """Whether the text at a place is contrasted with something else: "not 365 but",
+    "365ではなく".
     """
     before = _CLAUSE.split(text[max(0, start - MAX_DENIAL_CHARS) : start])[-1]
     return _BEFORE.search(before) is not None or _BEHIND.match(text, end) is not None
 
 
 def behind_turn(before: str, cues: Cues) -> str:
-    """What of the text before a number stands behind the last "but" or "아니라", so that a denial
-    before that is of something else.
+    """Cut the text before a number after its last "but" or "아니라".
+
+    A denial before such a word is about something else.
     """
     turned = max((match.end() for match in _TURNED.finditer(before)), default=0)
     for word in re.finditer(r"[^\W\d_]+", before):

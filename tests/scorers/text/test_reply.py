@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.scorers.text.locate import said
+from evalwright.scorers.answers.reply import parse_reply
 
 MARKED = [
     ("The answer is A. No, B is larger, so the answer is C.", "C."), ("**Answer:** Loire", "Loire"), ("Réponse : Genève.", "Genève."),
@@ -17,7 +17,7 @@ MARKED = [
 
 @pytest.mark.parametrize(("reply", "text"), MARKED)
 def test_a_marked_answer(reply: str, text: str) -> None:
-    found = said(reply)
+    found = parse_reply(reply)
     assert (found.text, found.marked) == (text, True)
 
 
@@ -26,12 +26,12 @@ def test_a_marked_answer(reply: str, text: str) -> None:
     [("Toronto… euh non, pardon : Ottawa.", "Ottawa"), ("10 May. Correction: 9 May.", "9 May"), ("Lyon. No, wait: Paris.", "Paris")],
 )  # fmt: skip
 def test_a_change_of_mind_overrules_what_stands_before_it(reply: str, text: str) -> None:
-    assert said(reply).text == text
+    assert parse_reply(reply).text == text
 
 
 def test_a_conclusion_a_repeated_question_and_an_invented_one() -> None:
-    assert said("Lyon is large. Nice is warm.\nSo it is Paris.").last == "So it is Paris."
-    assert said("Question: Where?\nAnswer: Paris", "Where?").text == "Paris"
-    assert said("Question: Who was it?\nAnswer: Paris", "Where is it?").text == ""
-    assert said("Paris\n\nPregunta: ¿Quién?\nRespuesta: Luis").text == "Paris"
-    assert said('{"answer": null}').none
+    assert parse_reply("Lyon is large. Nice is warm.\nSo it is Paris.").conclusion == "So it is Paris."
+    assert parse_reply("Question: Where?\nAnswer: Paris", "Where?").text == "Paris"
+    assert parse_reply("Question: Who was it?\nAnswer: Paris", "Where is it?").text == ""
+    assert parse_reply("Paris\n\nPregunta: ¿Quién?\nRespuesta: Luis").text == "Paris"
+    assert parse_reply('{"answer": null}').is_empty_field

@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from evalwright.scorers.match import FUNCTION
-from evalwright.scorers.number import find_numbers
+from evalwright.scorers.text.folded import FUNCTION_WORDS
 from evalwright.scorers.text.marks import SPACELESS
 from evalwright.scorers.text.normalise import plain
+from evalwright.scorers.text.numbers import find_numbers
 from evalwright.scorers.text.tokens import fold
 
 MAX_SEARCHED_CHARS = 4_000
@@ -36,10 +36,8 @@ _LABEL_ALONE = re.compile(r"[(\[]?\s?([A-Za-z]|\d)\s?[)\].:]?")
 _LISTED = re.compile(r"(?:(?<=\s)|^)[(\[]?([A-Z]|\d)[)\].:][ \t]*(?=\S)")
 
 
-def texts_of(choices: Sequence[str], question: str) -> tuple[str, ...]:
-    """The texts of options; of options that are only letters or numbers those that the question
-    lists behind them.
-    """
+def read_option_texts(choices: Sequence[str], question: str) -> tuple[str, ...]:
+    """The texts of options; options that are only letters are looked up in the question."""
     labels = [
         match[1].upper() if (match := _LABEL_ALONE.fullmatch(choice.strip())) else ""
         for choice in choices
@@ -66,31 +64,38 @@ def texts_of(choices: Sequence[str], question: str) -> tuple[str, ...]:
 
 
 class OptionTexts:
-    """The words of the options: which each has alone, and the numbers where each is one."""
+    """Finds the options of one sample by their texts, and by words that only one of them has."""
 
     def __init__(self, choices: tuple[str, ...], language: str, question: str) -> None:
         self.language = language
-        self.whole_of = [_folded(choice) for choice in choices]
-        self.own = _distinguishing(self.whole_of, question)
-        asked = _pieces(
-            _stem(_folded(plain(question[-MAX_QUESTION_CHARS:])), self.whole_of)
+        self.folded_options = [_folded(choice) for choice in choices]
+        self.own_pieces = _find_own_pieces(self.folded_options, question)
+        question_pieces = _pieces_of(
+            _without_options(
+                _folded(plain(question[-MAX_QUESTION_CHARS:])), self.folded_options
+            )
         )
-        self.asked = asked - {
-            piece for whole in self.whole_of for piece in _pieces(whole)
+        self.question_pieces = question_pieces - {
+            piece for folded in self.folded_options for piece in _pieces_of(folded)
         }
         for option, text in enumerate(choices):
-            if _has_digit(text) and not any(map(_has_digit, self.own[option])):
-                self.own[option] = set()  # "9 cm" and "12 cm" differ by their numbers
+            if _has_digit(text) and not any(map(_has_digit, self.own_pieces[option])):
+                self.own_pieces[option] = (
+                    set()
+                )  # "9 cm" and "12 cm" differ by their numbers
         numbers = [find_numbers(plain(choice), language) for choice in choices]
-        values = [found[0].value if len(found) == 1 else None for found in numbers]
+        values = [
+            choice_numbers[0].value if len(choice_numbers) == 1 else None
+            for choice_numbers in numbers
+        ]
         self.values = (
             values if None not in values and len(set(values)) == len(values) else []
         )
         self.has_places = any(_PLACE_BEHIND.search(choice) for choice in choices)
         joined = {
             piece: option
-            for option, own in enumerate(self.own)
-            for piece in own
+            for option, own_pieces in enumerate(self.own_pieces)
+            for piece in own_pieces
             if _within_words(piece)
         }
         self._joined = joined if len(joined) <= MAX_PIECES else {}
@@ -105,23 +110,27 @@ class OptionTexts:
             )
         )
         self._stems: dict[str, list[tuple[str, int]]] = {}
-        for option, own in enumerate(self.own):
-            for word in own:
+        for option, own_pieces in enumerate(self.own_pieces):
+            for word in own_pieces:
                 if not _within_words(word):
                     self._stems.setdefault(word[:STEM_CHARS], []).append((word, option))
 
-    def whole(self, text: str) -> int | None:
-        """The option that a text is, and nothing else."""
-        bare = _folded(text)
+    def option_equal_to(self, text: str) -> int | None:
+        """The option whose text this is; None for none or several."""
+        folded = _folded(text)
         matching = [
             option
-            for option, whole in enumerate(self.whole_of)
-            if whole and whole == bare
+            for option, option_text in enumerate(self.folded_options)
+            if option_text and option_text == folded
         ]
         return matching[0] if len(matching) == 1 else None
 
-    def named(self, text: str) -> Iterator[tuple[int, int, int]]:
-        """The options whose words stand in a text, with their places."""
+    def find_named(self, text: str) -> Iterator[tuple[int, int, int]]:
+        """Find the options whose words stand in a text.
+
+        Yields:
+            Option, start and end of each.
+        """
         text = text[:MAX_SEARCHED_CHARS]
         folded = _folded_in_place(text)
         if self.values:
@@ -129,9 +138,12 @@ class OptionTexts:
                 if number.value in self.values and not self._is_place(text, number.end):
                     yield self.values.index(number.value), number.start, number.end
         for option in sorted(
-            range(len(self.whole_of)), key=lambda option: -len(self.whole_of[option])
+            range(len(self.folded_options)),
+            key=lambda option: -len(self.folded_options[option]),
         ):
-            for start, end in self._whole_places(folded, self.whole_of[option]):
+            for start, end in self._find_option_text(
+                folded, self.folded_options[option]
+            ):
                 yield option, start, end
                 folded = folded[:start] + " " * (end - start) + folded[end:]
         if self.values:
@@ -140,8 +152,8 @@ class OptionTexts:
             for match in self._pattern.finditer(folded):
                 yield self._joined[match.group()], *match.span()
         for word in _WORD.finditer(folded):
-            for own, option in self._stems.get(word.group()[:STEM_CHARS], ()):
-                if _same_word(word.group(), own):
+            for own_word, option in self._stems.get(word.group()[:STEM_CHARS], ()):
+                if _same_word(word.group(), own_word):
                     yield option, *word.span()
 
     def _is_place(self, text: str, end: int) -> bool:
@@ -149,42 +161,51 @@ class OptionTexts:
         return not self.has_places and _PLACE_BEHIND.match(text, end) is not None
 
     def place_or_text(self, text: str) -> bool:
-        """Whether a text is a number that is one option's place and stands in another's text: "3"
-        where the first is "3개".
+        """Whether a number could be an option's place or its text: "3" where the first option
+        is "3개".
         """
-        bare = _BARE_NUMBER.fullmatch(text.strip())
-        if bare is None or not self.values:
+        lone_number = _BARE_NUMBER.fullmatch(text.strip())
+        if lone_number is None or not self.values:
             return False
-        place = int(bare[1]) - 1
+        place_index = int(lone_number[1]) - 1
         named = [
-            option for option, number in enumerate(self.values) if number == place + 1
+            option
+            for option, number in enumerate(self.values)
+            if number == place_index + 1
         ]
-        return 0 <= place < len(self.values) and bool(named) and named != [place]
+        return (
+            0 <= place_index < len(self.values)
+            and bool(named)
+            and named != [place_index]
+        )
 
-    def echo(self, text: str) -> int:
-        """How many words of the question a stretch of text takes up."""
+    def count_echoed_words(self, text: str) -> int:
+        """Count the words of the question in a text."""
         folded = _folded(text)
         words = set(folded.split())
         return sum(
             piece in folded if _within_words(piece) else piece in words
-            for piece in self.asked
+            for piece in self.question_pieces
         )
 
-    def _whole_places(self, folded: str, whole: str) -> Iterator[tuple[int, int]]:
-        if not whole:
+    def _find_option_text(
+        self, folded: str, option_text: str
+    ) -> Iterator[tuple[int, int]]:
+        if not option_text:
             return
-        after = "" if _within_words(whole[-1]) else r"(?!\w)"
-        before = "" if _SPACELESS.match(whole) else r"(?<!\w)"
-        words = r"[\W_]+".join(map(re.escape, whole.split()))
+        after = "" if _within_words(option_text[-1]) else r"(?!\w)"
+        before = "" if _SPACELESS.match(option_text) else r"(?<!\w)"
+        words = r"[\W_]+".join(map(re.escape, option_text.split()))
         for match in re.finditer(f"{before}{words}{after}", folded):
             yield match.span()
 
 
-def _distinguishing(wholes: Sequence[str], question: str) -> list[set[str]]:
-    """The pieces that each option has alone; what the question has too only where an option has no
-    other.
+def _find_own_pieces(wholes: Sequence[str], question: str) -> list[set[str]]:
+    """The words that only one option has, for each option.
+
+    Words of the question count only for options without others.
     """
-    pieces = [_pieces(whole) for whole in wholes]
+    pieces = [_pieces_of(option_text) for option_text in wholes]
     holders: dict[str, set[int]] = {}
     for option, mine in enumerate(pieces):
         for piece in mine:
@@ -202,47 +223,49 @@ def _distinguishing(wholes: Sequence[str], question: str) -> list[set[str]]:
             near = [other for other in joined if other in piece or piece in other]
         else:
             near = [
-                other
-                for other in stems[piece[:STEM_CHARS]][:MAX_STEMS]
-                if _same_word(other, piece)
+                near_piece
+                for near_piece in stems[piece[:STEM_CHARS]][:MAX_STEMS]
+                if _same_word(near_piece, piece)
             ]
-        return all(holders[other] == {option} for other in near)
+        return all(holders[near_piece] == {option} for near_piece in near)
 
-    own = [
+    own_pieces = [
         {piece for piece in mine if is_own(piece, option)}
         for option, mine in enumerate(pieces)
     ]
-    asked = _pieces(_stem(_folded(plain(question)), list(wholes)))
+    question_pieces = _pieces_of(
+        _without_options(_folded(plain(question)), list(wholes))
+    )
     new = [
-        {piece for piece in mine if not any(word in piece for word in asked)}
-        for mine in own
+        {piece for piece in mine if not any(word in piece for word in question_pieces)}
+        for mine in own_pieces
     ]
-    return [fresh or mine for fresh, mine in zip(new, own, strict=True)]
+    return [fresh or mine for fresh, mine in zip(new, own_pieces, strict=True)]
 
 
-def _same_word(word: str, own: str) -> bool:
+def _same_word(word: str, own_word: str) -> bool:
     """Whether two words are the same, or one with another ending."""
-    if word == own:
+    if word == own_word:
         return True
-    if min(len(word), len(own)) < STEM_CHARS or _has_digit(own):
+    if min(len(word), len(own_word)) < STEM_CHARS or _has_digit(own_word):
         return False
     alike = next(
         (
             at
-            for at, (one, two) in enumerate(zip(word, own, strict=False))
+            for at, (one, two) in enumerate(zip(word, own_word, strict=False))
             if one != two
         ),
-        min(len(word), len(own)),
+        min(len(word), len(own_word)),
     )
-    needed = max(STEM_CHARS, len(own) - (1 if len(own) < 7 else 2))
+    needed = max(STEM_CHARS, len(own_word) - (1 if len(own_word) < 7 else 2))
     return alike >= needed and len(word) - alike <= MAX_ENDING_CHARS
 
 
-def _stem(question: str, options: list[str]) -> str:
-    """A question without the options that it lists at its end."""
+def _without_options(question: str, options: list[str]) -> str:
+    """The question without the options listed at its end."""
     for option in sorted(options, key=len, reverse=True):
-        before, found, after = f" {question} ".rpartition(f" {option} ")
-        if not found:
+        before, separator, after = f" {question} ".rpartition(f" {option} ")
+        if not separator:
             return question
         question = f"{before} {after}"
     return question
@@ -253,7 +276,7 @@ def _folded(text: str) -> str:
 
 
 def _folded_in_place(text: str) -> str:
-    """A text in lower case without accents where that leaves every character in its place."""
+    """Fold a text only as far as every character keeps its place."""
     lowered = text.casefold()
     if len(lowered) != len(text):
         return text
@@ -261,25 +284,25 @@ def _folded_in_place(text: str) -> str:
     return folded if len(folded) == len(text) else lowered
 
 
-def _pieces(text: str) -> set[str]:
-    """The words of a folded text, and in scripts without spaces all runs of half a word's length."""
-    out = set()
+def _pieces_of(text: str) -> set[str]:
+    """The words of a folded text; in scripts without spaces all runs of half a word's length."""
+    pieces = set()
     for word in text.split():
         if _SPACELESS.match(word):
             if len(word) > MAX_WORD_CHARS:
                 continue
             size = min(len(word), max(2 if word > "\u2fff" else 4, -(-len(word) // 2)))
-            out |= {word[at : at + size] for at in range(len(word) - size + 1)}
-        elif word not in FUNCTION and (
+            pieces |= {word[at : at + size] for at in range(len(word) - size + 1)}
+        elif word not in FUNCTION_WORDS and (
             len(word) > 2 or word.isdigit() or not word.isascii()
         ):
-            out.add(word)
-    return out
+            pieces.add(word)
+    return pieces
 
 
 def _within_words(piece: str) -> bool:
-    """Whether a piece of an option can be part of a longer word: in scripts without spaces, and in
-    Korean before endings.
+    """Whether a piece may be part of a longer word: without spaces, and in Korean before
+    endings.
     """
     return "가" <= piece[-1] <= "힣" or _SPACELESS.match(piece) is not None
 

@@ -1,6 +1,8 @@
-"""Units: what a unit is called, what it measures and how many base units it is (`numbers.toml`).
+"""Units and counters: what stands behind a number (`numbers.toml`).
 
-"km/h", "kilometres per hour" and "m²" are composed from rows of the table.
+A unit has a name, what it measures, and how many base units it is; "km/h", "kilometres per hour"
+and "m²" are composed from rows of the table. A counter says what a Korean, Japanese or Chinese
+number counts ("3개", "두 마리", "3番目").
 """
 
 from __future__ import annotations
@@ -27,13 +29,26 @@ _PREFIXES = {
     "h": 2,
 }
 _LONG_PREFIXES = {
-    "kilo": 3, "mega": 6, "giga": 9, "tera": 12, "milli": -3, "micro": -6, "nano": -9, "centi": -2, "zenti": -2, "deci": -1, "hecto": 2,
-}  # fmt: skip
+    "kilo": 3,
+    "mega": 6,
+    "giga": 9,
+    "tera": 12,
+    "milli": -3,
+    "micro": -6,
+    "nano": -9,
+    "centi": -2,
+    "zenti": -2,
+    "deci": -1,
+    "hecto": 2,
+}
 _WORD = re.compile(
-    r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方|제곱|세제곱|ตาราง|квадратн\w{2,4}|кубическ\w{2,4}|vierkante|kubieke)["
+    r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方|제곱|세제곱|ตาราง|квадратн\w{2,4}"
+    r"|кубическ\w{2,4}|vierkante|kubieke)["
     r" -]?)?"
-    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹₩])(?:\^?(?P<raised>[23²³])(?!\d)|["
-    r" -](?P<after>carr[ée]e?s?|cuadrad[oa]s?|quadrat[io]|quadrad[oa]s?|vuông|persegi|cubes?|cúbic[oa]s?|cub[io]|khối|kubik)(?!\w))?",
+    r"(?P<name>°\s?[CFcf](?![A-Za-z])|[A-Za-zÀ-ɏΩµμ]{1,24}|[^\W\d_²³]{1,16}|[%‰°$€£¥₹₩])(?:\^?"
+    r"(?P<raised>[23²³])(?!\d)|["
+    r" -](?P<after>carr[ée]e?s?|cuadrad[oa]s?|quadrat[io]|quadrad[oa]s?|vuông|persegi|cubes?"
+    r"|cúbic[oa]s?|cub[io]|khối|kubik)(?!\w))?",
     re.IGNORECASE,
 )
 _SECOND = re.compile(r"[ -]([^\W\d_]{1,16})")
@@ -60,12 +75,12 @@ class Unit(NamedTuple):
     factor: Decimal
     dimensions: Dimensions
 
-    def of(self, value: Decimal, other: Unit) -> Decimal | None:
+    def of(self, value: Decimal, unit: Unit) -> Decimal | None:
         """`value` of this unit in another; None where they do not measure the same."""
         mine = self.dimensions
-        theirs = other.dimensions
+        theirs = unit.dimensions
         if mine == theirs:
-            return value * self.factor / other.factor
+            return value * self.factor / unit.factor
         if {mine, theirs} <= _SCALES.keys():
             (ratio, offset), (other_ratio, other_offset) = (
                 _SCALES[mine],
@@ -78,63 +93,66 @@ class Unit(NamedTuple):
         """How many of this unit each unit of the table that measures the same is."""
         return {
             factor / self.factor
-            for factor, dimension in _names().values()
+            for factor, dimension in _unit_names().values()
             if ((dimension, 1),) == self.dimensions
         }
 
 
 @cache
-def table(name: str) -> dict[str, Any]:
+def number_table(name: str) -> dict[str, Any]:
     """A part of `numbers.toml`."""
-    found: dict[str, Any] = tomllib.loads(
+    section: dict[str, Any] = tomllib.loads(
         Path(__file__).with_name("numbers.toml").read_text(encoding="utf-8")
     )[name]
-    return found
+    return section
 
 
-def pattern(name: str) -> re.Pattern[str]:
+def sentence_pattern(name: str) -> re.Pattern[str]:
     """A pattern for sentences of `numbers.toml`."""
-    return re.compile(table("sentence")[name], re.IGNORECASE)
+    return re.compile(number_table("sentence")[name], re.IGNORECASE)
 
 
 @cache
-def _names() -> dict[str, tuple[Decimal, str]]:
-    out: dict[str, tuple[Decimal, str]] = {}
+def _unit_names() -> dict[str, tuple[Decimal, str]]:
+    factor_by_name: dict[str, tuple[Decimal, str]] = {}
     rows = [
         (dimension, *row)
-        for dimension, factors in table("units").items()
+        for dimension, factors in number_table("units").items()
         for row in factors.items()
     ]
     for dimension, factor, names in rows:
         for name in names.split():
-            bare = name.lstrip("~")
-            prefixes = (
-                {} if name == bare else _LONG_PREFIXES if len(bare) > 3 else _PREFIXES
-            )
+            stem = name.lstrip("~")
+            if name == stem:
+                prefixes = {}
+            elif len(stem) > 3:
+                prefixes = _LONG_PREFIXES
+            else:
+                prefixes = _PREFIXES
             for form in (
-                {bare, bare + "s"} if len(bare) > 3 and bare.isascii() else {bare}
+                {stem, stem + "s"} if len(stem) > 3 and stem.isascii() else {stem}
             ):
-                out.setdefault(form, (Decimal(factor), dimension))
+                factor_by_name.setdefault(form, (Decimal(factor), dimension))
                 for prefix, power in prefixes.items():
-                    out.setdefault(
+                    factor_by_name.setdefault(
                         prefix + form, (Decimal(factor).scaleb(power), dimension)
                     )
-    return out
+    return factor_by_name
 
 
 def unit_after(text: str, start: int) -> tuple[Unit, int] | None:
     """The unit that begins at a place of a text, and where it ends."""
-    found = _one(text, start)
-    if found is None:
+    parsed = _parse_simple_unit(text, start)
+    if parsed is None:
         return None
-    factor, powers, end = found
+    factor, powers, end = parsed
     while (joint := _PER.match(text, end)) is not None and (
-        other := _one(text, joint.end())
+        divisor := _parse_simple_unit(text, joint.end())
     ) is not None:
-        factor /= other[0]
-        for name, power in other[1].items():
+        factor /= divisor[0]
+        for name, power in divisor[1].items():
             powers[name] = powers.get(name, 0) - power
-        end = other[2]
+        end = divisor[2]
     dimensions = tuple(sorted((name, power) for name, power in powers.items() if power))
     return (
         Unit(
@@ -149,11 +167,13 @@ def unit_after(text: str, start: int) -> tuple[Unit, int] | None:
     )
 
 
-def _one(text: str, start: int) -> tuple[Decimal, dict[str, int], int] | None:
+def _parse_simple_unit(
+    text: str, start: int
+) -> tuple[Decimal, dict[str, int], int] | None:
     match = _WORD.match(text, start)
     if match is None:
         return None
-    names = _names()
+    names = _unit_names()
     written = match["name"].replace(" ", "")
     end = match.end("name")
     second = _SECOND.match(text, end)
@@ -169,7 +189,7 @@ def _one(text: str, start: int) -> tuple[Decimal, dict[str, int], int] | None:
     for form, stop in forms:
         if form in names:
             factor, dimension = names[form]
-            power = _power(match["power"] or match["after"] or "")
+            power = _exponent_of(match["power"] or match["after"] or "")
             stop = match.end("after") if match["after"] and stop == end else stop
             if match["raised"] and stop == end:
                 power = 2 if match["raised"] in "2²" else 3
@@ -179,18 +199,44 @@ def _one(text: str, start: int) -> tuple[Decimal, dict[str, int], int] | None:
     return None
 
 
-def _power(word: str) -> int:
+def _exponent_of(word: str) -> int:
     """2 for "square", 3 for "cubic", in any language of the table, else 1."""
-    return (
-        1
-        if not word
-        else 3
-        if re.match(r"c[uú]b|kub|куб|立|세|khối", word, re.IGNORECASE)
-        else 2
-    )
+    if not word:
+        return 1
+    if re.match(r"c[uú]b|kub|куб|立|세|khối", word, re.IGNORECASE):
+        return 3
+    return 2
 
 
 def parse_unit(text: str) -> Unit | None:
     """The unit that a text such as "km/h" names; None where the table does not have it."""
-    found = unit_after(text.strip(), 0)
-    return found[0] if found and not text.strip()[found[1] :].strip(" .") else None
+    parsed = unit_after(text.strip(), 0)
+    return parsed[0] if parsed and not text.strip()[parsed[1] :].strip(" .") else None
+
+
+ORDINALS = frozenset(("번째", "番目"))
+"""Counters that make a number a place in an order."""
+
+
+def counter_after(text: str, start: int) -> tuple[str, int] | None:
+    """The counter that begins at a place of a text, as its group is called, and where it ends."""
+    match = None if text.isascii() else _counter_pattern().match(text, start)
+    return (_counter_groups()[match[1]], match.end()) if match else None
+
+
+@cache
+def _counter_groups() -> dict[str, str]:
+    groups = [
+        group.split("/")
+        for row in number_table("counters").values()
+        for group in row.split()
+    ]
+    return {name: names[0] for names in groups for name in names}
+
+
+@cache
+def _counter_pattern() -> re.Pattern[str]:
+    names = sorted(_counter_groups(), key=len, reverse=True)
+    return re.compile(
+        rf"\s?({'|'.join(map(re.escape, names))})(?!데|가요|지(?![가-힣]))"
+    )

@@ -1,0 +1,312 @@
+"""From names to what they mean: the tasks, models and roles of the settings, opened, loaded and
+checked down to the last row, before a request is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evalwright.core.errors import ConfigurationError, closest
+from evalwright.core.tasks import Task
+from evalwright.core.text import printable
+from evalwright.evaluation.common_arguments import without_refused
+from evalwright.evaluation.configuration import Configuration, ModelSpec
+from evalwright.evaluation.effects import check_effects, check_sandbox
+from evalwright.evaluation.opening import (
+    check_roles,
+    open_roles,
+    open_under_test,
+    place_scorers,
+)
+from evalwright.evaluation.rules import (
+    ModelRule,
+    UnitOrder,
+    check_metrics,
+    resolve_rules,
+)
+from evalwright.evaluation.settings import Settings
+from evalwright.evaluation.sharding import Shard, read_shard
+from evalwright.evaluation.task_checks import check_task
+from evalwright.evaluation.task_choice import order_units, task_choice
+from evalwright.models.base import Model, fingerprint_of
+from evalwright.models.functions import FunctionModel
+from evalwright.models.local.cluster import Cluster
+from evalwright.models.oracle import OracleModel
+from evalwright.models.registry import open_model
+from evalwright.runs.accepted_failures import is_id_file, read_given_up
+from evalwright.runs.grouping import check_tree
+from evalwright.strategies.likelihood import RecordedColumn
+from evalwright.strategies.simulate import Simulated
+from evalwright.tasks.index import TaskIndex
+from evalwright.tasks.names import is_name
+from evalwright.tasks.unreachable import Unreachable
+
+MAX_COMPARED_IDS = 20_000
+"""Ids that a mistyped one is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model under test with its tasks, opened and checked; its run has no name yet.
+
+    configuration: with the tasks' names as this model gets them. identity: of the run as a whole,
+    without rules or shards.
+    """
+
+    spec: ModelSpec
+    model: Model
+    configuration: Configuration
+    tasks: tuple[Task, ...]
+    orders: tuple[UnitOrder, ...]
+    identity: str
+    remarks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What the names in the settings mean.
+
+    configuration: complete, with what follows from the settings. candidates: the models under test.
+    roles: the models beside them. shard: which part of the samples is asked; None for all. remarks:
+    sentences to show before the first request.
+    """
+
+    configuration: Configuration
+    candidates: tuple[Candidate, ...]
+    roles: Mapping[str, Model]
+    rules: tuple[ModelRule, ...]
+    shard: Shard | None
+    remarks: tuple[str, ...]
+
+
+def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
+    """Open the models, load the tasks, and check each with the others and with every setting.
+
+    Args:
+        settings: what was asked.
+        cluster: where local models have their replicas, for settings with `on`.
+
+    Raises:
+        UsageError: it cannot be carried out.
+    """
+    typed_ids = _typed_ids(settings.configuration)
+    settings, refusals = _complete(settings)
+    configuration = settings.configuration
+    shard = read_shard(configuration.shard)
+    settings = settings.having(shard=str(shard or ""))
+    rules = resolve_rules(configuration.until, configuration.models)
+    roles = open_roles(
+        configuration.roles,
+        settings.models,
+        home=configuration.home,
+        cluster=cluster,
+    )
+    orders: dict[tuple[str, str], UnitOrder] = {}
+    candidates = [
+        _resolve_model(settings, spec, roles, rules, orders, cluster)
+        for spec in configuration.models
+    ]
+    models = [candidate.model for candidate in candidates]
+    tasks = [task for candidate in candidates for task in candidate.tasks]
+    _check_given_up(typed_ids, tasks)
+    check_effects(
+        models,
+        roles,
+        tasks,
+        max_resident=configuration.max_resident,
+        prompt_format=configuration.format,
+        objects=settings.tasks,
+    )
+    check_sandbox(
+        settings.sandbox, [scorer for task in tasks for scorer in task.scorers]
+    )
+    return Resolved(
+        configuration=settings.configuration,
+        candidates=tuple(candidates),
+        roles=roles,
+        rules=rules,
+        shard=shard,
+        remarks=tuple(_remarks(refusals, candidates)),
+    )
+
+
+def _typed_ids(configuration: Configuration) -> list[str]:
+    """The samples that are given up by name; under a filter they may well be in no task."""
+    if configuration.where:
+        return []
+    return [
+        id_or_file for id_or_file in configuration.give_up if not is_id_file(id_or_file)
+    ]
+
+
+def _complete(settings: Settings) -> tuple[Settings, list[str]]:
+    """The settings with what follows from them: the arguments that each model takes, the ids in
+    files, the author of recorded answers. And a sentence for each argument that is left out.
+    """
+    configuration = settings.configuration
+    if not configuration.tasks:
+        raise ConfigurationError(
+            "Nothing to evaluate: name at least one task. `evalwright tasks list` shows"
+            " them."
+        )
+    models, refusals = without_refused(configuration.models, open_model)
+    settings = settings.having(
+        models=models, give_up=read_given_up(configuration.give_up)
+    )
+    if configuration.no_judge:
+        settings = settings.having(roles={}, unsure={})
+    if not models:
+        settings = settings.having(models=_recorded_models(settings))
+    return settings, refusals
+
+
+def _recorded_models(settings: Settings) -> tuple[ModelSpec, ...]:
+    """The author of the answers that the data of all tasks hold. Raises ConfigurationError."""
+    tasks = task_choice(settings).load(chat=False)
+    if not all(isinstance(task.strategy, RecordedColumn) for task in tasks):
+        raise ConfigurationError(
+            "No models given. Name at least one with --model, for example demo/small."
+        )
+    name = "+".join(task.name for task in tasks)
+    return (ModelSpec(f"answers/{name}"),)
+
+
+def _resolve_model(
+    settings: Settings,
+    spec: ModelSpec,
+    roles: Mapping[str, Model],
+    rules: tuple[ModelRule, ...],
+    orders: dict[tuple[str, str], UnitOrder],
+    cluster: Cluster | None,
+) -> Candidate:
+    """One model under test with the tasks as it gets them, checked.
+
+    orders: by name and content of a task; models that get the same samples share one.
+    """
+    configuration = settings.configuration
+    model = open_under_test(
+        spec,
+        settings.models,
+        batch=configuration.batch,
+        home=configuration.home,
+        cluster=cluster,
+    )
+    model.check()
+    if isinstance(model, FunctionModel):
+        settings = settings.having(tasks=tuple(map(_written_form, configuration.tasks)))
+        configuration = settings.configuration
+    check_roles(roles)
+    tasks, remarks = task_choice(settings).select(chat="chat" in model.abilities)
+    for task in tasks:
+        check_task(task, model, roles)
+    check_metrics(rules, tasks)
+    check_tree(configuration.as_dict(), [task.name for task in tasks])
+    identity = _identity(model, roles, tasks, configuration.limit, configuration.seed)
+    for task in tasks:
+        key = task.name, task.samples.content_hash
+        if key not in orders:
+            orders[key] = order_units(
+                task,
+                configuration.seed,
+                configuration.limit,
+                whole_units=bool(rules or configuration.shard),
+            )
+    return Candidate(
+        spec=spec,
+        model=model,
+        configuration=configuration,
+        tasks=tuple(place_scorers(task, cluster) for task in _simulated(tasks, model)),
+        orders=tuple(orders[task.name, task.samples.content_hash] for task in tasks),
+        identity=identity,
+        remarks=remarks,
+    )
+
+
+def _written_form(task: str) -> str:
+    """A task whose answer is written, for a model that cannot score options: "kmmlu-generate" for
+    "kmmlu", where there is one.
+    """
+    form = f"{task}-generate"
+    is_listed = is_name(task) and form in TaskIndex().names()
+    return form if is_listed else task
+
+
+def _simulated(tasks: Sequence[Task], model: Model) -> Sequence[Task]:
+    """The tasks, answered by an oracle where the model is one.
+
+    This follows all checks: the tasks are asked as they are, and only who answers is another.
+    """
+    if not isinstance(model, OracleModel):
+        return tasks
+    return [
+        (
+            task
+            if isinstance(task.strategy, Unreachable)
+            else replace(task, strategy=Simulated(task, model.share, model.seed))
+        )
+        for task in tasks
+    ]
+
+
+def _identity(
+    model: Model,
+    roles: Mapping[str, Model],
+    tasks: Sequence[Task],
+    limit: float | None,
+    seed: int,
+) -> str:
+    """A digest of all that decides the numbers of a run."""
+    return fingerprint_of(
+        {
+            "model": model.fingerprint,
+            "roles": {role: judge.fingerprint for role, judge in roles.items()},
+            "tasks": [
+                [task.name, task.definition, task.samples.content_hash]
+                for task in tasks
+            ],
+            "limit": limit,
+            "seed": seed,
+        }
+    )
+
+
+def _remarks(refusals: Sequence[str], candidates: Sequence[Candidate]) -> Iterator[str]:
+    """What to say before the first request: of arguments, of data, and of models that are not
+    known by what answers behind them.
+    """
+    about_data = " ".join(filter(None, [*refusals, candidates[0].remarks]))
+    if about_data:
+        yield about_data
+    by_name = {candidate.model.name: candidate.model for candidate in candidates}
+    for model in by_name.values():
+        if not model.is_known:
+            yield (
+                f"It cannot be known what answers behind '{model.name}', so its"
+                " responses are not shared with other runs. To share them, give what"
+                f" answers a name: {model.naming}."
+            )
+
+
+def _check_given_up(ids: Sequence[str], tasks: Sequence[Task]) -> None:
+    """Raise ConfigurationError for a sample that is given up and is in no task."""
+    unknown = dict.fromkeys(ids)
+    compared: dict[str, None] = {}
+    for task in tasks if unknown else ():
+        for sample in task.samples:
+            unknown.pop(sample.id, None)
+            if not unknown:
+                return
+            if len(compared) < MAX_COMPARED_IDS:
+                compared[sample.id] = None
+    if unknown:
+        name = next(iter(unknown))
+        near = closest(name, compared)
+        hint = (
+            f"Did you mean '{near[0]}'?"
+            if near
+            else "`evalwright tasks preview` shows samples with their ids."
+        )
+        raise ConfigurationError(
+            f"There is no sample '{printable(name)}' to give up (--give-up). {hint}"
+        )

@@ -1,0 +1,218 @@
+"""What was asked: a configuration with the origin of each setting, and the objects that its names
+mean.
+
+A setting is checked here, wherever it comes from: its kind by `check_kind`, its value by Settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Literal
+
+from evalwright.core.deprecation import warn_old_name
+from evalwright.core.errors import ConfigurationError, UnknownName, known_names
+from evalwright.evaluation.configuration import Configuration
+from evalwright.runs.accepted_failures import read_limit
+from evalwright.runs.writer import check_run_name
+from evalwright.tasks.yaml_files import kind_of
+
+if TYPE_CHECKING:
+    from evalwright.core.tasks import Task
+    from evalwright.models.base import Model
+    from evalwright.models.local.cluster import Placement
+
+KINDS: dict[str, tuple[Any, str]] = {
+    **dict.fromkeys(("max_resident", "num_fewshot", "seed"), (int, "a whole number")),
+    "limit": ((int, float), "a whole number, or a share below 1"),
+    **dict.fromkeys(
+        ("format", "hardware", "home", "name", "out", "shard"), (str, "text")
+    ),
+    "accept_failures": (
+        (str, int, float),
+        "a share or a number of samples, such as 2% or 3",
+    ),
+    **dict.fromkeys(
+        ("replace", "resend_empty", "batch", "no_judge", "store_images"),
+        (bool, "true or false"),
+    ),
+    "common": (Mapping, "a mapping of arguments for every model"),
+    "roles": (Mapping, "a mapping of roles to models"),
+    "dialect": (Mapping, "a mapping of settings for other frameworks' tasks"),
+    "overrides": (Mapping, "a mapping of settings of tasks"),
+    "unsure": (
+        Mapping,
+        (
+            "the scorer that reads again what rules are unsure of, such as {scorer:"
+            " judge-correct}"
+        ),
+    ),
+    "tree": (
+        Mapping,
+        (
+            "a tree of tasks: a mapping with 'parts', and 'name' and 'average' where"
+            " wanted"
+        ),
+    ),
+}
+"""What the value of a key must be, as a type and in words."""
+TEXTS = {
+    "where": "a filter such as domain=science",
+    "until": "a stopping rule",
+    "budget": "a budget",
+    "price": "a price",
+    "plugins": "a TOML file of providers",
+    "give_up": "the id of a sample, or a .txt file of ids",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a setting comes from. location: file and line, the option, or the argument's name."""
+
+    source: Literal["file", "command line", "Python"]
+    location: str
+
+    @property
+    def prefix(self) -> str:
+        """How a message about the setting begins: with its place in a file."""
+        return f"{self.location}: " if self.source == "file" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What was asked, complete and checked, and nothing of it opened or loaded yet.
+
+    configuration: all that can be written down. origins: where each setting comes from; those that
+    are left out have their default. tasks: Task objects by the names that the configuration has for
+    them. models: Model objects by the name and the occurrence of their ModelSpec. on: where local
+    models have their replicas. sandbox: where programs run, chosen for this evaluation alone.
+
+    Raises ConfigurationError for a value that no evaluation can have.
+    """
+
+    configuration: Configuration = field(default_factory=Configuration)
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    models: Mapping[tuple[str, int], Model] = field(default_factory=dict)
+    on: Placement | None = None
+    sandbox: str | None = None
+
+    def __post_init__(self) -> None:
+        configuration = self.configuration
+        limit = configuration.limit
+        if limit is not None and not (
+            0 < limit < 1 or (limit >= 1 and isinstance(limit, int))
+        ):
+            raise ConfigurationError(
+                f"{self._prefix('limit')}The limit must be a whole number of at least"
+                f" 1, or a share of the samples between 0 and 1, not {limit}."
+            )
+        read_limit(configuration.accept_failures, self._prefix("accept_failures"))
+        check_run_name(configuration.name)
+        if configuration.seed < 0:
+            raise ConfigurationError(
+                f"The seed must be 0 or more, not {configuration.seed}."
+            )
+        if configuration.max_resident < 1:
+            raise ConfigurationError(
+                f"--max-resident must be at least 1, not {configuration.max_resident}:"
+                " nothing could be loaded."
+            )
+
+    def _prefix(self, key: str) -> str:
+        origin = self.origins.get(key)
+        return origin.prefix if origin else ""
+
+    def having(self, **changes: Any) -> Settings:
+        """These settings with other values in their configuration."""
+        return replace(self, configuration=replace(self.configuration, **changes))
+
+
+OLD_NAMES = {"undecided": "unsure"}
+"""Settings that earlier versions called otherwise."""
+
+
+def present_names(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Settings under the names that they have now, with a warning for each old name. where: what
+    carries them, such as "The setting".
+    """
+    renamed: dict[str, Any] = {}
+    for key, setting in settings.items():
+        present = OLD_NAMES.get(key, key)
+        if present != key:
+            if present in settings:
+                raise ConfigurationError(
+                    f"'{key}' is the old name of '{present}', and both are set. Leave"
+                    f" '{key}' out."
+                )
+            warn_old_name(key, present, where)
+        renamed[present] = setting
+    return renamed
+
+
+def as_list(argument: Any) -> list[Any]:
+    """One thing or several, as a list: a generator, a column of a data frame or an array is
+    several.
+    """
+    is_single = isinstance(argument, str | bytes | Mapping) or not isinstance(
+        argument, Iterable
+    )
+    return [argument] if is_single else list(argument)
+
+
+def check_kind(
+    setting: Any, expected_type: Any, words: str, name: str, prefix: str = ""
+) -> None:
+    """Raise ConfigurationError for a setting of another kind.
+
+    Args:
+        setting: what was written or passed.
+        expected_type: the type that it must have, or several.
+        words: the same in words, such as "a whole number".
+        name: what the message calls the setting.
+        prefix: how the message begins, such as with file and line.
+    """
+    is_stray_bool = isinstance(setting, bool) and expected_type is not bool
+    if not isinstance(setting, expected_type) or is_stray_bool:
+        raise ConfigurationError(
+            f"{prefix}'{name}' must be {words}, not {kind_of(setting)}."
+        )
+
+
+def fields_from_python(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a call in Python as fields of a Configuration: numpy's numbers as Python's,
+    paths as text, a text as a list of one.
+
+    None is like a setting that is left out. Raises UnknownName, and ConfigurationError for a value
+    of another kind.
+    """
+    known_keys = [key for key in (*TEXTS, *KINDS) if key != "common"]
+    fields: dict[str, Any] = {}
+    for key, setting in present_names(settings, "The setting").items():
+        if key not in known_keys:
+            raise UnknownName("setting", key, known_keys, known_names(key, known_keys))
+        if setting is None:
+            continue
+        plain = _as_written(setting)
+        if key in TEXTS:
+            texts = tuple(as_list(plain))
+            for text in texts:
+                check_kind(text, str, f"{TEXTS[key]} in quotes, or a list of them", key)
+            fields[key] = texts
+            continue
+        check_kind(plain, *KINDS[key], key)
+        fields[key] = str(plain) if key == "accept_failures" else plain
+    return fields
+
+
+def _as_written(argument: Any) -> Any:
+    """A value as a file of settings would have it."""
+    if isinstance(argument, PurePath):
+        return str(argument)
+    if isinstance(argument, Mapping):
+        return {key: _as_written(inner) for key, inner in argument.items()}
+    if isinstance(argument, list | tuple):
+        return [_as_written(inner) for inner in argument]
+    return argument.tolist() if hasattr(argument, "tolist") else argument
