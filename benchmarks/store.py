@@ -119,7 +119,7 @@ def measure_store(kind: str, home: Path, options: argparse.Namespace) -> None:
     print(
         f"{kind:<9} {options.responses:>10,} responses  written {written:>8,.0f}/s "
         f" read {replay_usage['a second']:>8,.0f}/s  CPU"
-        f" {1e6 * replay['cpu'] / options.responses:>5.0f} us each  peak"
+        f" {1e6 * replay_usage['cpu'] / options.responses:>5.0f} us each  peak"
         f" {replay_usage['memory']:>5.0f} MiB  {size / options.responses:>5.0f} bytes each"
         f" ({size / 1e6:,.0f} MB)",
         flush=True,
