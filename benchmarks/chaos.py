@@ -191,7 +191,7 @@ def start_run(
 
 def read_stored(folder: Path) -> set[str]:
     """The questions with intact answers in the store."""
-    from evalwright.engine.rows import checksum_of, unpack
+    from evalwright.engine.store_rows import checksum_of, unpack
 
     if not (folder / STORE).is_file():
         return set()

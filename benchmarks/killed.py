@@ -28,7 +28,7 @@ from remote import chat_model, fetch_books, serving
 
 READ_STORE = """\
 import json, sqlite3, sys
-from evalwright.engine.rows import unpack
+from evalwright.engine.store_rows import unpack
 store = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
 rows = store.execute("SELECT request FROM responses")
 for (request,) in rows:

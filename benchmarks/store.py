@@ -34,7 +34,7 @@ from evalwright.core.responses import Response, Usage  # noqa: E402
 from evalwright.engine.engine import Engine  # noqa: E402
 from evalwright.engine.key import KeyMaker, canonical  # noqa: E402
 from evalwright.engine.opening import open_database, open_store, store_location  # noqa: E402
-from evalwright.engine.rows import Row, row_of  # noqa: E402
+from evalwright.engine.store_rows import Row, row_of  # noqa: E402
 from evalwright.models.scripted import ScriptedModel  # noqa: E402
 
 

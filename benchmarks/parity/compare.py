@@ -32,11 +32,11 @@ from evalwright.compat.lm_eval.tasks import compiling
 from evalwright.compat.lm_eval.tasks.asking import prompt_as_text
 from evalwright.compat.lm_eval.tasks.compiling import Work, compile_definition
 from evalwright.compat.lm_eval.tasks.config import Definition, read
-from evalwright.compat.lm_eval.tasks.files import unavailable_in
 from evalwright.compat.lm_eval.tasks.loading import Library
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.results import task_results
 from evalwright.compat.lm_eval.tasks.splits import Splits
+from evalwright.compat.lm_eval.tasks.task_yaml import unavailable_in
 from evalwright.core.errors import EvalwrightError
 from evalwright.core.requests import (
     Generate,

@@ -85,7 +85,7 @@ def packed(data: bytes) -> str:
 def test_a_row_that_unfolds_to_no_response_is_damaged_and_found(
     own_folder: Path, behind: Statements, damage: bytes, column: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalwright.engine.rows.MAX_CONTENT_BYTES", _LONGEST)
+    monkeypatch.setattr("evalwright.engine.store_rows.MAX_CONTENT_BYTES", _LONGEST)
     one = "(SELECT key FROM responses ORDER BY key LIMIT 1)"
     behind(
         own_folder / "home",

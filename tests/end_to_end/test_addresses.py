@@ -10,7 +10,7 @@ import pytest
 from evalwright import ScriptedModel, evaluate
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.runs.writer import RunWriter
-from evalwright.tasks.files import check_file, write_file
+from evalwright.tasks.safe_files import check_file, write_file
 from support.command import evalwright
 
 RUN = ["run", "factual-choice", "--model", "demo/small", "--limit", "2", "--quiet"]

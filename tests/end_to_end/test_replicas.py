@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import ConfigurationError, UsageError
-from evalwright.engine.rows import unpack
+from evalwright.engine.store_rows import unpack
 from evalwright.models.registry import open_model
 from evalwright.models.replicas import Replica
 from support.command import Done, record, records, start, stored_requests, wait_until, write_questions

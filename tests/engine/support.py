@@ -15,7 +15,7 @@ from evalwright.core.requests import Ability, Generate, Request
 from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.counts import Counts
 from evalwright.engine.ledger import Account
-from evalwright.engine.rows import Row
+from evalwright.engine.store_rows import Row
 from evalwright.engine.store import Store
 from evalwright.models.base import LocalModel, Pacing, RemoteModel
 from evalwright.models.scripted import ScriptedModel

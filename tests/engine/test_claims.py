@@ -18,7 +18,7 @@ from evalwright.core.responses import Response
 from evalwright.engine.claims import LEASE_SECONDS, OPEN_OWNERS, Owner, is_running, process_of, process_start, this_host
 from evalwright.engine.opening import open_store
 from evalwright.engine.postgres import PostgresDatabase
-from evalwright.engine.rows import row_of
+from evalwright.engine.store_rows import row_of
 from evalwright.engine.store import Store
 from support.stores import Statements, make_read_only
 

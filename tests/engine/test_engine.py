@@ -25,7 +25,7 @@ from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
-from evalwright.engine.rows import MINE, Batch
+from evalwright.engine.store_rows import MINE, Batch
 from evalwright.models.base import Model, Pacing
 from support.stores import Statements, make_read_only
 

@@ -14,7 +14,7 @@ import pytest
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
 from evalwright.engine.opening import open_store
-from evalwright.engine.rows import MINE, row_of
+from evalwright.engine.store_rows import MINE, row_of
 from evalwright.engine.sqlite import FILE
 from evalwright.engine.store import Store
 from support.stores import make_read_only

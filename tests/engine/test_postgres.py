@@ -24,7 +24,7 @@ from evalwright.core.responses import Response, Usage
 from evalwright.engine.engine import Engine
 from evalwright.engine.exchange import UNWRITTEN_FOLDER
 from evalwright.engine.opening import open_store
-from evalwright.engine.rows import MINE, row_of
+from evalwright.engine.store_rows import MINE, row_of
 from evalwright.engine.store import Store
 from evalwright.models.base import Pacing
 from evalwright.models.remote.batch.journal import Journal

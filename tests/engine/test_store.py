@@ -22,7 +22,7 @@ from evalwright.core.responses import RateLimits, Response, Usage
 from evalwright.engine.exchange import UNWRITTEN_FOLDER
 from evalwright.engine.key import canonical, request_key
 from evalwright.engine.opening import open_store
-from evalwright.engine.rows import pack, storable_text, row_of, unpack
+from evalwright.engine.store_rows import pack, storable_text, row_of, unpack
 from evalwright.engine.schema import MIGRATIONS, VERSION
 from evalwright.engine.sqlite import FILE, SqliteDatabase, SqliteStore, network_warning
 from evalwright.engine.store import Store
@@ -236,7 +236,7 @@ from pathlib import Path
 from evalwright.core.errors import ConfigurationError, Failure, StoreError
 from evalwright.core.responses import Response
 from evalwright.engine.opening import open_store
-from evalwright.engine.rows import row_of
+from evalwright.engine.store_rows import row_of
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 async def main():
     with open_store(Path({str(tmp_path)!r})) as store:

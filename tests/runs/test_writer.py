@@ -19,7 +19,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import RunWriter, to_json, write_json
-from evalwright.tasks.files import write_text
+from evalwright.tasks.safe_files import write_text
 from support.runs import make_run
 
 

@@ -103,7 +103,7 @@ def stored_requests(home: Path) -> list[tuple[str, str]]:
             rows = file.execute("SELECT model, request FROM responses").fetchall()
         except sqlite3.OperationalError:
             return []  # killed before the schema was there
-    from evalwright.engine.rows import unpack
+    from evalwright.engine.store_rows import unpack
 
     return [(model, unpack(request)) for model, request in rows]
 

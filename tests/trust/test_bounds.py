@@ -19,7 +19,7 @@ import pytest
 
 from evalwright import bounded
 from evalwright.cli import main
-from evalwright.compat.lm_eval.tasks import files, rendering
+from evalwright.compat.lm_eval.tasks import task_yaml as files, rendering
 from evalwright.compat.lm_eval.tasks.filters import build_pipelines
 from evalwright.core.errors import BadReply, DatasetError, EvalwrightError, Rejected, ScoringError, TaskError
 from evalwright.core.requests import Generate, Message
@@ -30,7 +30,7 @@ from evalwright.models.remote.events import gather_events
 from evalwright.scorers import registry
 from evalwright.tasks import templates
 from evalwright.tasks._sandbox import ENVIRONMENT
-from evalwright.tasks.datasets import formats, rows
+from evalwright.tasks.datasets import formats, jsonl_rows as rows
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.linear_templates import is_linear
 from support.command import write_questions

@@ -22,7 +22,7 @@ from evalwright.core.responses import Response
 from evalwright.models.base import LocalModel
 from evalwright.models.built_in import BUILT_IN
 from evalwright.models.local.demo import EMBEDDED
-from evalwright.models.local.files import content_hash
+from evalwright.models.local.model_files import content_hash
 from evalwright.models.local.hf.source import find_source
 from evalwright.models.registry import model, open_model
 from evalwright.models.remote.batch.opening import open_batched
@@ -221,7 +221,7 @@ def test_weights_edited_in_place_with_size_and_time_put_back(tmp_path: Path) -> 
     notes = tmp_path / "home" / "hashes"
     # The hash is only noted once the file's last change is some time ago, which a test need not wait for.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalwright.models.local.files._SETTLED_SECONDS", -1.0)
+        patch.setattr("evalwright.models.local.model_files._SETTLED_SECONDS", -1.0)
         before = content_hash(folder)
         assert len(list(notes.iterdir())) == 1
         with weights.open("r+b") as file:

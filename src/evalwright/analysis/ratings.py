@@ -26,7 +26,7 @@ from evalwright.runs.score_tables import item_scores
 from evalwright.statistics import Estimate
 from evalwright.statistics.bradley_terry import Ratings as Fitted
 from evalwright.statistics.bradley_terry import Scored, bradley_terry
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 SCALE = 400.0
 BASE = 10.0

@@ -15,7 +15,7 @@ from evalwright.cli.options import open_runs, option, repeatable_option
 from evalwright.cli.output import echo
 from evalwright.core.errors import TaskError
 from evalwright.core.tasks import Task
-from evalwright.tasks.files import failing_as, write_file
+from evalwright.tasks.safe_files import failing_as, write_file
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run

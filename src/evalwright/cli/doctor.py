@@ -251,7 +251,7 @@ def _check_can_be_written(file: Path) -> None:
 
 def _write(file: Path, report: dict[str, Any]) -> None:
     from evalwright.core.errors import ConfigurationError
-    from evalwright.tasks.files import write_text
+    from evalwright.tasks.safe_files import write_text
 
     try:
         write_text(

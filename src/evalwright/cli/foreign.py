@@ -58,11 +58,11 @@ EXPORTERS = _entry_points(
     },
 ) | {
     "hf-results": (
-        "evalwright.compat.huggingface.command:RESULTS",
+        "evalwright.compat.huggingface.huggingface_command:RESULTS",
         "Structured results for a leaderboard on the Hugging Face Hub.",
     ),
     "eval-results": (
-        "evalwright.compat.huggingface.command:EVAL_RESULTS",
+        "evalwright.compat.huggingface.huggingface_command:EVAL_RESULTS",
         "A result for a model repository on the Hugging Face Hub.",
     ),
 }
@@ -88,7 +88,7 @@ CHECKERS = (
     ),
 )
 """Foreign result folders that `runs check` knows: a test for such a folder, and its checker."""
-PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.command:hhem_leaderboard"}
+PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.hhem_command:hhem_leaderboard"}
 """Programs of foreign systems; each is also a console script (see pyproject.toml)."""
 
 

@@ -2,11 +2,11 @@
 
 FOREIGN_COMMANDS = {
     "lm-eval": (
-        "evalwright.compat.lm_eval.harness.command:lm_eval",
+        "evalwright.compat.lm_eval.harness.harness_command:lm_eval",
         "Evaluate as lm-evaluation-harness does, with its flags.",
     ),
     "hret": (
-        "evalwright.compat.hret.command:hret",
+        "evalwright.compat.hret.hret_command:hret",
         "Evaluate as the HaeRae Evaluation Toolkit does, with its flags.",
     ),
 }

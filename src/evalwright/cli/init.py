@@ -21,7 +21,7 @@ from evalwright.cli.options import (
 from evalwright.cli.output import echo
 from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
 from evalwright.evaluation.configuration import Configuration, ModelSpec
-from evalwright.tasks.files import check_file, read_file, write_file
+from evalwright.tasks.safe_files import check_file, read_file, write_file
 
 SUITE = "suite.yaml"
 EXAMPLES = "questions.csv"

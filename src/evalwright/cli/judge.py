@@ -22,7 +22,7 @@ from evalwright.cli.options import (
 )
 from evalwright.cli.output import echo, print_json, print_result, write_result
 from evalwright.core.errors import ConfigurationError
-from evalwright.tasks.files import write_file
+from evalwright.tasks.safe_files import write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet

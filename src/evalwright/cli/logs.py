@@ -12,7 +12,7 @@ from evalwright.cli.options import combine_options, flag, option
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import mask
 from evalwright.reports.text import inert
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 LOGGING = combine_options(
     flag("--verbose", "Also show retries, failed requests and what libraries say."),

@@ -150,7 +150,7 @@ def print_result(as_json: bool, record: Any, *documents: Document) -> None:
 
 def write_result(file: str, content: Any) -> None:
     """Write a file that a person named, and say so; text is written as it is, all else as JSON."""
-    from evalwright.tasks.files import write_file
+    from evalwright.tasks.safe_files import write_file
 
     text = (
         content

@@ -9,7 +9,7 @@ import click
 
 from evalwright.cli import say
 from evalwright.cli.options import METRIC, RUNS_FOLDER, open_runs, option
-from evalwright.tasks.files import write_file
+from evalwright.tasks.safe_files import write_file
 
 
 @click.command()

@@ -17,7 +17,7 @@ from evalwright.cli import say
 from evalwright.cli.options import AS_JSON, open_runs, option
 from evalwright.cli.output import echo, print_json
 from evalwright.core.errors import ConfigurationError, MissingExtra
-from evalwright.tasks.files import read_file, write_file
+from evalwright.tasks.safe_files import read_file, write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board

@@ -102,7 +102,7 @@ def info(home: str | None, as_json: bool) -> None:
 @AS_JSON
 def verify(home: str | None, delete: bool, as_json: bool) -> int:
     """Read every response and check its checksum. Exit code 1 where one is damaged."""
-    from evalwright.engine.rows import is_readable
+    from evalwright.engine.store_rows import is_readable
 
     with _opened(home) as database:
         structure = database.check()

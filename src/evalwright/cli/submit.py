@@ -46,7 +46,7 @@ def make(run: str, into: str, allow_key_like: bool, **_: Any) -> None:
     """Write RUN as one file: raw answers, settings, environment and hashes; no path, no address, no
     key.
     """
-    from evalwright.analysis.submission.files import make_submission
+    from evalwright.analysis.submission.submission_file import make_submission
 
     submission = make_submission(
         open_runs(run)[0], Path(into), allow_key_like=allow_key_like
@@ -95,7 +95,7 @@ def add(file: str, folder: str, tasks: tuple[str, ...]) -> int:
 
 
 def _verify_file(file: str, tasks: tuple[str, ...]) -> Verification:
-    from evalwright.analysis.submission.files import read_submission
+    from evalwright.analysis.submission.submission_file import read_submission
     from evalwright.analysis.submission.verifying import verify_submission
 
     return verify_submission(

@@ -12,8 +12,8 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.bounded import from_json
 from evalwright.core.private import check_ordinary, home_folder
-from evalwright.tasks.files import write_text
 from evalwright.tasks.index import unchanged
+from evalwright.tasks.safe_files import write_text
 
 _VERSION = 1
 """Version of the cache's format."""

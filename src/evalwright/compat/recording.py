@@ -36,7 +36,7 @@ from evalwright.runs.reader import Run, open_run
 from evalwright.runs.results import TaskResult
 from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name
 from evalwright.tasks.dialects import SCORINGS
-from evalwright.tasks.files import failing_as, place_of
+from evalwright.tasks.safe_files import failing_as, place_of
 
 UNKNOWN: dict[str, Any] = {
     "python": "unknown",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from evalwright.core.errors import Failure, StoreError
 from evalwright.engine.claims import LEASE_SECONDS, OPEN_OWNERS, Owner, is_running
-from evalwright.engine.rows import Group, Row, checksum_of
+from evalwright.engine.store_rows import Group, Row, checksum_of
 
 T = TypeVar("T")
 

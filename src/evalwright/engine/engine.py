@@ -44,9 +44,9 @@ from evalwright.engine.model_slots import ModelSlots
 from evalwright.engine.name_guard import name_rows
 from evalwright.engine.outbox import Outbox
 from evalwright.engine.remote import RemoteSender, cancelled
-from evalwright.engine.rows import MINE, STORED, row_of, storable_text
 from evalwright.engine.speed import Speed
 from evalwright.engine.store import Store
+from evalwright.engine.store_rows import MINE, STORED, row_of, storable_text
 from evalwright.models.base import LocalModel, Model, RemoteModel
 
 _log = logging.getLogger("evalwright.engine")

@@ -21,7 +21,7 @@ from evalwright.core.private import open_private, private_folder
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
 from evalwright.engine.database import LEDGER, Database
-from evalwright.engine.rows import (
+from evalwright.engine.store_rows import (
     MAX_CONTENT_BYTES,
     Group,
     Row,

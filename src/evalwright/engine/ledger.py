@@ -30,7 +30,7 @@ from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.engine.budget import Amount, Reservation
 from evalwright.engine.counts import Counts
-from evalwright.engine.rows import BillKey
+from evalwright.engine.store_rows import BillKey
 from evalwright.models.base import Model, RemoteModel
 
 BYTES_PER_TOKEN = 3

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Usage
-from evalwright.engine.rows import MINE, Batch, BillKey, Row
+from evalwright.engine.store_rows import MINE, Batch, BillKey, Row
 
 _GAP_SECONDS_PER_WISH = 0.005
 _MAX_GAP_SECONDS = 0.02

@@ -31,8 +31,8 @@ from evalwright.engine import schema
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database, StoredRow, check_version
 from evalwright.engine.exchange import restore_unwritten
-from evalwright.engine.rows import MINE, STORED, Group, Row
 from evalwright.engine.store import Store
+from evalwright.engine.store_rows import MINE, STORED, Group, Row
 from evalwright.models.remote.batch.journal import in_postgres
 
 if TYPE_CHECKING:

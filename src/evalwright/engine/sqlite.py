@@ -21,9 +21,9 @@ from evalwright.core.responses import Response
 from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database, StoredRow
 from evalwright.engine.exchange import restore_unwritten
-from evalwright.engine.rows import MINE, STORED, Batch, Group, Row
 from evalwright.engine.schema import connect, retry_while_locked, store_error
 from evalwright.engine.store import Store
+from evalwright.engine.store_rows import MINE, STORED, Batch, Group, Row
 
 FILE = "store.sqlite"
 RESERVE_BYTES = 8 * 2**20

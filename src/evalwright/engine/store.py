@@ -22,7 +22,7 @@ from evalwright.engine.claims import Owner
 from evalwright.engine.database import Database
 from evalwright.engine.exchange import save_unwritten
 from evalwright.engine.outbox import Outbox
-from evalwright.engine.rows import (
+from evalwright.engine.store_rows import (
     Batch,
     Group,
     checksum_of,

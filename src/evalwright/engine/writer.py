@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from evalwright.core.errors import StoreError
 from evalwright.engine.claims import RENEWAL_SECONDS, Owner
 from evalwright.engine.database import Database
-from evalwright.engine.rows import Batch, Group
+from evalwright.engine.store_rows import Batch, Group
 
 
 class Writer:

@@ -42,8 +42,8 @@ from evalwright.models.remote.providers import add_file
 from evalwright.runs.accepted_failures import is_id_file
 from evalwright.tasks.data_files import as_data_file
 from evalwright.tasks.definitions import merged
-from evalwright.tasks.files import is_within, read_json
 from evalwright.tasks.overrides import nested
+from evalwright.tasks.safe_files import is_within, read_json
 from evalwright.tasks.yaml_files import Document, KeyPath, read_document
 
 KEYS = ("tasks", "models", *TEXTS, *KINDS)

@@ -25,7 +25,7 @@ from evalwright.models.built_in import OPEN_ARGUMENTS
 from evalwright.models.remote import providers
 from evalwright.models.remote.keys import find_key
 from evalwright.models.trust import trust_path, trusted
-from evalwright.tasks.files import is_within
+from evalwright.tasks.safe_files import is_within
 from evalwright.tasks.yaml_files import KeyPath
 
 _SAFE = frozenset({

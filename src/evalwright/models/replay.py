@@ -45,7 +45,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.models.base import EVERY_OPTION, LocalModel, fingerprint_of
-from evalwright.models.local.files import file_state
+from evalwright.models.local.model_files import file_state
 
 Subject = tuple[str, Any, str]
 """What a response answers: kind ("generate", "input", "log-likelihood", "rolling"), prompt as JSON,

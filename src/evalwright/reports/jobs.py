@@ -17,7 +17,7 @@ from unicodedata import category
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import find_key_prefix
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 SYSTEMS = ("slurm", "pbs", "kubernetes")
 

@@ -17,7 +17,7 @@ from evalwright.reports.documents.board import board_labels
 from evalwright.reports.documents.model import model_document
 from evalwright.reports.html import to_html
 from evalwright.runs.reader import Run
-from evalwright.tasks.files import failing_as, write_file
+from evalwright.tasks.safe_files import failing_as, write_file
 
 DEFAULT_EXAMPLES = 5
 """How many examples of each task a page shows."""

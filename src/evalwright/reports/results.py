@@ -47,7 +47,7 @@ from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.runs.writer import to_json
-from evalwright.tasks.files import write_file
+from evalwright.tasks.safe_files import write_file
 
 MOST_ROWS = 30
 """How many rows of a table a notebook shows; reports and frames have all."""

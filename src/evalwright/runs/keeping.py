@@ -16,7 +16,7 @@ from pathlib import Path
 from evalwright.core.errors import RunError, UnknownName
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE
-from evalwright.tasks.files import place_of
+from evalwright.tasks.safe_files import place_of
 
 _WHAT = ("identity", "model", "roles", "tasks", "groups")
 """The parts of a record that say what was asked and found."""

@@ -21,7 +21,7 @@ from evalwright.runs.published_record import published_record
 from evalwright.runs.reader import SCORES_FILE, SCORES_FORMAT, Run
 from evalwright.runs.scores import row_content
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, to_json
-from evalwright.tasks.files import failing_as, place_of, read_json, write_file
+from evalwright.tasks.safe_files import failing_as, place_of, read_json, write_file
 
 _OF_FAILURE = ("kind", "party", "retryable", "status", "attempts")
 _OF_THE_GOLD = frozenset(("gold", "predicted", "probability"))

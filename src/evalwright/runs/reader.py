@@ -31,7 +31,7 @@ from evalwright.runs.older_records import UNDECIDED, left_out, upgrade_row, upgr
 from evalwright.runs.records import record_from
 from evalwright.runs.results import GroupResult, TaskResult
 from evalwright.runs.writer import RUN_FILE, SAMPLES_FILE, SCHEMA_VERSION
-from evalwright.tasks.files import failing_as, read_json
+from evalwright.tasks.safe_files import failing_as, read_json
 from evalwright.tasks.yaml_files import kind_of
 
 if TYPE_CHECKING:

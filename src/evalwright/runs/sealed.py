@@ -22,7 +22,7 @@ from evalwright.core.private import (
     config_folder,
     private_folder,
 )
-from evalwright.tasks.files import write_bytes
+from evalwright.tasks.safe_files import write_bytes
 
 KEY_FILE = "sealing.key"
 KEY_BYTES = 32

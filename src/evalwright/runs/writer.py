@@ -34,7 +34,7 @@ from evalwright.core.samples import SampleRecord
 from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.images import ImageKeeper, KeptImages, images_of_record
 from evalwright.runs.records import record_row
-from evalwright.tasks.files import place_of, write_bytes
+from evalwright.tasks.safe_files import place_of, write_bytes
 
 if TYPE_CHECKING:
     from evalwright.runs.reader import Run

@@ -188,7 +188,7 @@ def _variables(document: Document, for_each: Any) -> list[dict[str, Any]]:
 
 def _table(document: Document, path: Path) -> list[dict[str, Any]]:
     if path.suffix == ".jsonl":
-        from evalwright.tasks.datasets.rows import FileSource, Rows
+        from evalwright.tasks.datasets.jsonl_rows import FileSource, Rows
 
         return [row for row, *_ in Rows([FileSource(path)]).scan()]
     from evalwright.tasks.datasets.formats import SUFFIXES, read_rows

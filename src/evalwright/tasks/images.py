@@ -27,7 +27,7 @@ from evalwright.core.requests import Part
 from evalwright.core.secrets import without_login
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import file_of_hub
-from evalwright.tasks.files import is_within
+from evalwright.tasks.safe_files import is_within
 from evalwright.tasks.samples import Placed, RowError
 from evalwright.tasks.schema import Dataset
 from evalwright.tasks.yaml_files import Document, kind_of

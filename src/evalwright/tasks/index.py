@@ -23,8 +23,8 @@ from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskErro
 from evalwright.core.private import cache_folder, check_ordinary
 from evalwright.tasks import decorator
 from evalwright.tasks.entry_points import offered
-from evalwright.tasks.files import write_text
 from evalwright.tasks.names import RULE, is_name
+from evalwright.tasks.safe_files import write_text
 
 LIBRARY = Path(__file__).parent / "library"
 """The bundled tasks."""

@@ -18,8 +18,8 @@ from evalwright.core.errors import DatasetError
 from evalwright.core.samples import Passage, Sample
 from evalwright.tasks import schema, templates
 from evalwright.tasks.datasets.checked import Check
+from evalwright.tasks.datasets.jsonl_rows import Row, Rows
 from evalwright.tasks.datasets.opening import Filter
-from evalwright.tasks.datasets.rows import Row, Rows
 from evalwright.tasks.orders import shuffled
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import TaskError
 from evalwright.core.private import check_ordinary
-from evalwright.tasks.files import is_within
+from evalwright.tasks.safe_files import is_within
 
 if TYPE_CHECKING:
     import yaml

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright import evaluate
-from evalwright.analysis.submission import files
-from evalwright.analysis.submission.files import make_submission, read_submission
+from evalwright.analysis.submission import submission_file as files
+from evalwright.analysis.submission.submission_file import make_submission, read_submission
 from evalwright.analysis.submission.verifying import verify_submission
 from evalwright.core.errors import Rejected, RunError
 from evalwright.models.scripted import ScriptedModel

@@ -21,7 +21,7 @@ from evalwright.compat.hret.evaluation.base import evaluate_rows
 from evalwright.compat.hret.evaluation.llm_judge import ResponseParser
 from evalwright.compat.hret.judging import WINNER
 from evalwright.compat.hret.published import JUDGE_SCORE
-from evalwright.compat.hret.rows import scored_row
+from evalwright.compat.hret.row_samples import scored_row
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.compat.hret.utils.prompt_template import JudgeType
 from evalwright.core.errors import ConfigurationError, RequestFailed, ScoringError, UnknownName, UsageError

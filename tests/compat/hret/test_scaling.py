@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 from evalwright.compat.hret.asking import Native
-from evalwright.compat.hret.rows import ROW
+from evalwright.compat.hret.row_samples import ROW
 from evalwright.compat.hret.scaling import parser_of, strategy_of
 from evalwright.compat.hret.utils.prompt_template import default_cot_parser
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed, UsageError

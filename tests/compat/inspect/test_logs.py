@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from evalwright.analysis.comparison import compare_runs
-from evalwright.compat.inspect import files
+from evalwright.compat.inspect import log_files as files
 from evalwright.compat.inspect.exporting import export_inspect
-from evalwright.compat.inspect.files import read_log
+from evalwright.compat.inspect.log_files import read_log
 from evalwright.compat.inspect.importing import import_inspect
 from evalwright.compat.inspect.scores import scores_by_scorer
 from evalwright.core.errors import RunError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalwright.analysis.factual import factual_shares
-from evalwright.compat.open_factual_bench.files import read_questions
+from evalwright.compat.open_factual_bench.run_files import read_questions
 from evalwright.compat.open_factual_bench.importing import STRESS_TASK, TASK, import_ofb
 from evalwright.compat.open_factual_bench.scoring import published_correct, published_label
 from evalwright.core.errors import RunError

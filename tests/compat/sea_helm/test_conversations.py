@@ -23,7 +23,7 @@ from evalwright.compat.sea_helm.compiling import (
 )
 from evalwright.compat.sea_helm.config import SeaTask, read_tree, render, root_of
 from evalwright.compat.sea_helm.naming import Options, options_of
-from evalwright.compat.sea_helm.rows import load_rows
+from evalwright.compat.sea_helm.task_rows import load_rows
 from evalwright.core.errors import TaskError
 
 

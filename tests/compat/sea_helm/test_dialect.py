@@ -17,7 +17,7 @@ from evalwright.cli import main
 from evalwright.compat.sea_helm.compiling import SEEDS, compiled
 from evalwright.compat.sea_helm.config import SeaTask, local_file, read_tree
 from evalwright.compat.sea_helm.naming import Chosen, options_of
-from evalwright.compat.sea_helm.rows import load_rows, rows_of
+from evalwright.compat.sea_helm.task_rows import load_rows, rows_of
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,
@@ -416,7 +416,7 @@ def test_data_out_of_reach_fail_their_task_and_the_others_are_run(
     def refused(repository: str) -> str:
         raise DatasetError(f"The revision of '{repository}' cannot be found.")
 
-    monkeypatch.setattr("evalwright.compat.sea_helm.rows.first_fetched", refused)
+    monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.first_fetched", refused)
     root = small_tree(own_folder / "tree")
     hub = {
         "dataloader_file": "src/dataloaders/huggingface_dataloader.py", "dataloader_class": "HuggingFaceDataloader",
@@ -510,7 +510,7 @@ def test_a_task_that_fails_alone_uses_the_models_of_its_set(
     def refused(repository: str) -> str:
         raise DatasetError(f"The revision of '{repository}' cannot be found.")
 
-    monkeypatch.setattr("evalwright.compat.sea_helm.rows.first_fetched", refused)
+    monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.first_fetched", refused)
     root = small_tree(own_folder / "tree")
     judged = {
         "metric_file": "src/metrics/llm_judges/criteria_judge_metric.py", "metric_class": "CriteriaJudgeMetric",

@@ -19,7 +19,7 @@ from evalwright.core.errors import RequestFailed, TaskError, UnknownName
 from evalwright.core.requests import Generate
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
-from evalwright.engine.rows import unpack
+from evalwright.engine.store_rows import unpack
 from support.command import evalwright, record, records, start, wait_until
 from support.openai_faults import Faults
 from support.openai_server import serving

@@ -12,7 +12,7 @@ import pytest
 from compat.sea_helm.small_tree import entry
 from evalwright.compat.sea_helm.compiling import conversation
 from evalwright.compat.sea_helm.config import SeaTask
-from evalwright.compat.sea_helm.rows import LOADERS, hub_file, load_rows
+from evalwright.compat.sea_helm.task_rows import LOADERS, hub_file, load_rows
 from evalwright.core.errors import DatasetError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -40,8 +40,8 @@ def _rows(
         path.write_text("".join(f"{json.dumps(raw)}\n" for raw in raws))
         return path
 
-    monkeypatch.setattr("evalwright.compat.sea_helm.rows.copy_of_hub", copy)
-    monkeypatch.setattr("evalwright.compat.sea_helm.rows.first_fetched", lambda repository: "main")
+    monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.copy_of_hub", copy)
+    monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.first_fetched", lambda repository: "main")
     (file, kind) = next(one for one in LOADERS if one[1] == loader)
     here = {"filepath": "owner/data", "prompt_template": {"task_template": ""}}
     config = entry(name, {language: here}, dataloader_file=file, dataloader_class=kind)
@@ -154,7 +154,7 @@ def test_a_file_that_was_unpacked_in_the_librarys_folder_is_taken(
     (snapshot / "images" / "a.jpg").write_bytes(b"a")
     (tmp_path / "secret").write_bytes(b"b")
     monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr("evalwright.compat.sea_helm.rows.first_fetched", lambda repository: COMMIT)
+    monkeypatch.setattr("evalwright.compat.sea_helm.task_rows.first_fetched", lambda repository: COMMIT)
     assert hub_file("owner/data", "images/a.jpg").read_bytes() == b"a"
     with pytest.raises(DatasetError, match="cannot be fetched"):
         hub_file("owner/data", "../../../secret")

@@ -21,8 +21,8 @@ from evalwright.analysis.contamination.report import KIND, OF_TASK, REWRITE_KEYS
 from evalwright.core.errors import ConfigurationError, TaskError
 from evalwright.core.tasks import Task
 from evalwright.tasks.definitions import Definition
-from evalwright.tasks.files import failing_as, write_text
 from evalwright.tasks.prompt_files import with_prompt_file
+from evalwright.tasks.safe_files import failing_as, write_text
 from evalwright.tasks.yaml_files import plain
 
 

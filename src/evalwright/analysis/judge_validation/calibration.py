@@ -41,7 +41,7 @@ from evalwright.statistics import (
     corrected_mean,
     mean_interval,
 )
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 SCHEMA = 1
 

@@ -31,7 +31,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.writer import write_json
 from evalwright.statistics import draw_labelling_set
 from evalwright.statistics.labelling import Design
-from evalwright.tasks.files import failing_as, read_json
+from evalwright.tasks.safe_files import failing_as, read_json
 
 USUAL_SIZE = 200
 

@@ -25,7 +25,7 @@ from evalwright.core.errors import ConfigurationError, closest
 from evalwright.core.private import check_ordinary
 from evalwright.runs.reader import Run
 from evalwright.statistics.units import row_means
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 ROW_NAME = re.compile(r"(s[0-9a-f]{8})-([0-9]{1,9})", re.IGNORECASE)
 WORDS: Mapping[str, float] = {

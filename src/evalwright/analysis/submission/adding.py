@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.analysis.submission.files import as_mapping
+from evalwright.analysis.submission.submission_file import as_mapping
 from evalwright.analysis.submission.verifying import Verification
 from evalwright.core.errors import RunError
 from evalwright.core.responses import Usage

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from evalwright.analysis.submission.files import (
+from evalwright.analysis.submission.submission_file import (
     Submission,
     as_mapping,
     prompt_hash,

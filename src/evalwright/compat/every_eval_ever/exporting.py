@@ -27,7 +27,7 @@ from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
 from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import to_json
-from evalwright.tasks.files import write_text
+from evalwright.tasks.safe_files import write_text
 
 SCHEMA = "0.3.0"
 LABEL = "label"

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evalwright.compat.hhem import files
-from evalwright.compat.hhem.files import Folder, Judgment, Published, Summary
+from evalwright.compat.hhem import engine_files
+from evalwright.compat.hhem.engine_files import Folder, Judgment, Published, Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ def split_groups(folder: Folder, *, every: bool = False) -> list[Group]:
     configuration does not name.
     """
     batches: dict[tuple[str, str], list[Judgment]] = {}
-    for judgment in files.read_judgments(folder):
+    for judgment in engine_files.read_judgments(folder):
         batches.setdefault((judgment.date, judgment.version), []).append(judgment)
-    summaries = files.read_summaries(folder)
-    published = files.read_published(folder)
+    summaries = engine_files.read_summaries(folder)
+    published = engine_files.read_published(folder)
     groups: list[Group] = []
     for batch in batches.values():
         uids = {summary.uid for summary in summaries or ()}

@@ -16,7 +16,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.hhem.files import SLICES, Folder, find_folders, read_articles
+from evalwright.compat.hhem.engine_files import (
+    SLICES,
+    Folder,
+    find_folders,
+    read_articles,
+)
 from evalwright.compat.hhem.groups import (
     DataSet,
     Group,
@@ -32,7 +37,7 @@ from evalwright.compat.hhem.numbers import (
     round_to_tenth,
 )
 from evalwright.compat.hhem.order import odd_orders
-from evalwright.compat.hhem.rows import (
+from evalwright.compat.hhem.summary_rows import (
     CONSISTENCY,
     RESPONSE,
     TASK,

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evalwright.compat.hhem.files import SLICES
+from evalwright.compat.hhem.engine_files import SLICES
 from evalwright.compat.hhem.groups import DataSet, Group
 from evalwright.compat.hhem.outcomes import FAILED
-from evalwright.compat.hhem.rows import (
+from evalwright.compat.hhem.summary_rows import (
     CONSISTENCY,
     RESPONSE,
     TASK,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.rows import ROW, input_of
+from evalwright.compat.hret.row_samples import ROW, input_of
 from evalwright.compat.hret.settings import Given
 from evalwright.core.asking import Ask, abilities_of, options_of
 from evalwright.core.errors import DatasetError, Failure, RequestFailed

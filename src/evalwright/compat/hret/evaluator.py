@@ -27,7 +27,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import mask
 from evalwright.core.text import printable
 from evalwright.evaluation.origins import proposed
-from evalwright.tasks.files import is_within
+from evalwright.tasks.safe_files import is_within
 
 __all__ = ["EvaluationResult", "Evaluator", "main", "run_from_config"]
 
@@ -247,5 +247,5 @@ def main(arguments: list[str] | None = None) -> int:
 
     Raises SystemExit with 2 for wrong usage.
     """
-    code: int = import_module("evalwright.compat.hret.command").run(arguments)
+    code: int = import_module("evalwright.compat.hret.hret_command").run(arguments)
     return code

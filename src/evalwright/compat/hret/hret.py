@@ -16,13 +16,13 @@ from typing import Any
 from evalwright.compat.hret.asking import Native
 from evalwright.compat.hret.config import LONG_NAMES, PipelineConfig, log, read_settings
 from evalwright.compat.hret.models import NativeModel
-from evalwright.compat.hret.rows import plain
+from evalwright.compat.hret.row_samples import plain
 from evalwright.compat.hret.runner import PipelineRunner
 from evalwright.compat.hret.settings import Given, Rows
 from evalwright.compat.hret.utils.util import EvaluationResult, as_json
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.functions import function_model
-from evalwright.tasks.files import write_text
+from evalwright.tasks.safe_files import write_text
 from evalwright.trackers import open_trackers
 
 Function = Callable[..., Any]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.compat.hret.published import Likelihood
-from evalwright.compat.hret.rows import plain, sample_of, task_name
+from evalwright.compat.hret.row_samples import plain, sample_of, task_name
 from evalwright.compat.hret.settings import Given
 from evalwright.compat.programs import Imports, describe_import
 from evalwright.compat.recording import (

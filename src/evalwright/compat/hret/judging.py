@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from evalwright import bounded
 from evalwright.compat.hret.datasets.base import filled
 from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Method, texts
-from evalwright.compat.hret.rows import ROW, row_of
+from evalwright.compat.hret.row_samples import ROW, row_of
 from evalwright.compat.hret.settings import Given
 from evalwright.core.asking import Ask, abilities_of
 from evalwright.core.errors import (

@@ -29,7 +29,13 @@ from evalwright.compat.hret.asking import (
 from evalwright.compat.hret.config import Shots, load_rows
 from evalwright.compat.hret.evaluation.base import BuiltIn
 from evalwright.compat.hret.models import NativeModel
-from evalwright.compat.hret.rows import ROW, input_of, plain, sample_of, task_name
+from evalwright.compat.hret.row_samples import (
+    ROW,
+    input_of,
+    plain,
+    sample_of,
+    task_name,
+)
 from evalwright.compat.hret.scaling import strategy_of
 from evalwright.compat.hret.scaling_methods.base import BuiltInMethod
 from evalwright.compat.hret.scoring import scoring_of

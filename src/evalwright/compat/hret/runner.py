@@ -20,7 +20,12 @@ from evalwright.compat.hret.internal.benchhub_info import benchmark_details
 from evalwright.compat.hret.models import HuggingFaceModel, load_model
 from evalwright.compat.hret.pipeline import JUDGE, REWARD, roles_of, task_of
 from evalwright.compat.hret.published import PENALTY, share
-from evalwright.compat.hret.rows import answered, counts_of, scored_row, values_of
+from evalwright.compat.hret.row_samples import (
+    answered,
+    counts_of,
+    scored_row,
+    values_of,
+)
 from evalwright.compat.hret.scaling import DRAWN, parser_of
 from evalwright.compat.hret.scaling_methods import load_scaling_method
 from evalwright.compat.hret.scoring import ALIASES

@@ -23,7 +23,7 @@ from typing import Any, cast
 
 from evalwright.compat.hret.asking import Native, Parser, logits_of
 from evalwright.compat.hret.published import final_answer, texts
-from evalwright.compat.hret.rows import ROW, input_of
+from evalwright.compat.hret.row_samples import ROW, input_of
 from evalwright.compat.hret.settings import Given, Unknown, check_parameters
 from evalwright.compat.hret.utils.prompt_template import (
     default_cot_parser,

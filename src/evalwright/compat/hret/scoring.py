@@ -34,7 +34,7 @@ from evalwright.compat.hret.published import (
     Mathematics,
     Method,
 )
-from evalwright.compat.hret.rows import ROW, row_of
+from evalwright.compat.hret.row_samples import ROW, row_of
 from evalwright.compat.hret.settings import Given, check_parameters
 from evalwright.core.asking import Ask
 from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName

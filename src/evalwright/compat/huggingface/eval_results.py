@@ -20,7 +20,7 @@ from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.tasks.files import write_text
+from evalwright.tasks.safe_files import write_text
 
 FOLDER = ".eval_results"
 UNITS = {"percent": "percent", "share": "share of 1"}

@@ -16,7 +16,7 @@ from evalwright.compat.inspect.conversations import (
     read_prompt,
     shrink_messages,
 )
-from evalwright.compat.inspect.files import Log, LoggedSample, find_logs
+from evalwright.compat.inspect.log_files import Log, LoggedSample, find_logs
 from evalwright.compat.inspect.scores import OURS, ScoreReader, scores_by_scorer
 from evalwright.compat.programs import Imports, summarise_imports
 from evalwright.compat.recording import (

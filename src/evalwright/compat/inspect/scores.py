@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalwright.compat.inspect.files import LoggedSample
+from evalwright.compat.inspect.log_files import LoggedSample
 from evalwright.compat.recording import as_mapping, number
 from evalwright.core.errors import Failure
 from evalwright.core.samples import Score

@@ -7,14 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.open_factual_bench.files import (
-    Question,
-    RecordedRun,
-    find_files,
-    read_questions,
-    read_run,
-)
-from evalwright.compat.open_factual_bench.rows import (
+from evalwright.compat.open_factual_bench.recorded_rows import (
     GROUPS,
     HALLUCINATED,
     HANDLED,
@@ -25,6 +18,13 @@ from evalwright.compat.open_factual_bench.rows import (
     differences,
     judge_rows,
     runaway,
+)
+from evalwright.compat.open_factual_bench.run_files import (
+    Question,
+    RecordedRun,
+    find_files,
+    read_questions,
+    read_run,
 )
 from evalwright.compat.open_factual_bench.task_files import write_tasks
 from evalwright.compat.recording import (

@@ -10,10 +10,13 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from evalwright.compat.open_factual_bench.files import Question
-from evalwright.compat.open_factual_bench.rows import STRESS_TYPE, question_metadata
+from evalwright.compat.open_factual_bench.recorded_rows import (
+    STRESS_TYPE,
+    question_metadata,
+)
+from evalwright.compat.open_factual_bench.run_files import Question
 from evalwright.compat.open_factual_bench.scoring import is_graded
-from evalwright.tasks.files import write_file
+from evalwright.tasks.safe_files import write_file
 
 FOLDER = "open-factual-bench"
 

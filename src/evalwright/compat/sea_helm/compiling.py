@@ -35,20 +35,20 @@ from evalwright.compat.sea_helm.naming import (
     skipped_by,
 )
 from evalwright.compat.sea_helm.phases import generate_in_two, score_in_two
-from evalwright.compat.sea_helm.rows import (
-    ROLES,
-    hub_file,
-    load_examples,
-    load_rows,
-    loader_of,
-    unset,
-)
 from evalwright.compat.sea_helm.scoring import (
     METRICS,
     NotScoredHere,
     scoring_of,
     scoring_without_data,
     slices_of,
+)
+from evalwright.compat.sea_helm.task_rows import (
+    ROLES,
+    hub_file,
+    load_examples,
+    load_rows,
+    loader_of,
+    unset,
 )
 from evalwright.core.asking import Ask
 from evalwright.core.errors import (

@@ -30,7 +30,7 @@ from evalwright.core.errors import (
     TaskError,
 )
 from evalwright.core.secrets import remember_within
-from evalwright.tasks.files import is_within
+from evalwright.tasks.safe_files import is_within
 from evalwright.tasks.schema import Drawing
 from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import (

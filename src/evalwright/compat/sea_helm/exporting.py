@@ -34,7 +34,7 @@ from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, as_recorded
 from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import to_json
-from evalwright.tasks.files import place_of, write_text
+from evalwright.tasks.safe_files import place_of, write_text
 
 
 def export_sea_helm(

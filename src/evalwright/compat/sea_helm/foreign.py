@@ -26,7 +26,7 @@ from typing import Any
 from evalwright import bounded
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask, log
 from evalwright.core.errors import TaskError, closest
-from evalwright.tasks.files import is_within
+from evalwright.tasks.safe_files import is_within
 
 _OWN = ("src", "seahelm_tasks")
 _NOT_TAKEN = {

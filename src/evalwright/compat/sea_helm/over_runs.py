@@ -22,7 +22,7 @@ from evalwright.compat.sea_helm.labels import label_scores
 from evalwright.compat.sea_helm.results import NumberedRun, check_one_scoring, there
 from evalwright.compat.sea_helm.scoring import normalised, standard_error
 from evalwright.core.errors import RunError
-from evalwright.tasks.files import write_text
+from evalwright.tasks.safe_files import write_text
 
 _NOT_COUNTED = ("th", "my")
 """Languages in which the notebook leaves out instructions that count words."""

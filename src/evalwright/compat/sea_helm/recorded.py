@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.compat.recording import as_list, as_mapping, number
-from evalwright.compat.sea_helm.rows import ROLES
+from evalwright.compat.sea_helm.task_rows import ROLES
 from evalwright.core.errors import Failure
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Message

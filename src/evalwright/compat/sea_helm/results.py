@@ -31,7 +31,7 @@ from evalwright.compat.sea_helm.recorded import REPLY, answer_of, score_of
 from evalwright.core.errors import Failure, RunError, TaskError
 from evalwright.core.text import printable
 from evalwright.runs.writer import to_json
-from evalwright.tasks.files import is_within
+from evalwright.tasks.safe_files import is_within
 from evalwright.tasks.yaml_files import plain, read_document
 
 PARTS = ("configs", "results", "inferences")

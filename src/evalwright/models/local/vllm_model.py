@@ -27,10 +27,10 @@ from evalwright.core.requests import Request, arguments_of
 from evalwright.core.responses import Response, TokenLogProb, Usage
 from evalwright.models.base import LocalModel, answers_tokens, fingerprint_of
 from evalwright.models.local.answering import Answering, Job, PairScore
-from evalwright.models.local.files import context_length
 from evalwright.models.local.hf.model import TransformersModel
 from evalwright.models.local.hf.options import as_count, as_flag, resolve_device
 from evalwright.models.local.hf.source import find_source
+from evalwright.models.local.model_files import context_length
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Pair
 from evalwright.models.local.writing import token_texts
 

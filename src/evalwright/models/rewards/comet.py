@@ -18,7 +18,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, ModelError
 from evalwright.models.judges.checkpoint import window_of
-from evalwright.models.local.files import file_hash
+from evalwright.models.local.model_files import file_hash
 from evalwright.models.rewards.local import LocalReward
 
 PARAMETERS = "hparams.yaml"

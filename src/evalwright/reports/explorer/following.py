@@ -34,7 +34,7 @@ from evalwright.runs.images import KeptImages
 from evalwright.runs.reader import Run, open_run, row_of
 from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE, Growing, growing
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 READ_SECONDS = 0.2
 """How long one run is read before the next gets its turn."""

@@ -38,7 +38,7 @@ from evalwright.reports.html import source_hash
 from evalwright.reports.text import inert
 from evalwright.runs.images import KeptImages
 from evalwright.runs.reader import Run
-from evalwright.tasks.files import failing_as, place_of, read_file, write_bytes
+from evalwright.tasks.safe_files import failing_as, place_of, read_file, write_bytes
 
 Source = Literal["embedded", "fetched", "live"]
 Progress = Callable[[str], None]

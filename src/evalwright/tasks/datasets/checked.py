@@ -21,8 +21,8 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.core.private import home_folder, private_folder
-from evalwright.tasks.datasets.rows import Rows
-from evalwright.tasks.files import write_bytes
+from evalwright.tasks.datasets.jsonl_rows import Rows
+from evalwright.tasks.safe_files import write_bytes
 
 SMALLEST = 4 << 20
 """Bytes; smaller data are checked faster than they are looked up."""

@@ -30,8 +30,8 @@ from evalwright.core.errors import (
 from evalwright.core.private import check_ordinary, home_folder, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.hub import hub_libraries, not_here
-from evalwright.tasks.datasets.rows import Row, as_json
-from evalwright.tasks.files import failing_as, write_text
+from evalwright.tasks.datasets.jsonl_rows import Row, as_json
+from evalwright.tasks.safe_files import failing_as, write_text
 from evalwright.tasks.yaml_files import shown_path
 
 _VERSION = 1

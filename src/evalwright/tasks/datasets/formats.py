@@ -14,9 +14,9 @@ from typing import Any
 
 from evalwright.core.errors import DatasetError, MissingExtra
 from evalwright.core.private import LONGEST_LINE, lines_of
-from evalwright.tasks.datasets.rows import DECODER, NotData, Row
+from evalwright.tasks.datasets.jsonl_rows import DECODER, NotData, Row
 from evalwright.tasks.datasets.spreadsheets import workbook_rows
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 from evalwright.tasks.templates import other_separator
 from evalwright.tasks.yaml_files import kind_of, shown_path
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from evalwright.core.errors import TaskError
 from evalwright.tasks import schema
 from evalwright.tasks.datasets.copies import copy_of_made
-from evalwright.tasks.datasets.rows import FileSource, Row, file_source
+from evalwright.tasks.datasets.jsonl_rows import FileSource, Row, file_source
 from evalwright.tasks.long_texts import (
     GREATEST,
     MOST,

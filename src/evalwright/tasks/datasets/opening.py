@@ -21,7 +21,13 @@ from evalwright.tasks import schema, templates
 from evalwright.tasks.datasets.copies import copy_of_file, copy_of_hub
 from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
 from evalwright.tasks.datasets.generated import made_source
-from evalwright.tasks.datasets.rows import InlineSource, Row, Rows, Source, file_source
+from evalwright.tasks.datasets.jsonl_rows import (
+    InlineSource,
+    Row,
+    Rows,
+    Source,
+    file_source,
+)
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, shown_path
 
 _MOST_COMBINATIONS = 20_000

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import DatasetError, MissingExtra
-from evalwright.tasks.datasets.rows import Row
+from evalwright.tasks.datasets.jsonl_rows import Row
 from evalwright.tasks.yaml_files import shown_path
 
 MOST_UNPACKED = 1 << 28

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalwright.compat.lm_eval.runs.names import depths, digest, doc_digest
 from evalwright.compat.lm_eval.runs.records import build_record
-from evalwright.compat.lm_eval.runs.rows import ExportedMetric, Rows
+from evalwright.compat.lm_eval.runs.sample_lines import ExportedMetric, Rows
 from evalwright.runs.records import record_from, record_row
 from evalwright.runs.writer import to_json
 

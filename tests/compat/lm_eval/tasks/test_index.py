@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.compat.lm_eval.tasks import files
-from evalwright.compat.lm_eval.tasks.files import Files
+from evalwright.compat.lm_eval.tasks import task_yaml as files
+from evalwright.compat.lm_eval.tasks.task_yaml import Files
 from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.core.errors import TaskError, UnknownName
 

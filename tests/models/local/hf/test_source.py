@@ -16,8 +16,8 @@ import pytest
 
 import evalwright
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.local import files
-from evalwright.models.local.files import content_hash, context_length, parameter_count, weight_files
+from evalwright.models.local import model_files as files
+from evalwright.models.local.model_files import content_hash, context_length, parameter_count, weight_files
 from evalwright.models.local.hf.source import find_source
 
 

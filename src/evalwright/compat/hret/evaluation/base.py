@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from evalwright.compat.hret import settings
-from evalwright.compat.hret.rows import ROW, counts_of, scored_row, values_of
+from evalwright.compat.hret.row_samples import ROW, counts_of, scored_row, values_of
 from evalwright.compat.hret.scoring import ALIASES, METHODS, method_of, scoring_of
 from evalwright.compat.hret.settings import Classes, Given, Rows
 from evalwright.core.errors import Failure, ScoringError

@@ -6,7 +6,7 @@ from typing import Any
 
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.asking import METHODS, PluginModel, SampleDoor, asked_alone
-from evalwright.compat.hret.rows import row_of
+from evalwright.compat.hret.row_samples import row_of
 from evalwright.compat.hret.scaling import most_common, strategy_of
 from evalwright.compat.hret.settings import Classes, Rows
 from evalwright.core.samples import Sample

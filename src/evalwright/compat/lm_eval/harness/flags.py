@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.core.errors import ConfigurationError, check_known
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 from evalwright.tasks.yaml_files import read_document
 
 SEEDS = (0, 1234, 1234, 1234)

@@ -60,7 +60,7 @@ from evalwright.models.base import (
     stop_in,
     unknown_fingerprint,
 )
-from evalwright.models.local.files import special_tokens_of
+from evalwright.models.local.model_files import special_tokens_of
 from evalwright.tasks.entry_points import offered
 
 _END = object()

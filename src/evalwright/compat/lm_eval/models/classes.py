@@ -25,8 +25,8 @@ from evalwright.core.requests import (
     LogLikelihood,
     RollingLogLikelihood,
 )
-from evalwright.models.local.files import content_hash, file_hash
 from evalwright.models.local.hf.source import ADAPTER_CONFIG, open_repository
+from evalwright.models.local.model_files import content_hash, file_hash
 
 TRANSFORMERS_CLASSES = (
     "lm_eval.models.huggingface.HFLM",

@@ -25,7 +25,7 @@ from evalwright.compat.lm_eval.runs.names import (
     higher_is_better,
     their_metric,
 )
-from evalwright.compat.lm_eval.runs.rows import (
+from evalwright.compat.lm_eval.runs.sample_lines import (
     GENERATE,
     ExportedMetric,
     Render,
@@ -53,7 +53,7 @@ from evalwright.runs.confirmed import AS_PUBLISHED
 from evalwright.runs.reader import Run
 from evalwright.runs.simulations import refuse_left_out
 from evalwright.runs.writer import to_json, write_json
-from evalwright.tasks.files import failing_as, place_of, write_text
+from evalwright.tasks.safe_files import failing_as, place_of, write_text
 
 AS_PUBLISHED_KEY = "evalwright_as_published"
 """Key of the results that lists figures which were not computed from these samples."""

@@ -23,7 +23,10 @@ from evalwright.compat.lm_eval.runs.names import (
     our_kind,
     stringify,
 )
-from evalwright.compat.lm_eval.runs.rows import first_responses, responses_by_request
+from evalwright.compat.lm_eval.runs.sample_lines import (
+    first_responses,
+    responses_by_request,
+)
 from evalwright.compat.lm_eval.tasks.aggregation import BRIER_RANGE, by_error
 from evalwright.compat.recording import number as finite
 from evalwright.core.errors import EvalwrightError, Failure

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from evalwright.compat.lm_eval.runs.names import depths, digest
-from evalwright.compat.lm_eval.runs.rows import Render, as_json
+from evalwright.compat.lm_eval.runs.sample_lines import Render, as_json
 from evalwright.compat.lm_eval.tasks.config import FewShot
 from evalwright.compat.lm_eval.tasks.estimates import LOWER_IS_BETTER_NAMES
 from evalwright.compat.lm_eval.tasks.options import DIALECT

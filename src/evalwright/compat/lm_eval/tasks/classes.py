@@ -24,17 +24,17 @@ from evalwright.compat.lm_eval.tasks.config import (
     MetricEntry,
     TaskConfig,
 )
-from evalwright.compat.lm_eval.tasks.files import (
-    FunctionRef,
-    Unavailable,
-    has_code_metric,
-    refusal_reasons,
-)
 from evalwright.compat.lm_eval.tasks.functions import Functions, install_command
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.prompts import row_digest
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.splits import fixed_chance, quiet, reported
+from evalwright.compat.lm_eval.tasks.task_yaml import (
+    FunctionRef,
+    Unavailable,
+    has_code_metric,
+    refusal_reasons,
+)
 from evalwright.core.errors import (
     ConfigurationError,
     DatasetError,

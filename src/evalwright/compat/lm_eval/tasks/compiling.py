@@ -25,7 +25,6 @@ from evalwright.compat.lm_eval.tasks.asking import (
 )
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig
 from evalwright.compat.lm_eval.tasks.estimates import Metrics
-from evalwright.compat.lm_eval.tasks.files import FunctionRef, is_sandboxed
 from evalwright.compat.lm_eval.tasks.filters import Pipeline
 from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX, Options
@@ -34,6 +33,7 @@ from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, template
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
 from evalwright.compat.lm_eval.tasks.splits import Splits, reported
+from evalwright.compat.lm_eval.tasks.task_yaml import FunctionRef, is_sandboxed
 from evalwright.core.asking import Ask
 from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
 from evalwright.core.outcomes import NO_ANSWER

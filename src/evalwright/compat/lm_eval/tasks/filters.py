@@ -17,9 +17,9 @@ from functools import lru_cache
 from typing import Any
 
 from evalwright import bounded
-from evalwright.compat.lm_eval.tasks.files import Unavailable
+from evalwright.compat.lm_eval.tasks.task_yaml import Unavailable
 from evalwright.core.errors import ScoringError, TaskError, check_known
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 Rows = Sequence[Mapping[str, Any]]
 

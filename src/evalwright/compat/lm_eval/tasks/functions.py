@@ -28,16 +28,16 @@ from evalwright.compat.lm_eval.api import metrics
 from evalwright.compat.lm_eval.filters import extraction
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels, squad_metrics
-from evalwright.compat.lm_eval.tasks.files import (
-    FunctionRef,
-    Unavailable,
-    replace_functions,
-)
 from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
 from evalwright.compat.lm_eval.tasks.programs import code_metric_in_sandbox
 from evalwright.compat.lm_eval.tasks.registered import (
     register_aggregation,
     register_metric,
+)
+from evalwright.compat.lm_eval.tasks.task_yaml import (
+    FunctionRef,
+    Unavailable,
+    replace_functions,
 )
 from evalwright.core.errors import TaskError, UnknownName
 

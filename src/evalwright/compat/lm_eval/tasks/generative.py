@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.lm_eval.tasks.files import Files
 from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import PREFIX
+from evalwright.compat.lm_eval.tasks.task_yaml import Files
 from evalwright.core.errors import EvalwrightError
 from evalwright.tasks.dialects import Listed
 

@@ -105,7 +105,7 @@ def _yaml_files(folder: str) -> Iterator[State]:
 
 
 def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
-    from evalwright.compat.lm_eval.tasks.files import Files
+    from evalwright.compat.lm_eval.tasks.task_yaml import Files
 
     files = Files()
     entries: dict[str, Listed] = {}

@@ -16,17 +16,17 @@ from evalwright.compat.lm_eval.tasks.asking import FURTHER_GENERATION, GENERATIO
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import compile_definition
 from evalwright.compat.lm_eval.tasks.config import read
-from evalwright.compat.lm_eval.tasks.files import (
+from evalwright.compat.lm_eval.tasks.functions import Functions
+from evalwright.compat.lm_eval.tasks.index import Index, kind_and_name
+from evalwright.compat.lm_eval.tasks.options import PREFIX, Options, as_paths
+from evalwright.compat.lm_eval.tasks.results import Group, parse_averages
+from evalwright.compat.lm_eval.tasks.task_yaml import (
     Files,
     Unavailable,
     refusals,
     replace_functions,
     unavailable_in,
 )
-from evalwright.compat.lm_eval.tasks.functions import Functions
-from evalwright.compat.lm_eval.tasks.index import Index, kind_and_name
-from evalwright.compat.lm_eval.tasks.options import PREFIX, Options, as_paths
-from evalwright.compat.lm_eval.tasks.results import Group, parse_averages
 from evalwright.core.errors import ConfigurationError, TaskError, check_known
 from evalwright.core.tasks import Task
 from evalwright.tasks.dialects import SCORINGS, Listed

@@ -18,10 +18,10 @@ from evalwright.compat.lm_eval.tasks.aggregation import BUILT_IN
 from evalwright.compat.lm_eval.tasks.classes import compile_class
 from evalwright.compat.lm_eval.tasks.compiling import Work, build_scoring
 from evalwright.compat.lm_eval.tasks.config import Definition, TaskConfig, read
-from evalwright.compat.lm_eval.tasks.files import refusals, unavailable_in
 from evalwright.compat.lm_eval.tasks.filters import BUILT_IN_FILTERS, Pipeline
 from evalwright.compat.lm_eval.tasks.loading import Library, read_options
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
+from evalwright.compat.lm_eval.tasks.task_yaml import refusals, unavailable_in
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.tasks.dialects import Rules

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from evalwright.compat.lm_eval.tasks.aggregation import by_error
-from evalwright.compat.lm_eval.tasks.files import FunctionRef
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
+from evalwright.compat.lm_eval.tasks.task_yaml import FunctionRef
 from evalwright.core.errors import TaskError, check_known
 from evalwright.metrics.tree import Node
 from evalwright.runs.reader import Run

@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.local.files import context_length, parameter_count
 from evalwright.models.local.hardware.machine import Machine
 from evalwright.models.local.hf.source import Checkpoint
+from evalwright.models.local.model_files import context_length, parameter_count
 
 GIB = 2**30
 DEFAULT_TEXT_TOKENS = 4096

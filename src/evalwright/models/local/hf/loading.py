@@ -22,13 +22,13 @@ from transformers import (
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
 from evalwright.core.requests import Prompt
-from evalwright.models.local.files import context_length
 from evalwright.models.local.hf.batching import text_config
 from evalwright.models.local.hf.options import HfOptions, bitsandbytes_config
 from evalwright.models.local.hf.prompts import ChatRenderer
 from evalwright.models.local.hf.quiet import quiet, verbose
 from evalwright.models.local.hf.source import Checkpoint
 from evalwright.models.local.hf.vision import Vision, load_processor
+from evalwright.models.local.model_files import context_length
 from evalwright.models.local.tokens import Reader, TokenRules, rules_for
 
 FALLBACK_LENGTH = 2048

@@ -12,14 +12,6 @@ from evalwright.core.requests import Ability, Generate, Request, arguments_of
 from evalwright.core.responses import Response
 from evalwright.models.arguments import one_of
 from evalwright.models.base import IMAGES, LocalModel, fingerprint_of
-from evalwright.models.local.files import (
-    context_length,
-    parameter_count,
-    special_token_ids,
-    special_tokens,
-    special_tokens_of,
-    weight_files,
-)
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
 from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
@@ -48,6 +40,14 @@ from evalwright.models.local.hf.source import (
     find_adapter,
     find_source,
     find_tokenizer,
+)
+from evalwright.models.local.model_files import (
+    context_length,
+    parameter_count,
+    special_token_ids,
+    special_tokens,
+    special_tokens_of,
+    weight_files,
 )
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Reader
 

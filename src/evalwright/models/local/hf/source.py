@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, ModelError
-from evalwright.models.local.files import content_hash, read_json, templates
 from evalwright.models.local.hf.quiet import quiet
+from evalwright.models.local.model_files import content_hash, read_json, templates
 
 ADAPTER_CONFIG = "adapter_config.json"
 """The file that makes a folder an adapter of the library peft."""

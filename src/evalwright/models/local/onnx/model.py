@@ -29,7 +29,7 @@ from evalwright.models.arguments import whole_number
 from evalwright.models.base import LocalModel, fingerprint_of
 from evalwright.models.local.answering import Answering, Job, PairScore
 from evalwright.models.local.hardware.presets import with_preset
-from evalwright.models.local.onnx.files import JsonTokenizer, read_folder
+from evalwright.models.local.onnx.decoder_files import JsonTokenizer, read_folder
 from evalwright.models.local.tokens import (
     Pair,
     Reader,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import DatasetError
 from evalwright.tasks.datasets.formats import read_rows
-from evalwright.tasks.datasets.rows import Rows, as_json, file_source, parse
+from evalwright.tasks.datasets.jsonl_rows import Rows, as_json, file_source, parse
 
 
 def kept(rows: Rows, wanted: Any = lambda row: True) -> Rows:

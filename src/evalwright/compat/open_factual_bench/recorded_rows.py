@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.compat.open_factual_bench.files import Question, RecordedRun, Result
+from evalwright.compat.open_factual_bench.run_files import Question, RecordedRun, Result
 from evalwright.compat.open_factual_bench.scoring import (
     CANDIDATE,
     REFUSED,

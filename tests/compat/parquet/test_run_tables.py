@@ -53,7 +53,7 @@ def test_round_trip(tmp_path: Path) -> None:
 def test_broken_files_are_named(
     rows: dict[str, list[str]], facts: dict[str, object], told: str, tmp_path: Path
 ) -> None:
-    from evalwright.compat.parquet.files import import_parquet
+    from evalwright.compat.parquet.run_tables import import_parquet
 
     table = pa.table(rows)
     table = table.replace_schema_metadata({b"evalwright.run": json.dumps(facts).encode()} if facts else {})
@@ -67,7 +67,7 @@ def test_broken_files_are_named(
 
 
 def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalwright.compat.parquet import files
+    from evalwright.compat.parquet import run_tables as files
 
     run = make_run(tmp_path, scores=[1], text="x" * 10**6)
     (samples, _) = files.export_parquet(run, tmp_path)

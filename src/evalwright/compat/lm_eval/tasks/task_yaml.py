@@ -18,7 +18,7 @@ from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.options import trust_advice
 from evalwright.compat.lm_eval.tasks.programs import CODE_METRIC, runs_in_sandbox
 from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 from evalwright.tasks.yaml_files import MAX_NODES, expanded_size, too_deep
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.core.errors import ConfigurationError
-from evalwright.tasks.files import read_file, write_file
+from evalwright.tasks.safe_files import read_file, write_file
 
 
 def test_only_what_changes_is_written(tmp_path: Path) -> None:

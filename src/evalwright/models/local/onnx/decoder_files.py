@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.models.local.files import (
+from evalwright.models.local.model_files import (
     file_hash,
     read_json,
     special_tokens,

@@ -26,7 +26,7 @@ from evalwright.compat.recording import (
 )
 from evalwright.core.errors import RunError
 from evalwright.core.text import printable
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 MOST_BYTES = 64 << 20
 """The largest file accepted; the benchmark has only a few dozen questions."""

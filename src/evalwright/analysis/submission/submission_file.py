@@ -33,7 +33,7 @@ from evalwright.models.remote.keys import read_env_file
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json
-from evalwright.tasks.files import failing_as, write_bytes
+from evalwright.tasks.safe_files import failing_as, write_bytes
 
 FORMAT = "evalwright-submission"
 VERSION = 1

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from evalwright.compat.programs import Importer, import_later, option, scoring_option
-from evalwright.tasks.files import check_file, write_file
+from evalwright.tasks.safe_files import check_file, write_file
 
 IMPORTER = Importer(
     about=(

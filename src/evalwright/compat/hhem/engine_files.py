@@ -27,7 +27,7 @@ from evalwright.compat.recording import (
 from evalwright.core.errors import RunError, closest
 from evalwright.core.private import check_ordinary
 from evalwright.core.text import printable
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 
 JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
 SUMMARIES = "summaries.jsonl"

@@ -29,7 +29,7 @@ from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.evaluation.configuration import Configuration
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import slug
-from evalwright.tasks.files import check_file, write_file
+from evalwright.tasks.safe_files import check_file, write_file
 
 FILE = "leaderboard.yaml"
 TEST = "test"

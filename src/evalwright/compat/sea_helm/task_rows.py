@@ -40,7 +40,7 @@ from evalwright.tasks.datasets.copies import (
     file_of_hub,
     first_fetched,
 )
-from evalwright.tasks.datasets.rows import (
+from evalwright.tasks.datasets.jsonl_rows import (
     FileSource,
     InlineSource,
     Rows,

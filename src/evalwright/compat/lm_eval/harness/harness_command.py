@@ -19,7 +19,7 @@ from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.compat.lm_eval.utils import make_table
 from evalwright.evaluation.processes import check_one_process
 from evalwright.reports.text import inert, shorten
-from evalwright.tasks.files import check_file
+from evalwright.tasks.safe_files import check_file
 
 if TYPE_CHECKING:
     from evalwright.compat.lm_eval.evaluator import Evaluation

@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 
 from evalwright.core.errors import DatasetError
 from evalwright.core.private import LONGEST_LINE
-from evalwright.tasks.files import failing_as
+from evalwright.tasks.safe_files import failing_as
 from evalwright.tasks.yaml_files import kind_of, shown_path
 
 Row = dict[str, Any]
