@@ -106,7 +106,7 @@ class Shares:
 
 
 def read_row(row: Mapping[str, Any], place: int) -> LabelledAnswer:
-    """A line of a table."""
+    """Parse one row of a table."""
     kind = str(row.get("kind") or "match")
     language = str(row.get("lang") or row.get("language") or "en")
     metadata = {
@@ -153,7 +153,7 @@ def read_row(row: Mapping[str, Any], place: int) -> LabelledAnswer:
 
 
 def read_by_rules(answer: LabelledAnswer) -> Reading:
-    """The rules' reading of an answer."""
+    """Score an answer by the rules."""
     name, options = SCORERS.get(answer.kind, ("short-answer", {}))
     scorer: Any = bind(name, options)
     score = scorer.function(answer.sample, Answer(answer.text))
@@ -161,7 +161,7 @@ def read_by_rules(answer: LabelledAnswer) -> Reading:
 
 
 def shares_of(readings: Iterable[Reading]) -> Shares:
-    """The shares of a group; 0 of nothing."""
+    """Compute the shares of a group; 0 for an empty one."""
     group = list(readings)
 
     def share(part: list[Reading], of: list[Reading]) -> float:
@@ -256,7 +256,7 @@ async def read_by_judge(readings: Iterable[Reading], name: str) -> dict[str, str
 
 
 def print_table(table: Mapping[str, Shares]) -> None:
-    """The shares as text, a group a line."""
+    """Print the shares as text, one line per group."""
     heads = (
         "answers",
         "right",

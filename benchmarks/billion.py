@@ -28,7 +28,7 @@ Cost = dict[str, float]
 BILLION = 1_000_000_000
 
 
-def spent(arguments: list[str], home: Path) -> Cost:
+def measure_command(arguments: list[str], home: Path) -> Cost:
     """CPU seconds and peak bytes of the command `evalwright` with these arguments."""
     command = [sys.executable, "-m", "evalwright", *arguments]
     process = os.posix_spawn(
@@ -47,22 +47,22 @@ def spent(arguments: list[str], home: Path) -> Cost:
 
 
 def size(folder: Path) -> float:
-    """Bytes of all files."""
+    """The total size of the files in a folder, in bytes."""
     return float(
         sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     )
 
 
-def measured(samples: int, shards: int, url: str, base: Path) -> dict[str, Cost]:
-    """The cost of every step."""
+def measure_steps(samples: int, shards: int, url: str, base: Path) -> dict[str, Cost]:
+    """Measure the cost of every step."""
     rows = base / "rows.jsonl"
     task = base / "billion.yaml"
-    with rows.open("w") as out:
+    with rows.open("w") as file:
         for number in range(samples):
             text = (
                 f"Question {number}: " + "how much of this is read by the model? " * 12
             )
-            out.write(json.dumps({"input": text, "target": str(number % 7)}) + "\n")
+            file.write(json.dumps({"input": text, "target": str(number % 7)}) + "\n")
     task.write_text(
         f"task: billion\ndataset: {rows}\nanswer: {{max_tokens: 100}}\nscorers:"
         " [exact-match]\nmetrics: [accuracy]\n"
@@ -77,22 +77,22 @@ def measured(samples: int, shards: int, url: str, base: Path) -> dict[str, Cost]
     ]
     run = ["run", str(task), *model, "--quiet", "--out", str(base / "runs")]
     home = base / "home"
-    found = {}
-    found["sent"] = spent([*run, "--name", "first"], home)
-    found["sent"] |= {"store": size(home), "record": size(base / "runs")}
-    found["read from the store"] = spent([*run, "--name", "again"], home)
+    costs = {}
+    costs["sent"] = measure_command([*run, "--name", "first"], home)
+    costs["sent"] |= {"store": size(home), "record": size(base / "runs")}
+    costs["read from the store"] = measure_command([*run, "--name", "again"], home)
     parts = [
-        spent([*run, "--name", "parts", "--shard", f"{n}/{shards}"], home)
+        measure_command([*run, "--name", "parts", "--shard", f"{n}/{shards}"], home)
         for n in range(1, shards + 1)
     ]
-    found["a shard"] = {
+    costs["a shard"] = {
         "cpu": sum(part["cpu"] for part in parts),
         "peak": max(part["peak"] for part in parts),
     }
-    found["shards merged"] = spent(
+    costs["shards merged"] = measure_command(
         ["runs", "merge", "parts", "--out", str(base / "runs")], home
     )
-    return found
+    return costs
 
 
 def main() -> None:
@@ -103,29 +103,31 @@ def main() -> None:
     options.add_argument("--samples", default="5000,20000")
     options.add_argument("--answer", type=int, default=400)
     options.add_argument("--shards", type=int, default=4)
-    given = options.parse_args()
-    few, many = map(int, given.samples.split(","))
-    found = []
-    with serving(lambda prompt: "word " * (given.answer // 5), log=False) as server:
+    arguments = options.parse_args()
+    few, many = map(int, arguments.samples.split(","))
+    costs_by_size = []
+    with serving(lambda prompt: "word " * (arguments.answer // 5), log=False) as server:
         for samples in (few, many):
             with tempfile.TemporaryDirectory() as where:
-                found.append(measured(samples, given.shards, server.url, Path(where)))
+                costs_by_size.append(
+                    measure_steps(samples, arguments.shards, server.url, Path(where))
+                )
     print(
         f"{'step':<22}{'what':<8}{'a request':>14}{f'at {many:,}':>14}{'at 10^9':>16}"
     )
-    for step, costs in found[1].items():
+    for step, costs in costs_by_size[1].items():
         for what, value in costs.items():
-            each = (value - found[0][step][what]) / (many - few)
+            per_request = (value - costs_by_size[0][step][what]) / (many - few)
             unit = 1000 if what == "cpu" else 1
-            shown = (
-                f"{each * BILLION / 3600:,.0f} h"
+            at_billion = (
+                f"{per_request * BILLION / 3600:,.0f} h"
                 if what == "cpu"
-                else f"{each * BILLION / 1e9:,.0f} GB"
+                else f"{per_request * BILLION / 1e9:,.0f} GB"
             )
             at = f"{value:,.1f} s" if what == "cpu" else f"{value / 2**20:,.0f} MiB"
             print(
-                f"{step:<22}{what:<8}{each * unit:>11,.3f}"
-                f" {'ms' if what == 'cpu' else 'B ':<2}{at:>14}{shown:>16}"
+                f"{step:<22}{what:<8}{per_request * unit:>11,.3f}"
+                f" {'ms' if what == 'cpu' else 'B ':<2}{at:>14}{at_billion:>16}"
             )
 
 

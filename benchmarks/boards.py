@@ -1,7 +1,7 @@
 """Rank ranges on a board of 96 models: how wide they are, and whether the true ranks lie inside.
 
     python benchmarks/boards.py --data DIR [--boards 200] [--articles 7731] [--seed 0] [--json]
-    [--before FILE] [--write PAGE]
+        [--before FILE] [--write PAGE]
 
 DIR holds recorded runs of the public hallucination leaderboard as its engine writes them,
 `company/model/judgments.jsonl`, one row per article. From them come the correlation between models
@@ -75,12 +75,12 @@ class RecordedRuns:
     Args:
         names: (models,).
         probabilities: (models, articles), of a consistent summary; nan where there is none.
-        asked: (models, articles), whether the run has a row for the article.
+        was_asked: (models, articles), whether the run has a row for the article.
     """
 
     names: Sequence[str]
     probabilities: F64
-    asked: Bools
+    was_asked: Bools
 
     @property
     def hallucinated(self) -> F64:
@@ -94,11 +94,11 @@ class RecordedRuns:
     @property
     def missing(self) -> Bools:
         """(models, articles), where the run has a row and no valid summary."""
-        return self.asked & np.isnan(self.probabilities)
+        return self.was_asked & np.isnan(self.probabilities)
 
 
 def read_runs(folder: Path) -> RecordedRuns:
-    """The runs in a folder.
+    """Read the runs in a folder.
 
     A run with fewer rows than the longest is aligned to the others: rows hold no id of their
     article.
@@ -112,10 +112,10 @@ def read_runs(folder: Path) -> RecordedRuns:
         )
     recorded = [_read_probabilities(file) for file in files]
     longest = max(map(len, recorded))
-    whole = [run for run in recorded if len(run) == longest]
-    reference = np.nanmean([_standardised(run) for run in whole], axis=0)
+    complete = [run for run in recorded if len(run) == longest]
+    reference = np.nanmean([_standardised(run) for run in complete], axis=0)
     probabilities = np.full((len(recorded), longest), np.nan)
-    asked = np.zeros(probabilities.shape, dtype=bool)
+    was_asked = np.zeros(probabilities.shape, dtype=bool)
     for row, run in enumerate(recorded):
         places = (
             np.arange(longest)
@@ -123,8 +123,8 @@ def read_runs(folder: Path) -> RecordedRuns:
             else align(_standardised(run), reference)
         )
         probabilities[row, places] = run
-        asked[row, places] = True
-    return RecordedRuns([file.parent.name for file in files], probabilities, asked)
+        was_asked[row, places] = True
+    return RecordedRuns([file.parent.name for file in files], probabilities, was_asked)
 
 
 def _read_probabilities(file: Path) -> F64:
@@ -140,8 +140,8 @@ def _read_probabilities(file: Path) -> F64:
 
 def _standardised(probabilities: F64) -> F64:
     """Log odds with mean 0 and spread 1; 0 where there is none."""
-    kept = np.clip(probabilities, 0.001, 0.999)
-    odds = np.log(kept / (1 - kept))
+    clipped = np.clip(probabilities, 0.001, 0.999)
+    odds = np.log(clipped / (1 - clipped))
     standardised: F64 = np.nan_to_num((odds - np.nanmean(odds)) / np.nanstd(odds))
     return standardised
 
@@ -205,9 +205,9 @@ def tetrachoric(a: F64, b: F64) -> float:
     """The correlation of two normal variables that exceed thresholds where a and b are 1, on the
     items that both have.
     """
-    both = ~np.isnan(a) & ~np.isnan(b)
-    first = a[both]
-    second = b[both]
+    answered = ~np.isnan(a) & ~np.isnan(b)
+    first = a[answered]
+    second = b[answered]
     thresholds = ndtri([first.mean(), second.mean()])
     joint = float((first * second).mean())
 
@@ -249,11 +249,11 @@ def estimate_structure(runs: RecordedRuns) -> Structure:
 
     of_missing = []
     for row, missing in enumerate(runs.missing):
-        if missing[runs.asked[row]].mean() < MIN_MISSING:
+        if missing[runs.was_asked[row]].mean() < MIN_MISSING:
             continue
-        flags = np.where(runs.asked[row], missing.astype(np.float64), np.nan)
-        others = [other for other in range(models) if other != row]
-        relations = [tetrachoric(flags, hallucinated[other]) for other in others]
+        flags = np.where(runs.was_asked[row], missing.astype(np.float64), np.nan)
+        others = [model for model in range(models) if model != row]
+        relations = [tetrachoric(flags, hallucinated[model]) for model in others]
         # Least squares of relation = missing loading x loading.
         of_others = loadings[others]
         of_missing.append(
@@ -269,8 +269,8 @@ def estimate_structure(runs: RecordedRuns) -> Structure:
 
 
 def _correlation(a: F64, b: F64) -> float:
-    both = ~np.isnan(a) & ~np.isnan(b)
-    return float(np.corrcoef(a[both], b[both])[0, 1])
+    answered = ~np.isnan(a) & ~np.isnan(b)
+    return float(np.corrcoef(a[answered], b[answered])[0, 1])
 
 
 # -- boards ----------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class Published:
 
 
 def read_published(file: Path = RATES) -> Published:
-    """The published rates."""
+    """Read the published rates."""
     with file.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     shares = (
@@ -353,18 +353,20 @@ def simulate_board(
     )
 
 
-def score_matrix(values: F64, missing: Bools, asked: Bools) -> Matrix:
+def score_matrix(values: F64, missing: Bools, was_asked: Bools) -> Matrix:
     """The package's matrix of one task, as it is read from records."""
     keys = np.arange(values.shape[1], dtype=np.int64)
     fields: dict[str, Any] = {
         "measure": MEASURE,
         "keys": keys,
         "values": values,
-        "asked": asked,
         "missing": missing,
         "clusters": None,
         "slices": {},
     }
+    # Other versions of the package name the fields otherwise, or lack them.
+    asked_field = "was_asked" if "was_asked" in Matrix.__dataclass_fields__ else "asked"
+    fields[asked_field] = was_asked
     if "unsure" in Matrix.__dataclass_fields__:
         fields["unsure"] = np.zeros(values.shape, dtype=bool)
     return Matrix(**fields)
@@ -422,7 +424,7 @@ class RankRanges:
         self._wrong.append(int(better[~self._is_better].sum()))
 
     def summary(self) -> RankSummary:
-        """All boards together."""
+        """Summarise all boards."""
         widths = np.array(self._widths)
         inside = np.array(self._inside)
         marked = self._marked
@@ -512,10 +514,10 @@ def holm_better(values: F64) -> Bools:
     fewer = np.minimum(ahead, behind)
     discordant = ahead + behind
     p_values = 2 * binom.cdf(fewer, discordant, 0.5) - binom.pmf(fewer, discordant, 0.5)
-    shown = np.array(holm(np.minimum(p_values, 1.0).tolist())) < ALPHA
+    significant = np.array(holm(np.minimum(p_values, 1.0).tolist())) < ALPHA
     better = np.zeros(wins.shape, dtype=bool)
-    better[first, second] = shown & (ahead > behind)
-    better[second, first] = shown & (behind > ahead)
+    better[first, second] = significant & (ahead > behind)
+    better[second, first] = significant & (behind > ahead)
     return better
 
 
@@ -525,7 +527,7 @@ def holm_better(values: F64) -> Bools:
 def real_ranks(runs: RecordedRuns) -> dict[str, tuple[int, int]]:
     """Rank ranges of the recorded runs themselves."""
     values = 1.0 - runs.hallucinated
-    ranking = rank([score_matrix(values, runs.missing, runs.asked)])
+    ranking = rank([score_matrix(values, runs.missing, runs.was_asked)])
     return dict(zip(runs.names, ranking.ranks, strict=True))
 
 
@@ -599,7 +601,7 @@ def _cells(ranks: RankSummary) -> dict[str, str]:
 
 
 def main() -> int:
-    """The command."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

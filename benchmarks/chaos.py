@@ -10,8 +10,8 @@ the ledger says; and these must hold:
     lost      a question without an answer in the end, or an answer that was stored and is no more
     again     a request that was sent although its answer was stored
     over      dollars billed beyond the budget and what was in flight
-    missing   dollars billed that the ledger has not, beyond what was in flight when the program was
-    killed
+    missing   dollars billed that the ledger has not, beyond what was in flight when the program
+              was killed
     counts    whether the record counts what its samples say
 """
 
@@ -59,7 +59,7 @@ RECORD = Path("runs") / "chaos" / "run.json"
 
 @dataclass
 class Case:
-    """One thing that goes wrong. fate: on the server. stopped: the program is ended from outside,
+    """One fault to inject. fate: on the server. stopped: the program is ended from outside,
     at a sending. before: done to the folder between a sound run and the faulty one. damages: the
     stored answers that `before` may cost.
     """
@@ -80,8 +80,8 @@ class Case:
 
 
 @dataclass
-class Found:
-    """What a case came to."""
+class Outcome:
+    """What a case led to."""
 
     sent: int = 0
     billed: float = 0.0
@@ -126,22 +126,22 @@ def settings(server: BillingServer, case: Case, folder: Path) -> dict[str, Any]:
     }
 
 
-def run_here(**given: Any) -> None:
-    """A run in this process; what a person would read, they would read."""
+def run_here(**run_settings: Any) -> None:
+    """Run in this process; errors that a user would read are ignored."""
     from evalwright.core.errors import EvalwrightError
     from evalwright.evaluation.evaluating import evaluate
 
     with suppress(EvalwrightError):
-        evaluate(given.pop("tasks"), given.pop("models"), **given)
+        evaluate(run_settings.pop("tasks"), run_settings.pop("models"), **run_settings)
 
 
-def command(given: dict[str, Any], **more: str) -> list[str]:
-    """The same as a command line."""
+def command(run_settings: dict[str, Any], **more: str) -> list[str]:
+    """The same run as a command line."""
     options = {
-        name: str(given[name]) for name in ("price", "home", "out", "name")
+        name: str(run_settings[name]) for name in ("price", "home", "out", "name")
     } | more
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    spec = given["models"]
+    spec = run_settings["models"]
     words += [
         word
         for name, value in spec.arguments.items()
@@ -152,7 +152,7 @@ def command(given: dict[str, Any], **more: str) -> list[str]:
         "-m",
         "evalwright",
         "run",
-        given["tasks"],
+        run_settings["tasks"],
         "--model",
         spec.model,
         "--replace",
@@ -161,11 +161,11 @@ def command(given: dict[str, Any], **more: str) -> list[str]:
 
 
 @contextmanager
-def started(
+def start_run(
     words: list[str], folder: Path, case: Case | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The command as a process of its own."""
-    out = (
+    """Start the command as a separate process."""
+    output = (
         subprocess.PIPE
         if case is not None and case.name.startswith("closed")
         else subprocess.DEVNULL
@@ -175,8 +175,8 @@ def started(
         cwd=folder,
         env=environment(),
         stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=out,
+        stdout=output,
+        stderr=output,
         preexec_fn=case.limit if case is not None else None,  # one thread here forks
     )
     try:
@@ -189,13 +189,13 @@ def started(
             process.communicate()
 
 
-def stored(folder: Path) -> set[str]:
-    """The questions that the store has sound answers to."""
+def read_stored(folder: Path) -> set[str]:
+    """The questions with intact answers in the store."""
     from evalwright.engine.store_rows import checksum_of, unpack
 
     if not (folder / STORE).is_file():
         return set()
-    found = set()
+    questions = set()
     try:
         with closing(sqlite3.connect(folder / STORE)) as file:
             for key, model, request, response, checksum in file.execute(
@@ -204,10 +204,10 @@ def stored(folder: Path) -> set[str]:
                 if checksum is None or checksum == checksum_of(
                     key, model, request, response
                 ):
-                    found.add(json.loads(unpack(request))["generate"][0][1])
+                    questions.add(json.loads(unpack(request))["generate"][0][1])
     except sqlite3.Error:
         return set()
-    return found
+    return questions
 
 
 def ledger(folder: Path) -> float:
@@ -219,29 +219,31 @@ def ledger(folder: Path) -> float:
     return 0.0
 
 
-def play(case: Case) -> Found:
-    """One case from beginning to end."""
-    found = Found()
+def play(case: Case) -> Outcome:
+    """Run one case from beginning to end."""
+    outcome = Outcome()
     with tempfile.TemporaryDirectory() as place, running(BillingServer()) as server:
         folder = Path(place)
         write_questions(folder, N)
         paid_before = 0.0
-        given = settings(server, case, folder)
+        run_settings = settings(server, case, folder)
         if case.before is not None:
-            run_here(**given | {"limit": N // 2, "name": "half"})
+            run_here(**run_settings | {"limit": N // 2, "name": "half"})
             case.before(folder)
             paid_before = server.dollars() - ledger(
                 folder
             )  # a ledger that the disk state took
-        known = {prompt: server.received[prompt] for prompt in stored(folder)}
+        stored_times = {
+            prompt: server.received[prompt] for prompt in read_stored(folder)
+        }
         billed = server.dollars()
         server.fate = case.fate
         server.most_in_flight = 0
         server.seconds = 0.05 if case.apart else 0.0
         holder = case.holder(folder) if case.holder is not None else None
         if case.apart:
-            with started(
-                command(given, budget=f"{BUDGET} USD"), folder, case
+            with start_run(
+                command(run_settings, budget=f"{BUDGET} USD"), folder, case
             ) as process:
                 while (
                     case.stopped
@@ -252,42 +254,48 @@ def play(case: Case) -> Found:
                 if case.stopped is not None:
                     case.stopped(process)
         else:
-            run_here(**given, budget=f"{BUDGET} USD")
+            run_here(**run_settings, budget=f"{BUDGET} USD")
         if holder is not None:
             holder.close()
         time.sleep(0.05)  # what was on its way comes in
         flying = server.most_in_flight * EACH
-        found.over = max(0.0, server.dollars() - billed - BUDGET - flying)
-        kept = stored(folder)
-        found.lost += len(known.keys() - kept) if not case.damages else 0
-        known |= {
-            prompt: server.received[prompt] for prompt in kept if prompt not in known
+        outcome.over = max(0.0, server.dollars() - billed - BUDGET - flying)
+        stored_questions = read_stored(folder)
+        outcome.lost += (
+            len(stored_times.keys() - stored_questions) if not case.damages else 0
+        )
+        stored_times |= {
+            prompt: server.received[prompt]
+            for prompt in stored_questions
+            if prompt not in stored_times
         }
-        found.wrong += counts(folder, case)
+        outcome.wrong += counts(folder, case)
         server.fate = lambda prompt, sendings: "ok"
         server.seconds = 0.0
         mend(folder)
         for _ in range(2):
-            run_here(**given, resend_empty=True)
-        found.again = sum(
-            server.received[prompt] > times for prompt, times in known.items()
+            run_here(**run_settings, resend_empty=True)
+        outcome.again = sum(
+            server.received[prompt] > times for prompt, times in stored_times.items()
         )
-        found.lost += N - len(stored(folder))
-        found.wrong += counts(folder, case, whole=True)
-        found.sent = len(server.sendings)
-        found.billed = server.dollars()
-        found.ledger = ledger(folder)
+        outcome.lost += N - len(read_stored(folder))
+        outcome.wrong += counts(folder, case, complete=True)
+        outcome.sent = len(server.sendings)
+        outcome.billed = server.dollars()
+        outcome.ledger = ledger(folder)
         # Sent and not yet on disk: what the server has, and what waits to be written.
         ended = case.stopped is not None or case.limit is not None or case.damages
         killed = 2 * AT_ONCE * EACH if ended else 0.0
-        found.missing = max(0.0, found.billed - found.ledger - paid_before - killed)
-    return found
+        outcome.missing = max(
+            0.0, outcome.billed - outcome.ledger - paid_before - killed
+        )
+    return outcome
 
 
-def counts(folder: Path, case: Case, whole: bool = False) -> list[str]:
-    """What is wrong in a run's record."""
+def counts(folder: Path, case: Case, complete: bool = False) -> list[str]:
+    """List what is wrong in a run's record."""
     if not (folder / RECORD).is_file():
-        return [f"no record after {case.name}"] if whole else []
+        return [f"no record after {case.name}"] if complete else []
     data = json.loads((folder / RECORD).read_text())
     rows = [
         json.loads(line) for line in (folder / RECORD).with_name("samples.jsonl").open()
@@ -301,13 +309,13 @@ def counts(folder: Path, case: Case, whole: bool = False) -> list[str]:
         wrong.append(f"{task['n_missing']} failed, {len(failed)} in the samples")
     if len({row["id"] for row in rows}) != len(rows):
         wrong.append("a sample twice")
-    if whole and (len(rows) != N or failed):
+    if complete and (len(rows) != N or failed):
         wrong.append(f"{len(rows)} samples, {len(failed)} failed: {failed[:1]}")
     return wrong
 
 
 def mend(folder: Path) -> None:
-    """What a person does after an error that names the file: move it away."""
+    """Move the damaged file away, as a user would after an error that names it."""
     for path in (folder / "home", folder / "runs"):
         if path.is_file():
             path.unlink()
@@ -321,12 +329,17 @@ def mend(folder: Path) -> None:
 
 
 def once(fate: str) -> Fate:
-    """Each request meets it once."""
+    """Each request fails this way once."""
     return lambda prompt, sendings: fate if sendings == 0 else "ok"
 
 
-def one(fate: str) -> Fate:
-    """The first request alone meets it."""
+def always(fate: str) -> Fate:
+    """Every attempt of every request fails this way."""
+    return lambda prompt, sendings: fate
+
+
+def one_request(fate: str) -> Fate:
+    """Only the first request fails this way."""
     return lambda prompt, sendings: (
         fate if sendings == 0 and "00003" in prompt else "ok"
     )
@@ -337,21 +350,21 @@ def kill(number: int) -> Callable[[subprocess.Popen[bytes]], None]:
 
 
 def pause(process: subprocess.Popen[bytes]) -> None:
-    """Stopped for longer than a request may take, and continued."""
+    """Stop the process for longer than a request may take, then continue it."""
     process.send_signal(signal.SIGSTOP)
     time.sleep(0.6)
     process.send_signal(signal.SIGCONT)
 
 
-def twice(process: subprocess.Popen[bytes]) -> None:
-    """Ctrl-C, and again."""
+def interrupt_twice(process: subprocess.Popen[bytes]) -> None:
+    """Press Ctrl-C twice."""
     process.send_signal(signal.SIGINT)
     time.sleep(0.05)
     process.send_signal(signal.SIGINT)
 
 
 def hang_up(process: subprocess.Popen[bytes]) -> None:
-    """Nobody reads what it prints any more."""
+    """Close the pipe that the process prints to."""
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
@@ -359,7 +372,7 @@ def hang_up(process: subprocess.Popen[bytes]) -> None:
 
 
 def sql(*statements: str) -> Callable[[Path], None]:
-    """Change the store's file."""
+    """Run SQL on the store's file."""
 
     def change(folder: Path) -> None:
         with closing(sqlite3.connect(folder / STORE)) as file, file:
@@ -369,8 +382,8 @@ def sql(*statements: str) -> Callable[[Path], None]:
     return change
 
 
-def flipped(column: str) -> Callable[[Path], None]:
-    """One bit of one column of each second row."""
+def flip_bit(column: str) -> Callable[[Path], None]:
+    """Flip one bit in one column of every second row."""
 
     def change(folder: Path) -> None:
         with closing(sqlite3.connect(folder / STORE)) as file, file:
@@ -386,8 +399,8 @@ def flipped(column: str) -> Callable[[Path], None]:
     return change
 
 
-def overwritten(start: float, length: int) -> Callable[[Path], None]:
-    """Zeros in the store's file, from a share of it on."""
+def overwrite_with_zeros(start: float, length: int) -> Callable[[Path], None]:
+    """Overwrite `length` bytes of the store with zeros, from a share `start` of the file on."""
 
     def change(folder: Path) -> None:
         with (folder / STORE).open("r+b") as file:
@@ -398,12 +411,12 @@ def overwritten(start: float, length: int) -> Callable[[Path], None]:
 
 
 def cut(folder: Path) -> None:
-    """Half of the store's file."""
+    """Cut the store's file in half."""
     os.truncate(folder / STORE, (folder / STORE).stat().st_size // 2)
 
 
-def in_place_of(name: str) -> Callable[[Path], None]:
-    """A file where a folder should be."""
+def put_file_at(name: str) -> Callable[[Path], None]:
+    """Put a file where a folder should be."""
 
     def change(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
@@ -413,7 +426,7 @@ def in_place_of(name: str) -> Callable[[Path], None]:
 
 
 def foreign_claims(folder: Path) -> None:
-    """Claims of a program that is no more."""
+    """Leave claims of a program that no longer runs."""
     sql(
         "INSERT OR REPLACE INTO claims SELECT key, '1-dead' FROM responses",
         "DELETE FROM responses WHERE id > 3",
@@ -421,7 +434,7 @@ def foreign_claims(folder: Path) -> None:
 
 
 def locked(folder: Path) -> sqlite3.Connection:
-    """Another program writes for a while and is killed."""
+    """Let another program write for a while, then kill it."""
     file = sqlite3.connect(folder / STORE, check_same_thread=False)
     file.execute("BEGIN IMMEDIATE")
     subprocess.Popen(["sleep", "0.1"]).wait()
@@ -431,23 +444,25 @@ def locked(folder: Path) -> sqlite3.Connection:
     return file
 
 
-def small(size: int) -> Callable[[], None]:
-    """No file may grow beyond this: a full disk."""
+def limit_file_size(size: int) -> Callable[[], None]:
+    """Limit the size of every file, as a full disk would."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 def cases() -> list[Case]:
-    """All of them."""
+    """All cases."""
     faults = sorted((TOLD | UNTOLD | set(STATUS) | {"error-in-200"}) - {"ok", "429"})
-    out = [
+    all_cases = [
         Case(
             f"every request once: {fate}", once(fate), streams=fate.startswith("stream")
         )
         for fate in faults
     ]
-    out += [Case(f"one request: {fate}", one(fate)) for fate in sorted(WAITS)]
-    out += [
-        Case(f"every request always: {fate}", lambda prompt, sendings, fate=fate: fate)  # type: ignore[misc]
+    all_cases += [
+        Case(f"one request: {fate}", one_request(fate)) for fate in sorted(WAITS)
+    ]
+    all_cases += [
+        Case(f"every request always: {fate}", always(fate))
         for fate in ("empty", "hang", "500", "401", "no-choices", "reset")
     ]
     signals = (
@@ -457,8 +472,11 @@ def cases() -> list[Case]:
         signal.SIGHUP,
         signal.SIGQUIT,
     )
-    out += [Case(f"the program gets {one.name}", stopped=kill(one)) for one in signals]
-    out += [
+    all_cases += [
+        Case(f"the program gets {signal_number.name}", stopped=kill(signal_number))
+        for signal_number in signals
+    ]
+    all_cases += [
         Case(
             "the program gets SIGKILL amid empty replies",
             once("empty"),
@@ -469,15 +487,19 @@ def cases() -> list[Case]:
             once("hang"),
             stopped=kill(signal.SIGINT),
         ),
-        Case("the program gets SIGINT twice", stopped=twice),
+        Case("the program gets SIGINT twice", stopped=interrupt_twice),
         Case("the program is paused", stopped=pause),
         Case("closed output", stopped=hang_up),
         *(
-            Case(f"one bit flipped: {name}", before=flipped(name), damages=3)
+            Case(f"one bit flipped: {name}", before=flip_bit(name), damages=3)
             for name in ("request", "response", "key")
         ),
-        Case("zeros amid the store", before=overwritten(0.6, 64), damages=6),
-        Case("zeros at the store's beginning", before=overwritten(0.0, 64), damages=6),
+        Case("zeros amid the store", before=overwrite_with_zeros(0.6, 64), damages=6),
+        Case(
+            "zeros at the store's beginning",
+            before=overwrite_with_zeros(0.0, 64),
+            damages=6,
+        ),
         Case("half of the store", before=cut, damages=6),
         Case(
             "a store of the version before",
@@ -496,15 +518,15 @@ def cases() -> list[Case]:
             before=lambda folder: None,
             holder=locked,
         ),
-        Case("a file for the home folder", before=in_place_of("home"), damages=6),
-        Case("a file for the runs folder", before=in_place_of("runs")),
+        Case("a file for the home folder", before=put_file_at("home"), damages=6),
+        Case("a file for the runs folder", before=put_file_at("runs")),
         Case(
             "no records any more", before=lambda folder: shutil.rmtree(folder / "runs")
         ),
-        Case("a full disk at 60 kB", limit=small(60_000)),
-        Case("a full disk at 20 kB", limit=small(20_000)),
+        Case("a full disk at 60 kB", limit=limit_file_size(60_000)),
+        Case("a full disk at 20 kB", limit=limit_file_size(20_000)),
     ]
-    return out
+    return all_cases
 
 
 def main() -> int:
@@ -522,12 +544,12 @@ def main() -> int:
     )
     bad = 0
     for case in chosen:
-        found = play(case)
-        bad += not found.sound
+        outcome = play(case)
+        bad += not outcome.sound
         print(
-            f"{case.name:<46} {found.sent:>5} {found.billed:>8.3f} {found.ledger:>8.3f}"
-            f" {found.lost:>5} {found.again:>5} {found.over:>6.3f}"
-            f" {found.missing:>7.3f}  {'; '.join(found.wrong) or 'right'}",
+            f"{case.name:<46} {outcome.sent:>5} {outcome.billed:>8.3f} {outcome.ledger:>8.3f}"
+            f" {outcome.lost:>5} {outcome.again:>5} {outcome.over:>6.3f}"
+            f" {outcome.missing:>7.3f}  {'; '.join(outcome.wrong) or 'right'}",
             flush=True,
         )
     print(f"{len(chosen)} cases, {bad} in which something did not hold")

@@ -1,7 +1,7 @@
 """How often the intervals hold the truth, where it is known: Markdown tables of simulations.
 
-    python benchmarks/coverage.py [--trials 2000] [--only WORD ...] [--seed 0] [--jobs 1] [--list]
-    [--write PAGE]
+    python benchmarks/coverage.py [--trials 2000] [--only WORD ...] [--seed 0] [--jobs 1]
+        [--list] [--write PAGE]
 
 Coverage of a 95% interval should be 95%. Each row makes data from a known truth many times, asks
 the package for its interval and counts. `--only` keeps the settings whose names, or whose family's,
@@ -32,7 +32,8 @@ from coverage_settings.registry import Covered, Family, Setting, all_families
 
 HEAD = """| setting | method | coverage | aim | mean width | trials | Monte Carlo error | verdict |
 |---|---|---|---|---|---|---|---|"""
-SUMMARY = """| family | settings | lowest coverage | median coverage | lowest of the known method | median width, to the known method's |
+SUMMARY = """| family | settings | lowest coverage | median coverage | lowest of the known method \
+| median width, to the known method's |
 |---|---|---|---|---|---|"""
 _FEWEST = 50
 
@@ -63,7 +64,7 @@ def row(setting: Setting, covered: Covered) -> str:
         method,
         f"{covered.share:.1%}",
         f"{100 * setting.least:g} to {100 * setting.most:g}%",
-        (f"{wide.mean():.3f}" if len(wide) else "") + _known(covered),
+        (f"{wide.mean():.3f}" if len(wide) else "") + _known_method_text(covered),
         f"{len(covered.hits):,}",
         f"{covered.monte_carlo_error:.1%}",
         verdict,
@@ -71,32 +72,34 @@ def row(setting: Setting, covered: Covered) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _known(covered: Covered) -> str:
-    """What a known method gave: its name, mean width, and how often it was right."""
-    if covered.known is None:
+def _known_method_text(covered: Covered) -> str:
+    """Describe a known method: its name, mean width, and how often it was right."""
+    if covered.known_method is None:
         return ""
-    known = covered.known
-    return f" ({known.name}: {np.nanmean(known.widths):.3f}, {np.mean(known.hits):.1%})"
+    known_method = covered.known_method
+    width = np.nanmean(known_method.widths)
+    share = np.mean(known_method.hits)
+    return f" ({known_method.name}: {width:.3f}, {share:.1%})"
 
 
-def chosen(words: Sequence[str]) -> list[Family]:
+def choose_families(words: Sequence[str]) -> list[Family]:
     """The families with the settings that have one of `words` in their own or their family's name,
     all if there are none.
     """
 
-    def wanted(family: Family, setting: Setting) -> bool:
+    def matches(family: Family, setting: Setting) -> bool:
         return not words or any(
             word in setting.name or word in family.name for word in words
         )
 
-    kept = [
-        replace(f, settings=tuple(s for s in f.settings if wanted(f, s)))
+    chosen_families = [
+        replace(f, settings=tuple(s for s in f.settings if matches(f, s)))
         for f in all_families()
     ]
-    return [family for family in kept if family.settings]
+    return [family for family in chosen_families if family.settings]
 
 
-def measured(
+def measure_families(
     families: Sequence[Family], seed: int, trials: int, jobs: int
 ) -> Iterator[Covered]:
     """What the trials of each setting gave, in their order, from `jobs` processes."""
@@ -112,7 +115,7 @@ def measured(
         yield from pool.map(measure, *zip(*tasks, strict=True))
 
 
-def put(page: str, family: Family, lines: dict[str, str]) -> str:
+def replace_rows(page: str, family: Family, lines: dict[str, str]) -> str:
     """`page` with the rows `lines` (by setting) in the table of `family`; rows of settings that are
     gone are left out.
 
@@ -122,22 +125,26 @@ def put(page: str, family: Family, lines: dict[str, str]) -> str:
         rf"(<!-- rows of {re.escape(family.name)} -->\n)(.*?)(<!-- end of rows -->)",
         re.DOTALL,
     )
-    found = between.search(page)
-    if found is None:
+    block = between.search(page)
+    if block is None:
         raise ValueError(
             f"the page has no '<!-- rows of {family.name} -->' with an '<!-- end of"
             " rows -->'"
         )
     rows = {
-        line.split(" | ")[0].removeprefix("| "): line for line in found[2].splitlines()
+        line.split(" | ")[0].removeprefix("| "): line for line in block[2].splitlines()
     } | lines
-    every = next(each for each in all_families() if each.name == family.name)
-    kept = [rows[setting.name] for setting in every.settings if setting.name in rows]
-    text = "\n".join(["", f"{every.about}", "", HEAD, *kept, "", ""])
-    return page[: found.start(2)] + text + page[found.end(2) :]
+    every = next(
+        candidate for candidate in all_families() if candidate.name == family.name
+    )
+    lines_in_order = [
+        rows[setting.name] for setting in every.settings if setting.name in rows
+    ]
+    text = "\n".join(["", f"{every.about}", "", HEAD, *lines_in_order, "", ""])
+    return page[: block.start(2)] + text + page[block.end(2) :]
 
 
-def summed_up(page: str) -> str:
+def update_summary(page: str) -> str:
     """`page` with a line for each family between its comments "families", made from the rows that
     are there.
     """
@@ -150,32 +157,37 @@ def summed_up(page: str) -> str:
         )
         # What fails on purpose, and the power of plans, are no coverage.
         names = {
-            one.name
-            for one in family.settings
-            if not one.contrast and one.most >= 0.9 and not one.name.startswith("power")
+            setting.name
+            for setting in family.settings
+            if not setting.contrast
+            and setting.most >= 0.9
+            and not setting.name.startswith("power")
         }
         rows = (
             [line.strip("| ").split(" | ") for line in part[1].splitlines()]
             if part
             else []
         )
-        kept = [cells for cells in rows if cells[0] in names and len(cells) == 8]
-        if not kept:
+        covered_rows = [
+            cells for cells in rows if cells[0] in names and len(cells) == 8
+        ]
+        if not covered_rows:
             continue
-        shares = [float(cells[2].rstrip("%")) for cells in kept]
-        known = [
+        shares = [float(cells[2].rstrip("%")) for cells in covered_rows]
+        known_cells = [
             re.search(r"^([\d.]+) \([^:,]+: ([\d.]+), ([\d.]+)%", cells[4])
-            for cells in kept
+            for cells in covered_rows
         ]
         wider = [
-            float(each[1]) / float(each[2]) for each in known if each and float(each[2])
+            float(match[1]) / float(match[2])
+            for match in known_cells
+            if match and float(match[2])
         ]
-        theirs = [float(each[3]) for each in known if each]
+        theirs = [float(match[3]) for match in known_cells if match]
+        anchor = re.sub("[^a-z -]", "", family.title.lower()).replace(" ", "-")
         cells = [
-            (
-                f"[{family.title}](#{re.sub('[^a-z -]', '', family.title.lower()).replace(' ', '-')})"
-            ),
-            str(len(kept)),
+            f"[{family.title}](#{anchor})",
+            str(len(covered_rows)),
             f"{min(shares):.1f}%",
             f"{np.median(shares):.1f}%",
             f"{min(theirs):.1f}%" if theirs else "",
@@ -192,8 +204,8 @@ def summed_up(page: str) -> str:
 
 
 def write(path: Path, family: Family, lines: dict[str, str]) -> None:
-    """`put` into the file, which is whole at every moment."""
-    text = summed_up(put(path.read_text(encoding="utf-8"), family, lines))
+    """Replace the rows in the file, which is complete at every moment."""
+    text = update_summary(replace_rows(path.read_text(encoding="utf-8"), family, lines))
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
@@ -214,25 +226,27 @@ def main() -> int:
     parser.add_argument(
         "--write", type=Path, metavar="PAGE", help="put the rows into this page"
     )
-    given = parser.parse_args()
-    families = chosen(given.only)
+    arguments = parser.parse_args()
+    families = choose_families(arguments.only)
     if not families:
         parser.error(
-            f"no setting has {' or '.join(given.only)} in its name; --list shows the"
+            f"no setting has {' or '.join(arguments.only)} in its name; --list shows the"
             " names"
         )
-    if given.trials < 1 or given.jobs < 1:
+    if arguments.trials < 1 or arguments.jobs < 1:
         parser.error("--trials and --jobs must be at least 1")
-    if given.list:
+    if arguments.list:
         print("\n".join(f"{f.name}: {s.name}" for f in families for s in f.settings))
         return 0
-    if given.write is not None:
+    if arguments.write is not None:
         try:
             for family in families:
-                put(given.write.read_text(encoding="utf-8"), family, {})
+                replace_rows(arguments.write.read_text(encoding="utf-8"), family, {})
         except (OSError, ValueError) as problem:
-            parser.error(f"cannot write into {given.write}: {problem}")
-    results = measured(families, given.seed, given.trials, given.jobs)
+            parser.error(f"cannot write into {arguments.write}: {problem}")
+    results = measure_families(
+        families, arguments.seed, arguments.trials, arguments.jobs
+    )
     outside = 0
     for family in families:
         print(f"\n### {family.title}\n\n{family.about}\n\n{HEAD}", flush=True)
@@ -241,8 +255,8 @@ def main() -> int:
             line = row(setting, covered)
             print(line, flush=True)
             outside += not setting.good(covered)
-            if given.write is not None:
-                write(given.write, family, {setting.name: line})
+            if arguments.write is not None:
+                write(arguments.write, family, {setting.name: line})
     return 1 if outside else 0
 
 

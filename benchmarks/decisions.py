@@ -1,8 +1,8 @@
 """Decision quality: forty ordinary questions with a known answer, put to the package and to the
 best valid method for each.
 
-    python benchmarks/decisions.py [--trials 200] [--only WORD ...] [--seed 0] [--json] [--before
-    FILE] [--write PAGE]
+    python benchmarks/decisions.py [--trials 200] [--only WORD ...] [--seed 0] [--json]
+        [--before FILE] [--write PAGE]
 
 Every trial simulates scores, writes them as records of runs, and asks `compare`, the gate or
 `leaderboard`. An answer counts as decided rightly, decided wrongly (a provisional verdict counts

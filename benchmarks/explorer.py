@@ -82,11 +82,11 @@ def vocabulary(language: str, rng: np.random.Generator) -> list[str]:
         mark = " "
     elif language == "zh":
         syllables = [
-            chr(0x4E00 + int(one)) for one in rng.choice(20_000, 3_500, replace=False)
+            chr(0x4E00 + int(code)) for code in rng.choice(20_000, 3_500, replace=False)
         ]
         sizes = (1, 2)
     elif language == "th":
-        consonants = [chr(one) for one in range(0x0E01, 0x0E2F)]
+        consonants = [chr(code) for code in range(0x0E01, 0x0E2F)]
         syllables = [
             a + b + tone
             for a in consonants
@@ -94,7 +94,7 @@ def vocabulary(language: str, rng: np.random.Generator) -> list[str]:
             for tone in ("", "", "่", "้")
         ]
     else:
-        consonants = [chr(one) for one in range(0x1000, 0x1021)]
+        consonants = [chr(code) for code in range(0x1000, 0x1021)]
         syllables = [
             a + b + tone
             for a in consonants
@@ -104,7 +104,7 @@ def vocabulary(language: str, rng: np.random.Generator) -> list[str]:
     words: dict[str, None] = {}
     while len(words) < count:
         picked = rng.integers(len(syllables), size=int(rng.choice(sizes)))
-        words["".join(syllables[one] for one in picked) + mark] = None
+        words["".join(syllables[index] for index in picked) + mark] = None
     return list(words)
 
 
@@ -145,8 +145,8 @@ def make_run(folder: Path, samples: int) -> Run:
     """The run of the corpus."""
     rng = np.random.default_rng(17)
     texts = {language: Texts(language, rng) for language in dict.fromkeys(LANGUAGES)}
-    for language, own in texts.items():
-        data = own.draw(50_000, rng).encode()
+    for language, source in texts.items():
+        data = source.draw(50_000, rng).encode()
         print(
             f"  deflate shortens a text of {language} alone to"
             f" {len(zlib.compress(data, 6)) / len(data):.0%}",
@@ -166,8 +166,15 @@ def make_run(folder: Path, samples: int) -> Run:
             "content_hash": "",
             "scorers": [{"name": SCORER, "kind": SCORER, "options": {}}],
             "slice_keys": ["language", "subject"],
-            "metric_specs": [{"label": "accuracy", "kind": "accuracy", "scorer": SCORER, "options": {}}],
-        }  # fmt: skip
+            "metric_specs": [
+                {
+                    "label": "accuracy",
+                    "kind": "accuracy",
+                    "scorer": SCORER,
+                    "options": {},
+                }
+            ],
+        }
         usage = {
             "asked": samples,
             "sent": samples,
@@ -198,11 +205,11 @@ def make_record(
 ) -> SampleRecord:
     """One answered and scored sample."""
     language = LANGUAGES[index % len(LANGUAGES)]
-    own = texts[language]
+    source = texts[language]
     size = rng.uniform(1000, 4000)
-    asked = size * rng.uniform(0.1, 0.5)
-    question = own.draw(int(asked), rng)
-    answer = own.draw(int(size - asked), rng)
+    question_size = size * rng.uniform(0.1, 0.5)
+    question = source.draw(int(question_size), rng)
+    answer = source.draw(int(size - question_size), rng)
     if index == samples // 2:
         answer += f" {NEEDLE}"
     right = float(rng.random() < 0.6)
@@ -215,14 +222,17 @@ def make_record(
     sample = Sample(
         id=f"{language}-{name}",
         input=question,
-        targets=(own.draw(20, rng),),
+        targets=(source.draw(20, rng),),
         metadata=metadata,
     )
     prompt = (
         Message("system", "Answer the question in a few sentences."),
         Message("user", f"Question: {question}\nAnswer:"),
     )
-    usage = Usage(input_tokens=int(asked / 4), output_tokens=int((size - asked) / 4))
+    usage = Usage(
+        input_tokens=int(question_size / 4),
+        output_tokens=int((size - question_size) / 4),
+    )
     response = Response(
         answer,
         finish_reason="stop",
@@ -230,12 +240,12 @@ def make_record(
         latency=round(float(rng.gamma(3, 0.7)), 3),
         cost=round(float(rng.gamma(2, 1e-4)), 7),
     )
-    said = (
+    explanation = (
         "the answer holds the target"
         if right
         else f"'{answer[:40]}' is none of the targets"
     )
-    score = Score(right, "correct" if right else "incorrect", said)
+    score = Score(right, "correct" if right else "incorrect", explanation)
     return SampleRecord(
         TASK,
         index,
@@ -253,52 +263,84 @@ DATA = """
   const data = window.explorerData;
   const run = await data.run('0');
   const median = (times) => times.sort((a, b) => a - b)[times.length >> 1];
-  const timed = (work) => { const from = performance.now(); work(); return performance.now() - from; };
+  const timed = (work) => {
+    const from = performance.now();
+    work();
+    return performance.now() - from;
+  };
   const filters = [
-    {categories: {language: ['th']}, numbers: {}}, {categories: {label: ['incorrect'], subject: ['subject 7']}, numbers: {}},
-    {categories: {}, numbers: {latency: [1, 2]}}, {categories: {language: ['zh']}, numbers: {year: [1980, 1990], score: [0, 0]}},
+    {categories: {language: ['th']}, numbers: {}},
+    {categories: {label: ['incorrect'], subject: ['subject 7']}, numbers: {}},
+    {categories: {}, numbers: {latency: [1, 2]}},
+    {categories: {language: ['zh']}, numbers: {year: [1980, 1990], score: [0, 0]}},
   ];
   const filter = [], count = [], sort = [];
   for (let i = 0; i < 5; i++) for (const one of filters) {
     let places;
     filter.push(timed(() => { places = run.filter(one); }));
-    count.push(timed(() => { for (const column of run.columns) if (column.kind === 'category') run.counts(column.name, places); }));
-    sort.push(timed(() => run.sort(run.filter({categories: {}, numbers: {}}), 'latency', i % 2 > 0)));
+    count.push(timed(() => {
+      for (const column of run.columns) {
+        if (column.kind === 'category') run.counts(column.name, places);
+      }
+    }));
+    const everything = {categories: {}, numbers: {}};
+    sort.push(timed(() => run.sort(run.filter(everything), 'latency', i % 2 > 0)));
   }
   const all = run.filter({categories: {}, numbers: {}});
   const search = async (query) => {
     const from = performance.now();
     let first = null, hits = 0;
-    await run.search(query, all, (found) => { hits += found.length; if (found.length && first === null) first = performance.now() - from; }, new AbortController().signal);
+    const collect = (matches) => {
+      hits += matches.length;
+      if (matches.length && first === null) first = performance.now() - from;
+    };
+    await run.search(query, all, collect, new AbortController().signal);
     return {query, first, whole: performance.now() - from, hits};
   };
-  const words = [(await run.sample(0)).answer.split(' ')[3], (await run.sample(1)).answer.slice(5, 7), (await run.sample(3)).answer.slice(10, 14)];
+  const words = [
+    (await run.sample(0)).answer.split(' ')[3],
+    (await run.sample(1)).answer.slice(5, 7),
+    (await run.sample(3)).answer.slice(10, 14),
+  ];
   const searches = [];
   for (const word of [...words, QUERY, words[0]]) searches.push(await search(word));
   const opened = [];
   for (const place of [5, 50000, 99999, 70001, 30003]) if (place < run.size) {
     const from = performance.now(); await run.sample(place); opened.push(performance.now() - from);
   }
-  return JSON.stringify({size: run.size, filter: median(filter), slowest: Math.max(...filter), count: median(count), sort: median(sort), searches, opened: median(opened)});
+  return JSON.stringify({
+    size: run.size,
+    filter: median(filter),
+    slowest: Math.max(...filter),
+    count: median(count),
+    sort: median(sort),
+    searches,
+    opened: median(opened),
+  });
 })()
 """
 
 SCROLL = """
 (async () => {
-  const box = [...document.querySelectorAll('*')].filter((one) => one.scrollHeight > 100 * one.clientHeight && one.clientHeight > 100).pop();
+  const isLong = (node) => node.scrollHeight > 100 * node.clientHeight && node.clientHeight > 100;
+  const box = [...document.querySelectorAll('*')].filter(isLong).pop();
   if (!box) return JSON.stringify(null);
   let frames = 0, blank = 0, longest = 0, last = performance.now();
   const height = box.scrollHeight;
   for (let step = 0; step < 300; step++) {
     // Sixty rows a frame, and every fiftieth frame a leap to anywhere.
-    box.scrollTop = step % 50 === 49 ? (height * ((step * 7919) % 1000)) / 1000 : box.scrollTop + 2000;
+    const leap = (height * ((step * 7919) % 1000)) / 1000;
+    box.scrollTop = step % 50 === 49 ? leap : box.scrollTop + 2000;
     await new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
     const now = performance.now();
     longest = Math.max(longest, now - last); last = now;
     frames++;
     const area = box.getBoundingClientRect();
-    const middle = document.elementFromPoint(area.left + area.width / 2, area.top + area.height / 2);
-    if (!middle || !box.contains(middle) || middle === box || !middle.textContent.trim() || middle.textContent.length > 5000) blank++;
+    const x = area.left + area.width / 2;
+    const y = area.top + area.height / 2;
+    const middle = document.elementFromPoint(x, y);
+    const inside = middle && box.contains(middle) && middle !== box;
+    if (!inside || !middle.textContent.trim() || middle.textContent.length > 5000) blank++;
   }
   return JSON.stringify({frames, blank, longest});
 })()
@@ -321,15 +363,29 @@ CLICKS = """
     if (rows() !== before) took[kind].push(performance.now() - from);
     await frame();
   };
-  const names = [...document.querySelectorAll('details.facet')].flatMap((one) => [...one.querySelectorAll('input[type=checkbox]')].slice(0, 3));
-  for (const box of names) for (let turn = 0; turn < 2; turn++) await timed('names', () => box.click());
-  for (const end of document.querySelectorAll('.facet-ends input')) for (const middle of [true, false]) await timed('numbers', () => {
-    const extremes = [...end.closest('.facet-ends').querySelectorAll('input')].map((one) => Number(one.placeholder.replaceAll(',', '')));
-    end.value = middle ? String((extremes[0] + extremes[1]) / 2) : '';
-    end.dispatchEvent(new Event('change', {bubbles: true}));
-  });
-  const told = (list) => [list.length, ...[0, 0.5, 1].map((share) => Math.round(list.sort((a, b) => a - b)[Math.floor(share * (list.length - 1))]))];
-  return JSON.stringify([names.length * 2 + took.numbers.length, told(took.names), told(took.numbers)]);
+  const firstBoxes = (facet) => [...facet.querySelectorAll('input[type=checkbox]')].slice(0, 3);
+  const names = [...document.querySelectorAll('details.facet')].flatMap(firstBoxes);
+  for (const box of names) {
+    for (let turn = 0; turn < 2; turn++) await timed('names', () => box.click());
+  }
+  const placeholder = (input) => Number(input.placeholder.replaceAll(',', ''));
+  for (const end of document.querySelectorAll('.facet-ends input')) {
+    for (const middle of [true, false]) {
+      await timed('numbers', () => {
+        const ends = end.closest('.facet-ends').querySelectorAll('input');
+        const extremes = [...ends].map(placeholder);
+        end.value = middle ? String((extremes[0] + extremes[1]) / 2) : '';
+        end.dispatchEvent(new Event('change', {bubbles: true}));
+      });
+    }
+  }
+  const summary = (times) => {
+    times.sort((a, b) => a - b);
+    const quantile = (share) => Math.round(times[Math.floor(share * (times.length - 1))]);
+    return [times.length, ...[0, 0.5, 1].map(quantile)];
+  };
+  const count = names.length * 2 + took.numbers.length;
+  return JSON.stringify([count, summary(took.names), summary(took.numbers)]);
 })()
 """
 """Filters of names and of numbers, set and taken away with all facets open, until the list is
@@ -339,17 +395,19 @@ drawn: how many, fastest, median, slowest (ms).
 
 async def ask(tab: Tab, expression: str) -> Any:
     """What a promise of the page comes to."""
-    found = await tab.send(
+    reply = await tab.send(
         "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
     )
-    assert "exceptionDetails" not in found, found
-    return json.loads(found["result"]["value"])
+    assert "exceptionDetails" not in reply, reply
+    return json.loads(reply["result"]["value"])
 
 
 async def page_seconds(tab: Tab) -> float:
     """Processor time of the page's thread so far: what waits for a busy machine is not in it."""
     metrics = (await tab.send("Performance.getMetrics"))["metrics"]
-    return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+    return float(
+        next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+    )
 
 
 async def measure(file: Path) -> dict[str, Any]:
@@ -387,23 +445,25 @@ async def measure(file: Path) -> dict[str, Any]:
             # The shell is not enough: a row of the table counts.
             rows = await ask(
                 tab,
-                """(async () => { while (!window.explorerData) await new Promise((go) => setTimeout(go, 5));
+                """(async () => {
+              const pause = () => new Promise((go) => setTimeout(go, 5));
+              while (!window.explorerData) await pause();
               await window.explorerData.run('0'); return JSON.stringify(performance.now()); })()""",
             )
-            out = {"first paint": paint, "columns there": rows}
-            out |= await ask(tab, DATA.replace("QUERY", json.dumps(NEEDLE)))
-            out["read to the end"] = await tab.evaluate(
+            timings = {"first paint": paint, "columns there": rows}
+            timings |= await ask(tab, DATA.replace("QUERY", json.dumps(NEEDLE)))
+            timings["read to the end"] = await tab.evaluate(
                 "performance.timing.domContentLoadedEventEnd -"
                 " performance.timing.navigationStart"
             )
-            out["scroll"] = await ask(tab, SCROLL)
+            timings["scroll"] = await ask(tab, SCROLL)
             await tab.send("Performance.enable", timeDomain="threadTicks")
             before = await page_seconds(tab)
-            out["clicks"] = await ask(tab, CLICKS)
-            out["click"] = (
-                1000 * (await page_seconds(tab) - before) / max(1, out["clicks"][0])
+            timings["clicks"] = await ask(tab, CLICKS)
+            timings["click"] = (
+                1000 * (await page_seconds(tab) - before) / max(1, timings["clicks"][0])
             )
-            out["console"] = [
+            timings["console"] = [
                 event
                 for event in tab.events
                 if event[0]
@@ -413,8 +473,10 @@ async def measure(file: Path) -> dict[str, Any]:
                     "Runtime.consoleAPICalled",
                 )
             ]
-            out["heap"] = await tab.evaluate("performance.memory.usedJSHeapSize / 1e6")
-            return out
+            timings["heap"] = await tab.evaluate(
+                "performance.memory.usedJSHeapSize / 1e6"
+            )
+            return timings
 
 
 def main() -> None:
@@ -451,7 +513,7 @@ def main() -> None:
             f" {time.monotonic() - began:.1f} s"
         )
         page.read_bytes()
-        found = [asyncio.run(measure(page)) for _ in range(options.times)]
+        openings = [asyncio.run(measure(page)) for _ in range(options.times)]
         load = os.getloadavg()[0]
         print(f"  {os.cpu_count()} cores, load {load:.1f}")
         for name in (
@@ -466,25 +528,25 @@ def main() -> None:
             "click",
         ):
             print(
-                f"  {name:20} {statistics.median(one[name] for one in found):10,.1f} ms"
+                f"  {name:20} {statistics.median(timings[name] for timings in openings):10,.1f} ms"
             )
-        for number, search in enumerate(found[0]["searches"]):
-            first = [one["searches"][number]["first"] for one in found]
-            whole = [one["searches"][number]["whole"] for one in found]
+        for number, search in enumerate(openings[0]["searches"]):
+            first = [timings["searches"][number]["first"] for timings in openings]
+            completed = [timings["searches"][number]["whole"] for timings in openings]
             print(
                 f"  search {search['query']!r}: {search['hits']:,} hits, first"
                 f" {statistics.median(first):,.0f} ms, all"
-                f" {statistics.median(whole):,.0f} ms"
+                f" {statistics.median(completed):,.0f} ms"
             )
         print(
             "  filters set on the page, until the list shows it: of names and of"
             " numbers, how many, fastest, median, slowest ms ('click' is processor time"
             " of each)"
         )
-        print(f"    {[one['clicks'][1:] for one in found]}")
+        print(f"    {[timings['clicks'][1:] for timings in openings]}")
         print(
-            f"  scrolling {[one['scroll'] for one in found]}, console"
-            f" {found[0]['console']}, heap {found[0]['heap']:,.0f} MB"
+            f"  scrolling {[timings['scroll'] for timings in openings]}, console"
+            f" {openings[0]['console']}, heap {openings[0]['heap']:,.0f} MB"
         )
 
 

@@ -2,9 +2,8 @@
 run.
 
     python benchmarks/generation.py --data FOLDER [--only shared,own,ends,stops] [--hidden 256]
-    [--vocab 32000] [--layers 4]
-                                    [--prompts 100] [--tokens 64] [--repeats 3] [--threads 2]
-                                    [--clock wall]
+        [--vocab 32000] [--layers 4] [--prompts 100] [--tokens 64] [--repeats 3] [--threads 2]
+        [--clock wall]
 
 FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is that of
 `scoring.py`, a Llama of random weights with grouped queries; both systems load the same folder and
@@ -66,17 +65,18 @@ def every_set(folder: Path, count: int, tokens: int) -> dict[str, list[Request]]
         for question in [*dev, *test[:200]]
         if 80 <= len(question["question"]) <= 300
     ]
-    asked = random.Random(1).sample(short, min(count, len(short)))
+    questions = random.Random(1).sample(short, min(count, len(short)))
     fixed = "".join(
         shot(question, True) for question in random.Random(0).sample(shots, 5)
     )
-    shared = [[fixed + shot(question, False), tokens, NEVER] for question in asked]
-    own = []
-    for place, question in enumerate(asked):
+    shared = [[fixed + shot(question, False), tokens, NEVER] for question in questions]
+    own_shots = []
+    for place, question in enumerate(questions):
         drawn = random.Random(place + 1).sample(shots, 1 + place % 5)
-        own.append(
+        own_shots.append(
             [
-                "".join(shot(each, True) for each in drawn) + shot(question, False),
+                "".join(shot(shot_question, True) for shot_question in drawn)
+                + shot(question, False),
                 tokens,
                 NEVER,
             ]
@@ -87,7 +87,7 @@ def every_set(folder: Path, count: int, tokens: int) -> dict[str, list[Request]]
         for place, (prompt, _, stop) in enumerate(shared)
     ]
     stops = [[prompt, tokens, "ar"] for prompt, _, _ in shared]
-    return {"shared": shared, "own": own, "ends": ends, "stops": stops}
+    return {"shared": shared, "own": own_shots, "ends": ends, "stops": stops}
 
 
 def best_batch_size(
@@ -114,9 +114,9 @@ def differences(ours: Outcome, theirs: Outcome) -> str:
 def measure(
     name: str, requests: list[Request], model: Path, options: argparse.Namespace
 ) -> str:
-    """One line of the table."""
+    """Measure one set; returns its line of the table."""
     mine: list[Outcome] = []
-    other: list[Outcome] = []
+    peers: list[Outcome] = []
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
         size = options.batch_size
@@ -135,7 +135,7 @@ def measure(
                     "generation_worker.py",
                 )
             )
-            other.append(
+            peers.append(
                 run(
                     "theirs",
                     model,
@@ -147,10 +147,12 @@ def measure(
                 )
             )
     ours, theirs = (
-        statistics.median(outcome.score for outcome in each) for each in (mine, other)
+        statistics.median(outcome.score for outcome in outcomes)
+        for outcomes in (mine, peers)
     )
-    whole, their_whole = (
-        statistics.median(outcome.whole for outcome in each) for each in (mine, other)
+    total, their_whole = (
+        statistics.median(outcome.total for outcome in outcomes)
+        for outcomes in (mine, peers)
     )
     if searched:
         print(
@@ -159,8 +161,8 @@ def measure(
         )
     return (
         f"| {name} | {len(requests)} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.2f}"
-        f" | {whole:.2f} | {their_whole:.2f} | {their_whole / whole:.2f} | {size} |"
-        f" {mine[0].how} | {differences(mine[0], other[0])} |"
+        f" | {total:.2f} | {their_whole:.2f} | {their_whole / total:.2f} | {size} |"
+        f" {mine[0].how} | {differences(mine[0], peers[0])} |"
     )
 
 

@@ -34,17 +34,17 @@ def ours(
     )
     opened.load()
     loaded = clock()
-    asked = [
+    batch = [
         Generate(prompt, max_tokens=most, stop=(stop,))
         for prompt, most, stop in requests
     ]
-    out = [""] * len(asked)
-    for index, response in opened.answer_batch(asked):
-        out[index] = response.text  # type: ignore[union-attr]
+    texts = [""] * len(batch)
+    for index, response in opened.answer_batch(batch):
+        texts[index] = response.text  # type: ignore[union-attr]
     seconds = clock() - loaded
     assert opened._engine is not None
     decoder = opened._engine.decoder
-    return loaded - began, seconds, out, (decoder and decoder.refusal) or "own loop"
+    return loaded - began, seconds, texts, (decoder and decoder.refusal) or "own loop"
 
 
 def theirs(
@@ -59,10 +59,10 @@ def theirs(
         pretrained=model, device="cpu", dtype="float32", batch_size=int(batch_size)
     )
     loaded = clock()
-    asked = []
+    instances = []
     for prompt, most, stop in requests:
         settings = {"until": [stop], "max_gen_toks": most, "do_sample": False}
-        asked.append(
+        instances.append(
             Instance(
                 request_type="generate_until",
                 doc={},
@@ -70,24 +70,24 @@ def theirs(
                 idx=0,
             )
         )
-    found = opened.generate_until(asked, disable_tqdm=True)
-    return loaded - began, clock() - loaded, found, None
+    texts = opened.generate_until(instances, disable_tqdm=True)
+    return loaded - began, clock() - loaded, texts, None
 
 
 def main() -> None:
     """See the module."""
     side, model, requests, result, batch_size = sys.argv[1:6]
-    asked = json.loads(Path(requests).read_text())
+    request_rows = json.loads(Path(requests).read_text())
     run = theirs if side == "theirs" else ours
-    load, call, texts, how = run(model, asked, batch_size)
-    found = {
+    load, call, texts, how = run(model, request_rows, batch_size)
+    measurement = {
         "load": load,
         "score": call,
         "rows": texts,
         "how": how,
         "cpu": time.process_time(),
     }
-    Path(result).write_text(json.dumps(found))
+    Path(result).write_text(json.dumps(measurement))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,8 @@
 the card's rate, peak memory.
 
     python benchmarks/gpu.py [--systems hf,vllm-local,lm-eval-hf,lm-eval-vllm] [--layers 22]
-    [--hidden 2048] [--vocab 131072]
-                             [--questions 400] [--shots 2000] [--tokens 128] [--dtype bfloat16]
-                             [--device cuda] [--model FOLDER]
-                             [--peer-python PATH]
+        [--hidden 2048] [--vocab 131072] [--questions 400] [--shots 2000] [--tokens 128]
+        [--dtype bfloat16] [--device cuda] [--model FOLDER] [--peer-python PATH]
 
 The default is a Llama of random weights with 1.5 billion parameters; `--vocab 262144` is the other
 end of today's vocabularies. Each system loads the same folder in a process of its own and answers
@@ -42,7 +40,7 @@ NEVER = "<<<never>>>"
 Pairs = list[list[str]]
 
 
-def make_model(folder: Path, given: argparse.Namespace) -> None:
+def make_model(folder: Path, arguments: argparse.Namespace) -> None:
     """Write a Llama with random weights and a tokenizer of made-up words."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -52,7 +50,7 @@ def make_model(folder: Path, given: argparse.Namespace) -> None:
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=min(given.vocab, 8000),
+        vocab_size=min(arguments.vocab, 8000),
         special_tokens=["<s>", "</s>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
@@ -62,19 +60,19 @@ def make_model(folder: Path, given: argparse.Namespace) -> None:
         tokenizer_object=core, bos_token="<s>", eos_token="</s>"
     ).save_pretrained(folder)
     config = LlamaConfig(
-        vocab_size=given.vocab,
-        hidden_size=given.hidden,
-        intermediate_size=given.hidden * 11 // 4,
-        num_hidden_layers=given.layers,
-        num_attention_heads=given.hidden // 64,
-        num_key_value_heads=max(1, given.hidden // 256),
+        vocab_size=arguments.vocab,
+        hidden_size=arguments.hidden,
+        intermediate_size=arguments.hidden * 11 // 4,
+        num_hidden_layers=arguments.layers,
+        num_attention_heads=arguments.hidden // 64,
+        num_key_value_heads=max(1, arguments.hidden // 256),
         max_position_embeddings=8192,
         bos_token_id=0,
         eos_token_id=1,
     )
     torch.manual_seed(0)
-    torch.set_default_dtype(getattr(torch, given.dtype))
-    with torch.device(given.device):
+    torch.set_default_dtype(getattr(torch, arguments.dtype))
+    with torch.device(arguments.device):
         LlamaForCausalLM(config).save_pretrained(folder)
 
 
@@ -106,74 +104,75 @@ def requests(questions: int, shots: int, folder: Path) -> tuple[Pairs, list[str]
 
 
 def ours(
-    name: str, given: argparse.Namespace
+    name: str, options: argparse.Namespace
 ) -> tuple[Callable[[Pairs], Any], Callable[[list[str]], Any]]:
-    """How log-likelihoods and texts are had of one of our backends."""
+    """Functions that get log-likelihoods and texts from one of our backends."""
     from evalwright.core.requests import Generate, LogLikelihood
     from evalwright.models.base import LocalModel
     from evalwright.models.registry import open_model
 
-    place = {"device": given.device} if name == "hf" else {}
-    model = open_model(f"{name}/{given.model}", {"dtype": given.dtype, **place})
+    place = {"device": options.device} if name == "hf" else {}
+    model = open_model(f"{name}/{options.model}", {"dtype": options.dtype, **place})
     assert isinstance(model, LocalModel)
     model.check()
     model.load()
 
-    def answered(asked: Any) -> None:
-        found = dict(model.answer_batch(asked))
-        assert len(found) == len(asked) and not any(
-            hasattr(one, "message") for one in found.values()
-        ), found
+    def answered(batch: Any) -> None:
+        responses = dict(model.answer_batch(batch))
+        assert len(responses) == len(batch) and not any(
+            hasattr(response, "message") for response in responses.values()
+        ), responses
 
     return (
         lambda pairs: answered([LogLikelihood(*pair) for pair in pairs]),
         lambda prompts: answered(
-            [Generate(prompt, max_tokens=given.tokens) for prompt in prompts]
+            [Generate(prompt, max_tokens=options.tokens) for prompt in prompts]
         ),
     )
 
 
 def theirs(
-    name: str, given: argparse.Namespace
+    name: str, options: argparse.Namespace
 ) -> tuple[Callable[[Pairs], Any], Callable[[list[str]], Any]]:
-    """The same of lm_eval's."""
+    """The same for one of lm_eval's backends."""
     from lm_eval.api.instance import Instance
     from lm_eval.api.registry import get_model
 
     more: dict[str, Any] = {"batch_size": "auto"}
     if name == "lm-eval-hf":
         more = {
-            "device": given.device,
-            "batch_size": "auto" if given.device == "cuda" else 1,
+            "device": options.device,
+            "batch_size": "auto" if options.device == "cuda" else 1,
         }
     backend: Any = get_model(name.removeprefix("lm-eval-"))
-    model = backend(pretrained=given.model, dtype=given.dtype, **more)
+    model = backend(pretrained=options.model, dtype=options.dtype, **more)
 
-    def made(kind: str, arguments: list[Any]) -> list[Any]:
+    def instances(kind: str, arguments: list[Any]) -> list[Any]:
         return [
-            Instance(request_type=kind, doc={}, arguments=one, idx=0)
-            for one in arguments
+            Instance(request_type=kind, doc={}, arguments=argument, idx=0)
+            for argument in arguments
         ]
 
-    how = {"until": [NEVER], "max_gen_toks": given.tokens, "do_sample": False}
+    how = {"until": [NEVER], "max_gen_toks": options.tokens, "do_sample": False}
     return (
         lambda pairs: model.loglikelihood(
-            made("loglikelihood", [tuple(pair) for pair in pairs]), disable_tqdm=True
+            instances("loglikelihood", [tuple(pair) for pair in pairs]),
+            disable_tqdm=True,
         ),
         lambda prompts: model.generate_until(
-            made("generate_until", [(prompt, how) for prompt in prompts]),
+            instances("generate_until", [(prompt, how) for prompt in prompts]),
             disable_tqdm=True,
         ),
     )
 
 
-def worker(name: str, given: argparse.Namespace) -> None:
+def worker(name: str, options: argparse.Namespace) -> None:
     """Print one line of JSON: seconds of both sets, after a short one that compiles and warms."""
-    choices, texts = (theirs if name.startswith("lm-eval") else ours)(name, given)
-    pairs, prompts = requests(given.questions, given.shots, Path(given.model))
+    choices, texts = (theirs if name.startswith("lm-eval") else ours)(name, options)
+    pairs, prompts = requests(options.questions, options.shots, Path(options.model))
     choices(pairs[:8])
     texts([prompt[-200:] for prompt in prompts[:2]])
-    found = {}
+    seconds = {}
     sets: dict[str, Callable[[], Any]] = {
         "choices": lambda: choices(pairs),
         "texts": lambda: texts(prompts),
@@ -181,42 +180,42 @@ def worker(name: str, given: argparse.Namespace) -> None:
     for what, call in sets.items():
         began = time.perf_counter()
         call()
-        found[what] = time.perf_counter() - began
-    print("RESULT " + json.dumps(found), flush=True)
+        seconds[what] = time.perf_counter() - began
+    print("RESULT " + json.dumps(seconds), flush=True)
 
 
 # --- what the card can do
 # --------------------------------------------------------------------------------
 
 
-def rate(given: argparse.Namespace) -> float:
-    """Floating-point operations a second of a large matrix product of this dtype."""
+def measure_rate(options: argparse.Namespace) -> float:
+    """Measure floating-point operations a second, on a large matrix product of this dtype."""
     import torch
 
-    size = 8192 if given.device == "cuda" else 1024
+    size = 8192 if options.device == "cuda" else 1024
     a, b = (
-        torch.randn(size, size, device=given.device).to(getattr(torch, given.dtype))
+        torch.randn(size, size, device=options.device).to(getattr(torch, options.dtype))
         for _ in "ab"
     )
     times = []
     for _ in range(12):
         began = time.perf_counter()
         a @ b
-        if given.device == "cuda":
+        if options.device == "cuda":
             torch.cuda.synchronize()
         times.append(time.perf_counter() - began)
     return 2 * size**3 / statistics.median(times[2:])
 
 
-def operations(given: argparse.Namespace) -> dict[str, tuple[int, float]]:
+def count_operations(options: argparse.Namespace) -> dict[str, tuple[int, float]]:
     """By set: its tokens as they are counted, and the floating-point operations of every different
     one.
     """
     from transformers import AutoConfig, AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(given.model)
-    config = AutoConfig.from_pretrained(given.model)
-    pairs, prompts = requests(given.questions, given.shots, Path(given.model))
+    tokenizer = AutoTokenizer.from_pretrained(options.model)
+    config = AutoConfig.from_pretrained(options.model)
+    pairs, prompts = requests(options.questions, options.shots, Path(options.model))
     width = config.hidden_size
     head = config.hidden_size // config.num_attention_heads
     layer = (
@@ -231,37 +230,43 @@ def operations(given: argparse.Namespace) -> dict[str, tuple[int, float]]:
         for context, continuation in pairs
     ]
     ends = [len(tokenizer(continuation)["input_ids"]) for _, continuation in pairs]
-    asked = [tokenizer(prompt)["input_ids"] for prompt in prompts]
-    written = given.tokens * len(prompts)
+    prompt_tokens = [tokenizer(prompt)["input_ids"] for prompt in prompts]
+    written = options.tokens * len(prompts)
     return {
-        "choices": (sum(map(len, rows)), different(rows) * body + sum(ends) * top),
-        "texts": (written, (different(asked) + written) * body + written * top),
+        "choices": (
+            sum(map(len, rows)),
+            count_different_tokens(rows) * body + sum(ends) * top,
+        ),
+        "texts": (
+            written,
+            (count_different_tokens(prompt_tokens) + written) * body + written * top,
+        ),
     }
 
 
-def different(rows: list[list[int]]) -> int:
-    """Nodes of the rows' prefix tree."""
-    found = 0
+def count_different_tokens(rows: list[list[int]]) -> int:
+    """Count the nodes of the rows' prefix tree."""
+    nodes = 0
     before = list[int]()
     for row in sorted(rows):
         shared = next(
             (i for i, (x, y) in enumerate(zip(row, before, strict=False)) if x != y),
             min(len(row), len(before)),
         )
-        found = found + len(row) - shared
+        nodes = nodes + len(row) - shared
         before = row
-    return found
+    return nodes
 
 
-def held(device: str, process: int) -> float:
-    """GiB that are held now: on the card by all, on a CPU by the process."""
+def used_memory_gib(device: str, process: int) -> float:
+    """Memory in use, in GiB: by all processes on a GPU, by this process on a CPU."""
     if device == "cuda":
-        said = subprocess.run(
+        report = subprocess.run(
             ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
             capture_output=True,
             text=True,
         )
-        return sum(map(float, said.stdout.split())) / 1024
+        return sum(map(float, report.stdout.split())) / 1024
     with suppress(OSError, IndexError, StopIteration):
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
         return (
@@ -271,18 +276,18 @@ def held(device: str, process: int) -> float:
     return 0.0
 
 
-def measured(
-    name: str, given: argparse.Namespace
+def measure_system(
+    name: str, options: argparse.Namespace
 ) -> tuple[dict[str, float], float] | str:
-    """Seconds by set and the peak, or why there are none."""
-    before = held(given.device, 0)
-    python = given.peer_python if name.startswith("lm-eval") else sys.executable
+    """Seconds by set and peak memory of one system, or why it could not be measured."""
+    before = used_memory_gib(options.device, 0)
+    python = options.peer_python if name.startswith("lm-eval") else sys.executable
     command = [
         python,
         __file__,
         *sys.argv[1:],
         "--model",
-        given.model,
+        options.model,
         "--worker",
         name,
     ]
@@ -294,14 +299,16 @@ def measured(
 
         def watch() -> None:
             while not over.wait(0.2):
-                peaks.append(held(given.device, process.pid))
+                peaks.append(used_memory_gib(options.device, process.pid))
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        out, errors = process.communicate()
+        output, errors = process.communicate()
         over.set()
         watcher.join()
-    line = next((line for line in out.splitlines() if line.startswith("RESULT ")), None)
+    line = next(
+        (line for line in output.splitlines() if line.startswith("RESULT ")), None
+    )
     if line is None:
         return (
             errors.strip().splitlines()[-1]
@@ -333,50 +340,54 @@ def main() -> None:
         "--peer-python", default=sys.executable, help="the interpreter that has lm_eval"
     )
     options.add_argument("--worker", default="", help=argparse.SUPPRESS)
-    given = options.parse_args()
+    arguments = options.parse_args()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    if given.worker == "make":
-        return make_model(Path(given.model), given)
-    if given.worker:
-        return worker(given.worker, given)
+    if arguments.worker == "make":
+        return make_model(Path(arguments.model), arguments)
+    if arguments.worker:
+        return worker(arguments.worker, arguments)
     with tempfile.TemporaryDirectory() as where:
-        if not given.model:
-            given.model = str(Path(where) / "model")
+        if not arguments.model:
+            arguments.model = str(Path(where) / "model")
             making = [
                 sys.executable,
                 __file__,
                 *sys.argv[1:],
                 "--model",
-                given.model,
+                arguments.model,
                 "--worker",
                 "make",
             ]
             # in a process of its own, so that its memory is free again
             subprocess.run(making, check=True)
-        per_second = rate(given)
-        counts = operations(given)
+        per_second = measure_rate(arguments)
+        counts = count_operations(arguments)
         size = (
-            sum(path.stat().st_size for path in Path(given.model).glob("*.safetensors"))
+            sum(
+                path.stat().st_size
+                for path in Path(arguments.model).glob("*.safetensors")
+            )
             / 2**30
         )
         print(
-            f"{given.dtype} on {given.device}: {per_second / 1e12:.3g} TFLOP/s"
+            f"{arguments.dtype} on {arguments.device}: {per_second / 1e12:.3g} TFLOP/s"
             f" measured; weights {size:.2f} GiB\n",
             flush=True,
         )
         print(
             f"{'system':<14}{'set':<10}{'seconds':>9}{'tokens/s':>12}{'rate':>8}{'peak GiB':>10}"
         )
-        for name in given.systems.split(","):
-            found = measured(name, given)
-            if isinstance(found, str):
-                print(f"{name:<14}left out: {found[:200]}", flush=True)
+        for name in arguments.systems.split(","):
+            outcome = measure_system(name, arguments)
+            if isinstance(outcome, str):
+                print(f"{name:<14}left out: {outcome[:200]}", flush=True)
                 continue
-            for what, seconds in found[0].items():
+            for what, seconds in outcome[0].items():
                 tokens, work = counts[what]
                 share = work / per_second / seconds
                 print(
-                    f"{name:<14}{what:<10}{seconds:>9.2f}{tokens / seconds:>12,.0f}{share:>8.0%}{found[1]:>10.2f}",
+                    f"{name:<14}{what:<10}{seconds:>9.2f}{tokens / seconds:>12,.0f}"
+                    f"{share:>8.0%}{outcome[1]:>10.2f}",
                     flush=True,
                 )
     return None

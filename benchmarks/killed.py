@@ -24,19 +24,20 @@ from pathlib import Path
 
 from overhead import measure, ours, questions
 from peers import OURS
-from remote import asked, chat_model, serving
+from remote import chat_model, fetch_books, serving
 
 READ_STORE = """\
 import json, sqlite3, sys
 from evalwright.engine.store_rows import unpack
-rows = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True).execute("SELECT request FROM responses")
+store = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
+rows = store.execute("SELECT request FROM responses")
 for (request,) in rows:
     print(json.loads(unpack(request))["generate"][0][1])
 """
 
 
-def stored(folder: Path) -> list[str]:
-    """The questions that the store has answers to, read from its file."""
+def read_stored(folder: Path) -> list[str]:
+    """Read from the store's file which questions have answers."""
     store = folder / ".evalwright" / "store.sqlite"
     if not store.exists():
         return []
@@ -46,50 +47,52 @@ def stored(folder: Path) -> list[str]:
     ).stdout.splitlines()
 
 
-def received(server: str) -> Counter[str]:
-    """How often each question reached the server."""
-    found: Counter[str] = Counter()
-    for body, times in asked(server, "counts")["contents"].items():
-        found[json.loads(body)["messages"][0]["content"]] += times
-    return found
+def count_received(server: str) -> Counter[str]:
+    """Count how often each question reached the server."""
+    times_by_question: Counter[str] = Counter()
+    for body, times in fetch_books(server, "counts")["contents"].items():
+        times_by_question[json.loads(body)["messages"][0]["content"]] += times
+    return times_by_question
 
 
-def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
+def run_with_kills(server: str, folder: Path, options: argparse.Namespace) -> None:
     """The run with its kills; raises AssertionError where something is lost or paid twice."""
     chance = random.Random(options.seed)
     command = ours(folder, chat_model(f"{server}/v1", options.at_once))
     seconds = options.samples * 0.2 / options.at_once
-    known: dict[str, int] = {}
+    times_when_stored: dict[str, int] = {}
     for number in range(options.kills):
         process = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        before = asked(server, "counts?short")["received"]
-        while asked(server, "counts?short")["received"] == before:
+        before = fetch_books(server, "counts?short")["received"]
+        while fetch_books(server, "counts?short")["received"] == before:
             time.sleep(0.05)
         time.sleep(seconds / (options.kills + 1) * chance.uniform(0.5, 1.0))
         assert process.poll() is None, "it ended before it could be killed"
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         time.sleep(0.1)  # the server sees what was still on its way
-        times = received(server)
-        for text in stored(folder):
-            known.setdefault(text, times[text])
+        times = count_received(server)
+        for text in read_stored(folder):
+            times_when_stored.setdefault(text, times[text])
         print(
             f"kill {number + 1}: {sum(times.values()):,} received by the server,"
-            f" {len(known):,} stored",
+            f" {len(times_when_stored):,} stored",
             flush=True,
         )
     last = measure(command, folder)
-    times = received(server)
-    kept = Counter(stored(folder))
+    times = count_received(server)
+    stored_counts = Counter(read_stored(folder))
     again = sum(count - 1 for count in times.values())
-    paid_twice = [text for text, before in known.items() if times[text] > before]
+    paid_twice = [
+        text for text, before in times_when_stored.items() if times[text] > before
+    ]
     assert not paid_twice, f"asked again although stored: {paid_twice[:5]}"
-    assert len(times) == len(kept) == options.samples, (
+    assert len(times) == len(stored_counts) == options.samples, (
         "a question was never asked or has no answer"
     )
-    assert set(kept.values()) == {1}
+    assert set(stored_counts.values()) == {1}
     assert again <= options.kills * options.at_once, (
         "more was asked again than was in flight"
     )
@@ -97,22 +100,22 @@ def killed(server: str, folder: Path, options: argparse.Namespace) -> None:
     ids = [json.loads(line)["id"] for line in lines.open()]
     assert sorted(map(int, ids)) == list(range(options.samples))
     print(
-        f"done: {len(kept):,} answers stored, {len(ids):,} lines in the record; lost 0,"
+        f"done: {len(stored_counts):,} answers stored, {len(ids):,} lines in the record; lost 0,"
         f" stored and asked again 0, in flight at a kill and asked again {again} (at"
         f" most {options.kills * options.at_once}); the last run took {last.wall:.1f} s"
     )
 
 
 def memory(server: str, options: argparse.Namespace) -> None:
-    """Peak memory of whole runs of two sizes."""
+    """Measure the peak memory of whole runs of two sizes."""
     for count in (options.samples // 10, options.samples):
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             questions(folder / "questions.jsonl", count)
-            found = measure(
+            usage = measure(
                 ours(folder, chat_model(f"{server}/v1", options.at_once)), folder
             )
-            print(f"{count:,} samples: peak {found.memory:.1f} MiB", flush=True)
+            print(f"{count:,} samples: peak {usage.memory:.1f} MiB", flush=True)
 
 
 def main() -> None:
@@ -126,7 +129,7 @@ def main() -> None:
     with serving("--books") as server, tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         questions(folder / "questions.jsonl", options.samples)
-        killed(server, folder, options)
+        run_with_kills(server, folder, options)
     with serving() as server:
         memory(server, options)
 

@@ -2,7 +2,7 @@
 beside lm_eval's.
 
     python benchmarks/memory.py [--vocab 131072,262144] [--memory none,1,0.5] [--limits 0.6,0.3]
-    [--without-peer]
+        [--without-peer]
 
 The model is a Llama with random weights (2 layers, hidden 512, tied head, room for 8,192 tokens) in
 float32 on a CPU. Every question has a prompt of some 4,000 tokens and 40 choices of several tokens.
@@ -88,17 +88,17 @@ def questions(count: int, length: int, choices: int) -> list[list[str]]:
     def some(words: int) -> str:
         return " ".join(f"word{rng.randrange(WORDS)}" for _ in range(words))
 
-    out = []
+    pairs = []
     for _ in range(count):
         prompt = some(length)
-        out += [[prompt, f" {some(rng.randint(4, 12))}"] for _ in range(choices)]
-    return out
+        pairs += [[prompt, f" {some(rng.randint(4, 12))}"] for _ in range(choices)]
+    return pairs
 
 
 def run(
     side: str, way: str, model: Path, pairs: list[list[str]], memory: str, limit: str
 ) -> dict[str, Any]:
-    """Score in a process of its own."""
+    """Score in a separate process."""
     environment = {
         **os.environ,
         "HF_HUB_OFFLINE": "1",
@@ -131,28 +131,33 @@ def run(
         )
         if done.returncode:
             return {"died": f"exit {done.returncode}", "stderr": done.stderr[-2000:]}
-        found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-        return found
+        measurement: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+        return measurement
 
 
 def line(
-    vocab: int, system: str, asked: int, memory: str, limit: str, found: dict[str, Any]
+    vocab: int,
+    system: str,
+    request_count: int,
+    memory: str,
+    limit: str,
+    measurement: dict[str, Any],
 ) -> tuple[str, bool]:
-    """A line of the table, and whether what it shows is in order."""
+    """A line of the table, and whether its figures are within bounds."""
     start = (
         f"| {vocab:,} | {system} | {'-' if memory == 'none' else memory} |"
         f" {'-' if limit == 'none' else limit}"
     )
-    if "died" in found:
-        print(found["stderr"], file=sys.stderr)
-        return f"{start} | {asked} | - | - | {found['died']} |", False
-    above = (found["peak"] - found["base"]) / 2**30
-    answered = sum(value is not None for value in found["values"])
-    complete = answered + len(found["failures"]) == asked
+    if "died" in measurement:
+        print(measurement["stderr"], file=sys.stderr)
+        return f"{start} | {request_count} | - | - | {measurement['died']} |", False
+    above = (measurement["peak"] - measurement["base"]) / 2**30
+    answered = sum(value is not None for value in measurement["values"])
+    complete = answered + len(measurement["failures"]) == request_count
     within = memory == "none" or above <= float(memory)
-    say = "; ".join(sorted(set(found["failures"]))) or "-"
+    say = "; ".join(sorted(set(measurement["failures"]))) or "-"
     return (
-        f"{start} | {asked} | {answered} | {above:.2f} | {say} |",
+        f"{start} | {request_count} | {answered} | {above:.2f} | {say} |",
         complete and within,
     )
 
@@ -194,16 +199,23 @@ def main() -> int:
                 some = pairs if way == "tree" else [*pairs[:6], *pairs[-2:]]
                 for memory in options.memory.split(","):
                     for limit in options.limits.split(","):
-                        found = run("ours", way, model, some, memory, limit)
+                        measurement = run("ours", way, model, some, memory, limit)
                         text, good = line(
-                            vocab, f"evalwright, {way}", len(some), memory, limit, found
+                            vocab,
+                            f"evalwright, {way}",
+                            len(some),
+                            memory,
+                            limit,
+                            measurement,
                         )
                         print(text, flush=True)
                         fine = fine and good
             if not options.without_peer:
-                found = run("theirs", "1", model, pairs[:2], "none", "none")
+                measurement = run("theirs", "1", model, pairs[:2], "none", "none")
                 print(
-                    line(vocab, "lm_eval, batch size 1", 2, "none", "none", found)[0],
+                    line(
+                        vocab, "lm_eval, batch size 1", 2, "none", "none", measurement
+                    )[0],
                     flush=True,
                 )
     return 0 if fine else 1

@@ -1,8 +1,8 @@
 """One process of `memory.py`: load a model, score a file of pairs, write the peak of memory above
 the loaded model.
 
-    python memory_worker.py {ours,theirs} MODEL REQUESTS RESULT {tree,plain,auto,1,8} [MEMORY
-    [LIMIT]]
+    python memory_worker.py {ours,theirs} MODEL REQUESTS RESULT {tree,plain,auto,1,8}
+        [MEMORY [LIMIT]]
 
 It is run by each system's own interpreter, so it imports nothing but that system. MEMORY is our
 option of that name, in GiB ("none": not given). LIMIT is a hard one: so many GiB of address space
@@ -79,12 +79,13 @@ def theirs(
     )
 
     def ask(some: list[Any]) -> list[float]:
-        asked = [
-            Instance(request_type="loglikelihood", doc={}, arguments=tuple(each), idx=0)
-            for each in some
+        instances = [
+            Instance(request_type="loglikelihood", doc={}, arguments=tuple(pair), idx=0)
+            for pair in some
         ]
         return [
-            float(value) for value, _ in opened.loglikelihood(asked, disable_tqdm=True)
+            float(value)
+            for value, _ in opened.loglikelihood(instances, disable_tqdm=True)
         ]
 
     ask([("Warm", " up")])
@@ -109,13 +110,13 @@ def main() -> None:
     )[:2]
     pairs = json.loads(Path(requests).read_text(encoding="utf-8"))
     began = time.perf_counter()
-    found = (
+    measurement = (
         theirs(model, pairs, way, limit)
         if side == "theirs"
         else ours(model, pairs, way, memory, limit)
     )
-    found |= {"peak": status("VmHWM"), "seconds": time.perf_counter() - began}
-    Path(result).write_text(json.dumps(found), encoding="utf-8")
+    measurement |= {"peak": status("VmHWM"), "seconds": time.perf_counter() - began}
+    Path(result).write_text(json.dumps(measurement), encoding="utf-8")
 
 
 if __name__ == "__main__":

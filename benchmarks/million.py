@@ -69,9 +69,9 @@ def write(folder: Path, seed: int, skill: float, options: argparse.Namespace) ->
     with RunWriter(folder) as writer:
         tally = TaskTally(["exact", "graded"], SLICES)
         for index in range(options.samples):
-            made = record(index, rng, skill, answer)
-            writer.add(index, made)
-            tally.add(made)
+            sample = record(index, rng, skill, answer)
+            writer.add(index, sample)
+            tally.add(sample)
         result = tally.result("million", "1", METRICS).as_dict()
         entry = {
             **result,
@@ -84,12 +84,12 @@ def write(folder: Path, seed: int, skill: float, options: argparse.Namespace) ->
             "slice_keys": list(SLICES),
             "metric_specs": [
                 {
-                    "label": one.label,
-                    "kind": one.kind,
-                    "scorer": one.scorer,
+                    "label": metric.label,
+                    "kind": metric.kind,
+                    "scorer": metric.scorer,
                     "options": {},
                 }
-                for one in METRICS
+                for metric in METRICS
             ],
         }
         data: dict[str, Any] = {
@@ -111,25 +111,25 @@ def write(folder: Path, seed: int, skill: float, options: argparse.Namespace) ->
 def numbers(folder: Path) -> dict[str, Any]:
     """The metrics of a run again, from its scores."""
     tally = TaskTally(["exact", "graded"], SLICES)
-    for made in open_run(folder / "a").samples():
-        tally.add(made)
+    for sample in open_run(folder / "a").samples():
+        tally.add(sample)
     began = time.perf_counter()
     cpu = time.process_time()
     result = tally.result("million", "1", METRICS)
     seconds = time.perf_counter() - began
     cpu = time.process_time() - cpu
-    shown = result.metrics[0].estimate
+    estimate = result.metrics[0].estimate
     parts = sum(len(values) for values in result.slices.values())
     return {
         "seconds": seconds,
         "cpu": cpu,
         "what": (
-            f"{shown.value:.4f} ({shown.low:.4f} to {shown.high:.4f}), {parts} slices"
+            f"{estimate.value:.4f} ({estimate.low:.4f} to {estimate.high:.4f}), {parts} slices"
         ),
     }
 
 
-def compared(folder: Path, slices: Sequence[str] = ()) -> dict[str, Any]:
+def compare_run_pair(folder: Path, slices: Sequence[str] = ()) -> dict[str, Any]:
     """The comparison of both runs."""
     began = time.perf_counter()
     cpu = time.process_time()
@@ -159,11 +159,13 @@ def main() -> None:
     options = parser.parse_args()
     if options.step:
         if options.step == "numbers":
-            found = numbers(options.folder)
+            report = numbers(options.folder)
         else:
-            found = compared(options.folder, SLICES if options.step == "slices" else ())
-        found["mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps(found))
+            report = compare_run_pair(
+                options.folder, SLICES if options.step == "slices" else ()
+            )
+        report["mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps(report))
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
@@ -197,10 +199,10 @@ def main() -> None:
             done = subprocess.run(
                 command, capture_output=True, text=True, check=True, env=environment
             )
-            found = json.loads(done.stdout)
+            report = json.loads(done.stdout)
             print(
-                f"| {label} | {found['seconds']:.1f} | {found['cpu']:.1f} |"
-                f" {found['mib']:.0f} | {found['what']} |",
+                f"| {label} | {report['seconds']:.1f} | {report['cpu']:.1f} |"
+                f" {report['mib']:.0f} | {report['what']} |",
                 flush=True,
             )
 

@@ -119,18 +119,18 @@ def matrix(values: F64) -> Matrix:
     )
 
 
-def compared(values: F64) -> tuple[str, bool]:
+def compare_values(values: F64) -> tuple[str, bool]:
     """The verdict, and whether it is provisional."""
-    found = matrix(values)
-    provisional = explain_provisional(Average((found,)), ("A", "B"))
-    return paired_of(found).verdict, bool(provisional)
+    score_matrix = matrix(values)
+    provisional = explain_provisional(Average((score_matrix,)), ("A", "B"))
+    return paired_of(score_matrix).verdict, bool(provisional)
 
 
-def given_rows(trials: int, seed: int) -> Iterator[Row]:
+def repeated_verdict_rows(trials: int, seed: int) -> Iterator[Row]:
     """Verdicts where the scored items show one, at 5% missing."""
     for n, first, second in ((1000, 0.66, 0.60), (300, 0.70, 0.60), (200, 0.75, 0.60)):
         rng = np.random.default_rng(seed)
-        shown = given = full = 0
+        verdicts = repeated_verdicts = full = 0
         for _ in range(trials):
             complete = answers(rng, n, first, second)
             values = at_random(rng, complete, 0.05)
@@ -138,16 +138,16 @@ def given_rows(trials: int, seed: int) -> Iterator[Row]:
             alone = compare_paired(*values[:, there]).verdict
             full += compare_paired(*complete).verdict != "no difference seen"
             if alone != "no difference seen":
-                shown += 1
-                given += compared(values)[0] == alone
+                verdicts += 1
+                repeated_verdicts += compare_values(values)[0] == alone
         note = (
-            f"shown in {shown / trials:.1%} of the trials; with nothing missing in"
+            f"shown in {verdicts / trials:.1%} of the trials; with nothing missing in"
             f" {full / trials:.1%}"
         )
         yield Row(
             f"given: n {n}, {100 * (first - second):.0f} points",
-            given / shown,
-            shown,
+            repeated_verdicts / verdicts,
+            verdicts,
             0.98,
             False,
             note,
@@ -159,7 +159,7 @@ def provisional_rows(trials: int, seed: int) -> Iterator[Row]:
     for n in (200, 300, 1000, 5000):
         rng = np.random.default_rng(seed)
         marked = sum(
-            compared(at_random(rng, answers(rng, n, 0.65, 0.6), 0.02))[1]
+            compare_values(at_random(rng, answers(rng, n, 0.65, 0.6), 0.02))[1]
             for _ in range(trials)
         )
         yield Row(
@@ -176,7 +176,7 @@ def false_rows(trials: int, seed: int) -> Iterator[Row]:
     for n, share in ((100, 0.05), (200, 0.05), (1000, 0.05), (1000, 0.10)):
         rng = np.random.default_rng(seed)
         wrong = sum(
-            compared(at_random(rng, answers(rng, n, 0.6, 0.6), share))[0]
+            compare_values(at_random(rng, answers(rng, n, 0.6, 0.6), share))[0]
             != "no difference seen"
             for _ in range(trials)
         )
@@ -196,7 +196,7 @@ def unmarked_rows(trials: int, seed: int) -> Iterator[Row]:
             rng = np.random.default_rng(seed)
             better = unmarked = 0
             for _ in range(trials):
-                verdict, provisional = compared(
+                verdict, provisional = compare_values(
                     half_of_the_wrong(rng, answers(rng, n, rate, rate))
                 )
                 better += verdict == "better"
@@ -213,7 +213,7 @@ def unmarked_rows(trials: int, seed: int) -> Iterator[Row]:
 
 
 def until_rows(trials: int, seed: int) -> Iterator[Row]:
-    """`A beats B` and `accuracy +-0.05` with 5% missing beside the same answers with none missing."""
+    """`A beats B` and `accuracy +-0.05` with 5% of the answers missing, and with none missing."""
     for text, n, first, second in (
         ("A beats B", 1000, 0.70, 0.60),
         ("A beats B", 1000, 0.60, 0.60),
@@ -259,7 +259,7 @@ def _contradicts(decision: Any, values: F64) -> bool:
 
 
 FAMILIES: dict[str, Callable[[int, int], Iterator[Row]]] = {
-    "given": given_rows,
+    "given": repeated_verdict_rows,
     "provisional": provisional_rows,
     "false": false_rows,
     "unmarked": unmarked_rows,

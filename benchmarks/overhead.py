@@ -1,7 +1,7 @@
 """What a sample costs the client, beside the peers, in one run.
 
-    python benchmarks/overhead.py [--samples 10000] [--big 100000] [--repeats 3] [--only
-    cpu,http,start,memory]
+    python benchmarks/overhead.py [--samples 10000] [--big 100000] [--repeats 3]
+        [--only cpu,http,start,memory]
 
 Each system answers the same arithmetic questions with its own instant model (ours:
 `scripted/constant`; lm_eval: `dummy`; inspect_ai: `mockllm/model`), scores them by exact match and
@@ -33,7 +33,7 @@ SMALL = 200
 
 
 @dataclass(frozen=True)
-class Measured:
+class ProcessUsage:
     """One finished command: seconds of CPU and of wall time, and peak memory of its largest process
     in MiB.
     """
@@ -45,7 +45,7 @@ class Measured:
 
 def measure(
     command: Sequence[str], folder: Path, extra: dict[str, str] | None = None
-) -> Measured:
+) -> ProcessUsage:
     """Run a command to its end in `folder`.
 
     Raises RuntimeError with the end of its output if it fails.
@@ -59,12 +59,12 @@ def measure(
     environment.pop("PYTHONPATH", None)
     log = folder / "output.log"
     began = time.perf_counter()
-    with log.open("wb") as out:
+    with log.open("wb") as output:
         process = subprocess.Popen(
             command,
             cwd=folder,
             env=environment,
-            stdout=out,
+            stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
         )
@@ -76,19 +76,19 @@ def measure(
             f"{' '.join(command)} ended with"
             f" {process.returncode}:\n{log.read_text()[-2000:]}"
         )
-    return Measured(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+    return ProcessUsage(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
 
 
 def questions(path: Path, count: int) -> None:
     """`count` arithmetic questions; half of them have the answer that the instant models give."""
-    with path.open("w") as out:
+    with path.open("w") as file:
         for i in range(count):
             row = {
                 "id": i,
                 "input": f"What is {i} + {i % 7}?",
                 "target": "4" if i % 2 else str(i),
             }
-            out.write(json.dumps(row) + "\n")
+            file.write(json.dumps(row) + "\n")
 
 
 # -- the three systems: a folder with everything in it, and the command that evaluates it
@@ -180,7 +180,7 @@ SYSTEMS: tuple[System, ...] = (
 
 def run_system(
     make: Callable[[Path], list[str]], count: int, extra: dict[str, str] | None = None
-) -> Measured:
+) -> ProcessUsage:
     """One evaluation of `count` samples in a fresh folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -208,10 +208,10 @@ def cpu_per_sample(
         f"\n| system | CPU ms a sample ({count:,} samples) | times ours"
         " |\n|---|---|---|"
     )
-    for name, found in slopes.items():
+    for name, milliseconds in slopes.items():
         print(
-            f"| {name} | {statistics.median(found):.3f} |"
-            f" {statistics.median(found) / base:.1f} |"
+            f"| {name} | {statistics.median(milliseconds):.3f} |"
+            f" {statistics.median(milliseconds) / base:.1f} |"
         )
 
 
@@ -263,10 +263,10 @@ def start_up(repeats: int) -> None:
     print("\n| command | wall ms | times bare python |\n|---|---|---|")
     for system, commands in rows.items():
         for place, command in enumerate(commands):
-            found = statistics.median(times[system][place])
+            milliseconds = statistics.median(times[system][place])
             print(
-                f"| {system} {' '.join(command[1:])} | {found:.0f} |"
-                f" {found / base:.1f} |"
+                f"| {system} {' '.join(command[1:])} | {milliseconds:.0f} |"
+                f" {milliseconds / base:.1f} |"
             )
 
 
@@ -279,8 +279,8 @@ def first_request(repeats: int) -> None:
         for name, make in SYSTEMS:
             walls[name].append(run_system(make, 1).wall)
     print("\n| system | seconds for a run of one sample |\n|---|---|")
-    for name, found in walls.items():
-        print(f"| {name} | {statistics.median(found[1:]):.2f} |")
+    for name, seconds in walls.items():
+        print(f"| {name} | {statistics.median(seconds[1:]):.2f} |")
 
 
 def memory(count: int, big: int) -> None:
@@ -295,10 +295,10 @@ def memory(count: int, big: int) -> None:
         most = 2 * count if name == "inspect_ai" else big
         small = run_system(make, count).memory
         large = run_system(make, most).memory
-        each = 1024 * (large - small) / (most - count)
+        kib_per_sample = 1024 * (large - small) / (most - count)
         print(
             f"| {name} | {count:,} | {small:.0f} | {most:,} | {large:.0f} |"
-            f" {each:.2f} |",
+            f" {kib_per_sample:.2f} |",
             flush=True,
         )
 

@@ -41,7 +41,7 @@ from support.tiny_models import CORPUS, make_tiny_model
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Spent(NamedTuple):
+class BatchCost(NamedTuple):
     """Seconds. here: CPU of this process; replicas: of each; ray: of Ray's own processes."""
 
     wall: float
@@ -70,39 +70,39 @@ def cpu(process: int) -> float:
     return (int(parts[11]) + int(parts[12])) / TICKS
 
 
-def spent(
-    model: LocalModel, asked: Sequence[Request]
-) -> tuple[Spent, dict[int, Response | Failure]]:
-    """One batch."""
+def run_batch(
+    model: LocalModel, batch: Sequence[Request]
+) -> tuple[BatchCost, dict[int, Response | Failure]]:
+    """Answer one batch; returns its cost and the answers."""
     names = descendants(os.getpid())
-    before = {one: cpu(one) for one in (os.getpid(), *names)}
+    before = {pid: cpu(pid) for pid in (os.getpid(), *names)}
     began = time.monotonic()
-    found = dict(model.answer_batch(asked))
+    answers = dict(model.answer_batch(batch))
     wall = time.monotonic() - began
     after = {
-        one: cpu(one) - then
-        for one, then in before.items()
-        if Path(f"/proc/{one}").exists()
+        pid: cpu(pid) - then
+        for pid, then in before.items()
+        if Path(f"/proc/{pid}").exists()
     }
     here = after.pop(os.getpid())
     replicas = [
-        after.pop(one)
-        for one, name in names.items()
-        if name.startswith("ray::_Actor") and one in after
+        after.pop(pid)
+        for pid, name in names.items()
+        if name.startswith("ray::_Actor") and pid in after
     ]
-    return Spent(wall, here, replicas, sum(after.values())), found
+    return BatchCost(wall, here, replicas, sum(after.values())), answers
 
 
-def same(
-    one: dict[int, Response | Failure], other: dict[int, Response | Failure]
+def count_differences(
+    first: dict[int, Response | Failure], second: dict[int, Response | Failure]
 ) -> int:
-    """How many answers differ by more than the rounding of float32."""
+    """Count the answers that differ by more than float32 rounding."""
 
     def of(answer: Response | Failure) -> tuple[str, float]:
         assert isinstance(answer, Response), answer
         return answer.text, answer.log_likelihood or 0.0
 
-    pairs = [(of(one[index]), of(other[index])) for index in one]
+    pairs = [(of(first[index]), of(second[index])) for index in first]
     return sum(
         a[0] != b[0] or abs(a[1] - b[1]) > 1e-5 * max(1.0, abs(a[1])) for a, b in pairs
     )
@@ -119,40 +119,44 @@ def main() -> None:
         ("repeats", 3),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         where = make_tiny_model(
             Path(folder) / "model",
             "llama",
-            hidden=given.hidden,
-            layers=given.layers,
+            hidden=arguments.hidden,
+            layers=arguments.layers,
             context=256,
         )
         name = f"hf/{where}"
-        asked = requests(given.contexts)
+        batch = requests(arguments.contexts)
         here = open_model(name)
         assert isinstance(here, LocalModel)
         here.load()
-        runs: dict[str, list[Spent]] = {"here": [], "1 replica": [], "2 replicas": []}
+        runs: dict[str, list[BatchCost]] = {
+            "here": [],
+            "1 replica": [],
+            "2 replicas": [],
+        }
         wrong = 0
         with Cluster(Placement("", 2, 0.0)) as cluster:
             models = {"here": here, "2 replicas": cluster.open(name, {}, here)}
             cluster.on = Placement("", 1, 0.0)
             models["1 replica"] = cluster.open(name, {}, here)
-            for repeat in range(given.repeats):
-                wanted: dict[int, Response | Failure] = {}
+            for repeat in range(arguments.repeats):
+                expected: dict[int, Response | Failure] = {}
                 for label in runs:
                     models[
                         label
                     ].load()  # those on Ray would else hold each other's cores
-                    list(models[label].answer_batch(asked[:200]))  # warms up
-                    used, found = spent(models[label], asked)
+                    list(models[label].answer_batch(batch[:200]))  # warms up
+                    used, answers = run_batch(models[label], batch)
                     if label != "here":
                         models[label].unload()
-                    wanted = wanted or found
-                    wrong += same(wanted, found)
+                    expected = expected or answers
+                    wrong += count_differences(expected, answers)
                     runs[label].append(used)
-                    replicas = ", ".join(f"{one:.2f}" for one in used.replicas)
+                    replicas = ", ".join(f"{seconds:.2f}" for seconds in used.replicas)
                     print(
                         f"{repeat + 1} {label}: {used.wall:.1f} s, CPU {used.here:.2f}"
                         f" here, {replicas or 0} in replicas, {used.ray:.2f} in"
@@ -160,16 +164,20 @@ def main() -> None:
                         flush=True,
                     )
     # The least of several times is what the work takes; the rest is what other programs did to it.
-    alone = min(one.here for one in runs["here"])
-    one, two = (
+    alone = min(usage.here for usage in runs["here"])
+    single_cpu, two = (
         min(used.here + max(used.replicas) for used in runs[label])
         for label in ("1 replica", "2 replicas")
     )
-    own, single, double = (min(used.wall for used in found) for found in runs.values())
-    print(f"{len(asked)} requests, {given.repeats} times; {wrong} answers differ")
-    print(f"one replica: CPU {one / alone - 1:+.1%}, time {single / own - 1:+.1%}")
+    alone_wall, single, double = (
+        min(used.wall for used in usages) for usages in runs.values()
+    )
+    print(f"{len(batch)} requests, {arguments.repeats} times; {wrong} answers differ")
     print(
-        f"two replicas: {alone / two:.2f} times as fast by CPU, {own / double:.2f} by"
+        f"one replica: CPU {single_cpu / alone - 1:+.1%}, time {single / alone_wall - 1:+.1%}"
+    )
+    print(
+        f"two replicas: {alone / two:.2f} times as fast by CPU, {alone_wall / double:.2f} by"
         " time"
     )
 

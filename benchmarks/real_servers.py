@@ -2,10 +2,8 @@
 answers drift.
 
     python benchmarks/real_servers.py [--llama-server PATH --llama-source FOLDER]
-    [--transformers-serve]
-                                      [--llama-options '-ctk f32 -ctv f32 -fa off'] [--serve-path
-                                      FOLDER]
-                                      [--types f32,q8_0] [--limit 40]
+        [--transformers-serve] [--llama-options '-ctk f32 -ctv f32 -fa off']
+        [--serve-path FOLDER] [--types f32,q8_0] [--limit 40]
 
 --llama-server: the binary, built from llama.cpp's sources in --llama-source (its converter needs
 the package gguf). For instance: `cmake -B build -DGGML_NATIVE=ON && cmake --build build --target
@@ -49,19 +47,23 @@ SERVE = "from transformers.cli.transformers import main; main()"
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """Find a port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager
-def started(command: list[str], port: int, log: Path, path: str = "") -> Iterator[str]:
-    """The server's address with /v1, once it says that it is well."""
+def run_server(
+    command: list[str], port: int, log: Path, path: str = ""
+) -> Iterator[str]:
+    """Run a server; yields its address with /v1 once its health check passes."""
     settings = {**os.environ, "PYTHONPATH": path}
     with (
-        log.open("wb") as out,
-        subprocess.Popen(command, stdout=out, stderr=out, env=settings) as process,
+        log.open("wb") as log_file,
+        subprocess.Popen(
+            command, stdout=log_file, stderr=log_file, env=settings
+        ) as process,
     ):
         try:
             until = time.monotonic() + 900
@@ -84,36 +86,36 @@ def started(command: list[str], port: int, log: Path, path: str = "") -> Iterato
             process.terminate()
 
 
-def compare(folder: Path, model: str, given: list[str], limit: int) -> None:
+def compare(folder: Path, model: str, model_options: list[str], limit: int) -> None:
     """Show an answer and, unless limit is 0, the drift report."""
     evalwright = [sys.executable, "-m", "evalwright", "models", "check"]
     with tempfile.TemporaryDirectory() as where:
-        arguments = [part for one in given for part in ("-M", one)]
-        asked = subprocess.run(
+        arguments = [part for option in model_options for part in ("-M", option)]
+        process = subprocess.run(
             [*evalwright, model, *arguments, "--ask", "Good morning", "--json"],
             cwd=where,
             capture_output=True,
             text=True,
         )
-        found = (
-            json.loads(asked.stdout)
-            if asked.returncode == 0
-            else {"abilities": [asked.stderr.strip()]}
+        report = (
+            json.loads(process.stdout)
+            if process.returncode == 0
+            else {"abilities": [process.stderr.strip()]}
         )
         print(
-            f"\n{model} {' '.join(given)}\n  can: {', '.join(found['abilities'])};"
-            f" wrote: {found.get('answer')!r:.60}",
+            f"\n{model} {' '.join(model_options)}\n  can: {', '.join(report['abilities'])};"
+            f" wrote: {report.get('answer')!r:.60}",
             flush=True,
         )
         if not limit:
             return
-        other = [part for one in given for part in ("-A", one)]
+        against_options = [part for option in model_options for part in ("-A", option)]
         drift = [
             *evalwright,
             f"hf/{folder}",
             "--against",
             model,
-            *other,
+            *against_options,
             "--limit",
             str(limit),
         ]
@@ -135,32 +137,32 @@ def main() -> None:
         "--llama-options", default="", help="further options of llama-server"
     )
     options.add_argument("--limit", type=int, default=40)
-    given = options.parse_args()
-    if not given.llama_server and not given.transformers_serve:
+    arguments = options.parse_args()
+    if not arguments.llama_server and not arguments.transformers_serve:
         options.error(
             "name --llama-server with --llama-source, or --transformers-serve"
         )
     with tempfile.TemporaryDirectory() as where:
         base = Path(where)
         folder = make_tiny_model(base / "model", chat=True, context=2048, hidden=64)
-        for kind in given.types.split(",") if given.llama_server else ():
+        for kind in arguments.types.split(",") if arguments.llama_server else ():
             weights = base / f"{kind}.gguf"
             convert = [
                 sys.executable,
                 "-c",
                 CONVERT,
-                str(given.llama_source),
+                str(arguments.llama_source),
                 str(folder),
             ]
             subprocess.run(
                 [*convert, "--outfile", str(weights), "--outtype", kind],
                 check=True,
                 capture_output=True,
-                env={**os.environ, "PYTHONPATH": given.serve_path},
+                env={**os.environ, "PYTHONPATH": arguments.serve_path},
             )
             port = free_port()
             command = [
-                str(given.llama_server),
+                str(arguments.llama_server),
                 "-m",
                 str(weights),
                 "--port",
@@ -172,18 +174,18 @@ def main() -> None:
                 "-t",
                 "1",
             ]
-            with started(
-                [*command, *given.llama_options.split()], port, base / "llama.log"
+            with run_server(
+                [*command, *arguments.llama_options.split()], port, base / "llama.log"
             ) as url:
                 print(f"\nllama-server, {kind}:")
                 compare(
                     folder,
                     f"llamacpp/{url}#model",
                     ["interface=completions"],
-                    given.limit,
+                    arguments.limit,
                 )
                 compare(folder, f"llamacpp/{url}#model", [], 0)
-        if given.transformers_serve:
+        if arguments.transformers_serve:
             port = free_port()
             command = [
                 sys.executable,
@@ -198,13 +200,15 @@ def main() -> None:
                 "--device",
                 "cpu",
             ]
-            with started(command, port, base / "serve.log", given.serve_path) as url:
+            with run_server(
+                command, port, base / "serve.log", arguments.serve_path
+            ) as url:
                 print("\ntransformers serve:")
                 compare(
                     folder,
                     f"transformers-serve/{url}#{folder}",
                     ["interface=completions"],
-                    given.limit,
+                    arguments.limit,
                 )
 
 

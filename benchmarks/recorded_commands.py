@@ -132,61 +132,131 @@ _HHEM = "--out runs --json"
 ANALYSES: dict[str, str] = {
     "compare-two": "compare demo-demo-small demo-demo-large --slice domain --json",
     "compare-three": "compare demo-demo-small demo-demo-large told chat --json",
-    "compare-baseline": "compare demo-demo-small demo-demo-large told --baseline told --json",
+    "compare-baseline": (
+        "compare demo-demo-small demo-demo-large told --baseline told --json"
+    ),
     "compare-words": "compare words-* --json",
     "compare-draws": "compare sums-* --json",
     "compare-own": "compare own-scripted-hash own-demo-small own-hf-inputs-tiny --json",
     "compare-dialect": "compare dialect-scripted-hash dialect-published --json",
     "compare-summaries": "compare summaries-scripted* summaries-openai* --json",
     "equivalent": "compare demo-demo-small demo-demo-large --equivalent 0.05 --json",
-    "gate": "compare demo-demo-small demo-demo-large told --fail-if 'accuracy drops by more than 0.02' --json --junit files/gate.xml",
-    "gate-strict": "compare told demo-demo-small --fail-if 'accuracy drops by more than 0.02' --gate not-ruled-out --json",
-    "board": "leaderboard demo-demo-small demo-demo-large told chat --json --markdown files/board.md --csv files/board.csv --json-file files/board.json",
+    "gate": (
+        "compare demo-demo-small demo-demo-large told --fail-if 'accuracy drops"
+        " by more than 0.02' --json --junit files/gate.xml"
+    ),
+    "gate-strict": (
+        "compare told demo-demo-small --fail-if 'accuracy drops by more than"
+        " 0.02' --gate not-ruled-out --json"
+    ),
+    "board": (
+        "leaderboard demo-demo-small demo-demo-large told chat --json"
+        " --markdown files/board.md --csv files/board.csv --json-file"
+        " files/board.json"
+    ),
     "board-case": "leaderboard case-gsm8k-* --json",
-    "board-own": "leaderboard own-scripted-hash own-demo-small own-hf-inputs-tiny --json --csv files/own.csv",
+    "board-own": (
+        "leaderboard own-scripted-hash own-demo-small own-hf-inputs-tiny --json"
+        " --csv files/own.csv"
+    ),
     "board-words": "leaderboard words-* --json",
-    "board-summaries": "leaderboard summaries-scripted* summaries-openai* --allow-baseline-judge --json --markdown files/summaries.md",
+    "board-summaries": (
+        "leaderboard summaries-scripted* summaries-openai*"
+        " --allow-baseline-judge --json --markdown files/summaries.md"
+    ),
     "board-judges": "leaderboard judges-* --json",
     "board-simulated": "leaderboard gold demo-demo-small --with-simulations --json",
     "calibration": "calibration mmlu-scripted-hash mmlu-demo-small --json",
     "calibration-stated": "calibration sums-openai* --json",
-    "contamination": "contamination demo-demo-small told --cut-off 2000 --date-key known_since --corpus inputs/corpus.txt --ngram 5 --json",
-    "judges-agree": "judge agreement summaries-hash-scripted* summaries-judged-scripted* --json",
-    "draw": "judge sample summaries-judged-scripted* --n 30 --seed 2 --to files/labels.csv --json",
+    "contamination": (
+        "contamination demo-demo-small told --cut-off 2000 --date-key"
+        " known_since --corpus inputs/corpus.txt --ngram 5 --json"
+    ),
+    "judges-agree": (
+        "judge agreement summaries-hash-scripted* summaries-judged-scripted* --json"
+    ),
+    "draw": (
+        "judge sample summaries-judged-scripted* --n 30 --seed 2 --to"
+        " files/labels.csv --json"
+    ),
     "judge": "judge calibrate summaries-judged-scripted* --labels files/labels.csv --json",
-    "draw-two": "judge sample demo-demo-small demo-demo-large --task factual-closed-book --n 40 --design stratified --to files/two.csv --json",
-    "judge-two": "judge calibrate demo-demo-small demo-demo-large --labels files/two.csv --json",
-    "plan": "plan factual-closed-book --model demo/small --model demo/large --difference 0.05 --json",
-    "plan-assumed": "plan factual --model demo/small --assume accuracy=0.7,discordant=0.2 --json",
-    "plan-from": "plan factual-closed-book --from demo-demo-small --from demo-demo-large --json",
+    "draw-two": (
+        "judge sample demo-demo-small demo-demo-large --task"
+        " factual-closed-book --n 40 --design stratified --to files/two.csv"
+        " --json"
+    ),
+    "judge-two": (
+        "judge calibrate demo-demo-small demo-demo-large --labels files/two.csv --json"
+    ),
+    "plan": (
+        "plan factual-closed-book --model demo/small --model demo/large"
+        " --difference 0.05 --json"
+    ),
+    "plan-assumed": (
+        "plan factual --model demo/small --assume accuracy=0.7,discordant=0.2 --json"
+    ),
+    "plan-from": (
+        "plan factual-closed-book --from demo-demo-small --from demo-demo-large --json"
+    ),
     "show-task": "tasks show factual-grounded --json",
     "preview": "tasks preview inputs/letter.yaml --json",
-    "preview-dialect": "tasks preview lm-eval:d_arc --task-root inputs/dialect --trust inputs --num-fewshot 2 --json",
+    "preview-dialect": (
+        "tasks preview lm-eval:d_arc --task-root inputs/dialect --trust inputs"
+        " --num-fewshot 2 --json"
+    ),
     "check-tasks": "tasks check factual inputs/letter.yaml inputs/sums.yaml --json",
-    "aggregate": "aggregate demo-demo-small --slice domain --slice answer_type --level 0.9 --metric accuracy --metric given=accuracy-given-attempted --name aggregate --json",
+    "aggregate": (
+        "aggregate demo-demo-small --slice domain --slice answer_type --level"
+        " 0.9 --metric accuracy --metric given=accuracy-given-attempted --name"
+        " aggregate --json"
+    ),
     "score-own": "score words-replay* --scorer short-answer --name score-own --json",
-    "score-others": "score demo-demo-large --scorer exact-match -S exact-match.ignore_case=true --scorer token-f1 --name score-others --json",
-    "score-similar": "score told --scorer similarity -S similarity.role=embedder --role embedder=scripted/hash --name score-similar --json",
-    "score-judged": "score summaries-scripted* --scorer consistency --role judge=scripted/hash -R judge.seed=4 --name score-judged --json",
+    "score-others": (
+        "score demo-demo-large --scorer exact-match -S"
+        " exact-match.ignore_case=true --scorer token-f1 --name score-others"
+        " --json"
+    ),
+    "score-similar": (
+        "score told --scorer similarity -S similarity.role=embedder --role"
+        " embedder=scripted/hash --name score-similar --json"
+    ),
+    "score-judged": (
+        "score summaries-scripted* --scorer consistency --role"
+        " judge=scripted/hash -R judge.seed=4 --name score-judged --json"
+    ),
     "score-passages": "score passages --scorer grounding --name score-passages --json",
-    "score-dialect": "score dialect-scripted-hash --task-root inputs/dialect --trust inputs --name score-dialect --json",
+    "score-dialect": (
+        "score dialect-scripted-hash --task-root inputs/dialect --trust inputs"
+        " --name score-dialect --json"
+    ),
     "submission": "submit make where --into files/where.json",
     "verified": "submit verify files/where.json --json",
     "lm-eval-out": "export lm-eval dialect-scripted-hash --out files/lm-eval",
     "lm-eval-own": "export lm-eval own-scripted-hash --out files/lm-eval-own",
     "lm-eval-in": "import lm-eval files/lm-eval --name lm-eval-in --json",
     "hf-results": "export hf-results summaries-scripted* --out files/hf",
-    "eval-results": "export eval-results demo-demo-small --dataset a/b --task-id c --task factual-closed-book --out files/eval",
-    "bench": "import open-factual-bench inputs/bench --tasks inputs/bench-tasks.jsonl --name bench --json",
-    "bench-published": "import open-factual-bench inputs/bench --scoring published --name bench-published --json",
+    "eval-results": (
+        "export eval-results demo-demo-small --dataset a/b --task-id c --task"
+        " factual-closed-book --out files/eval"
+    ),
+    "bench": (
+        "import open-factual-bench inputs/bench --tasks"
+        " inputs/bench-tasks.jsonl --name bench --json"
+    ),
+    "bench-published": (
+        "import open-factual-bench inputs/bench --scoring published --name"
+        " bench-published --json"
+    ),
     "hhem-v1": f"import hhem {{shared}}/data/hhem/v1 --name v1 {_HHEM}",
     "hhem-v2": f"import hhem {{shared}}/data/hhem/v2 --name v2 {_HHEM}",
-    "hhem-v2-published": f"import hhem {{shared}}/data/hhem/v2 --scoring published --name p2 {_HHEM}",
+    "hhem-v2-published": (
+        f"import hhem {{shared}}/data/hhem/v2 --scoring published --name p2 {_HHEM}"
+    ),
     "board-v1": "leaderboard v1-* --json --csv files/v1.csv",
     "board-v2": "leaderboard v2-* --json --csv files/v2.csv --markdown files/v2.md",
     "board-v2-published": "leaderboard p2-* --json",
     "compare-v2": "compare v2-openai-gpt-4.1* v2-google-gemma* --json",
-}  # fmt: skip
+}
 """Name: command over finished runs, in this order (some read what an earlier one wrote).
 
 Runs may be globs over `runs/`.

@@ -67,7 +67,7 @@ UNSTABLE = frozenset(
 
 
 @dataclass(frozen=True)
-class Found:
+class Difference:
     """One difference. where: which record. part: run and task, or output. what: metric, scorer or
     key.
     """
@@ -95,14 +95,14 @@ def numbers_of_run(folder: Path) -> dict[str, Any]:
         slices = {
             f"{key}={value} {metric['label']}": metric
             for key, values in task.get("slices", {}).items()
-            for value, shown in values.items()
-            for metric in shown
+            for value, slice_metrics in values.items()
+            for metric in slice_metrics
         }
-        rest = {
+        counts = {
             key: task[key] for key in ("n_samples", "n_missing", "failures", "version")
         }
         tasks[task["name"]] = {
-            "counts": rest,
+            "counts": counts,
             "metrics": metrics,
             "slices": slices,
             "samples": {},
@@ -111,17 +111,17 @@ def numbers_of_run(folder: Path) -> dict[str, Any]:
         for line in file:
             row = json.loads(line)
             key = f"{row['id']} draw {row.get('draw', 0)}"
-            kept = {
+            sample = {
                 "answer": row.get("answer"),
                 "scores": row.get("scores", {}),
                 "failure": _kind(row.get("failure")),
             }
-            kept["score_failures"] = {
+            sample["score_failures"] = {
                 scorer: _kind(failure)
                 for scorer, failure in row.get("score_failures", {}).items()
             }
             tasks.setdefault(row["task"], {"samples": {}})["samples"][key] = dict(
-                _leaves(kept)
+                _leaves(sample)
             )
     usage = data.get("usage") or {}
     extra = {
@@ -190,17 +190,17 @@ def differences(
     old: Mapping[str, Any],
     new: Mapping[str, Any],
     renamed: Mapping[str, str],
-) -> list[Found]:
-    """Everything that differs, part by part."""
-    found: list[Found] = []
+) -> list[Difference]:
+    """List everything that differs, part by part."""
+    found_differences: list[Difference] = []
     for part in dict.fromkeys([*old, *new]):
         name = renamed.get(part, part)
         if part not in old and part in renamed.values():
             continue
         if name not in new or part not in old:
             if not where.startswith("runs, old") or part in old:
-                found.append(
-                    Found(
+                found_differences.append(
+                    Difference(
                         where,
                         part,
                         "whole",
@@ -210,44 +210,46 @@ def differences(
                     )
                 )
             continue
-        before = dict(_leaves(_stripped(old[part]), (), renamed))
-        after = dict(_leaves(_stripped(new[name])))
+        before = dict(_leaves(_drop_sent(old[part]), (), renamed))
+        after = dict(_leaves(_drop_sent(new[name])))
         for path in dict.fromkeys([*before, *after]):
             left = before.get(path, "missing")
             right = after.get(path, "missing")
             if json.dumps(left) != json.dumps(right):
-                found.append(
-                    Found(where, *_sorted_in(part, path.split("\x1f")), left, right)
+                found_differences.append(
+                    Difference(
+                        where, *_locate_path(part, path.split("\x1f")), left, right
+                    )
                 )
-    return found
+    return found_differences
 
 
-def _stripped(one: Any) -> Any:
-    """Without what is judged apart (`sent`)."""
+def _drop_sent(record: Any) -> Any:
+    """Drop what is compared elsewhere (`sent`, `numbers`)."""
     return (
-        {key: value for key, value in one.items() if key not in ("sent", "numbers")}
-        if isinstance(one, Mapping)
-        else one
+        {key: value for key, value in record.items() if key not in ("sent", "numbers")}
+        if isinstance(record, Mapping)
+        else record
     )
 
 
-def _sorted_in(part: str, path: Sequence[str]) -> tuple[str, str, str]:
+def _locate_path(part: str, path: Sequence[str]) -> tuple[str, str, str]:
     """(part, what, at) of a path: run and task, then the metric or the scorer, then where in it."""
     if path[0] == "tasks" and len(path) > 3:
         task = path[1]
         kind = path[2]
-        rest = list(path[3:])
+        steps = list(path[3:])
         if kind == "samples":
-            what = rest[2] if rest[1] == "scores" and len(rest) > 2 else rest[1]
+            what = steps[2] if steps[1] == "scores" and len(steps) > 2 else steps[1]
             return (
                 f"{part} · {task}",
-                f"score {what}" if rest[1] == "scores" else rest[1],
-                f"{rest[0]}: {'.'.join(rest[3:])}",
+                f"score {what}" if steps[1] == "scores" else steps[1],
+                f"{steps[0]}: {'.'.join(steps[3:])}",
             )
         return (
             f"{part} · {task}",
-            f"{'metric' if kind == 'metrics' else kind} {rest[0]}",
-            ".".join(rest[1:]),
+            f"{'metric' if kind == 'metrics' else kind} {steps[0]}",
+            ".".join(steps[1:]),
         )
     return (
         part,
@@ -256,13 +258,13 @@ def _sorted_in(part: str, path: Sequence[str]) -> tuple[str, str, str]:
     )
 
 
-def table(found: Sequence[Found]) -> str:
+def table(differences: Sequence[Difference]) -> str:
     """Markdown: a line for each record, part and metric or scorer, with how many differ and the
     first of them.
     """
-    groups: dict[tuple[str, str, str], list[Found]] = defaultdict(list)
-    for one in found:
-        groups[one.where, one.part, one.what].append(one)
+    groups: dict[tuple[str, str, str], list[Difference]] = defaultdict(list)
+    for difference in differences:
+        groups[difference.where, difference.part, difference.what].append(difference)
     if not groups:
         return "No difference."
     lines = [

@@ -17,24 +17,41 @@ from typing import Any
 from recorded_server import hashed
 
 QUESTIONS: Sequence[tuple[str, str, list[str], dict[str, Any], list[str]]] = (
-    ("name", "What is the capital of France?", ["Paris"], {}, ["Paris", "It is Paris.", "**Paris**", "Lyon", "not Paris", "paris",
-     "Paris or Lyon", "I don't know", "", "Is it Paris?", "Paris, which lies on the Seine", "Many say Lyon, but it is Paris."]),
-    ("name", "Who wrote War and Peace?", ["Leo Tolstoy", "Tolstoy", "Lev Tolstoy"], {}, ["Leo Tolstoy", "Tolstoy", "Count Leo Tolstoi",
-     "Fyodor Dostoevsky", "L. Tolstoy", "Tolstoy wrote it in 1869.", "The author is Leo Tolstoy.", "Alexei Tolstoy", "No answer"]),
-    ("number", "How high is the tower, in metres?", ["324"], {"unit": "m", "tolerance": {"absolute": 1}}, ["324 m", "324", "0.324 km", "1,063 feet",
-     "about 330 metres", "300 metres without the 24 m antenna", "three hundred and twenty-four", "324.0", "323.5 metres", "unknown"]),
-    ("number", "How many people live in the city?", ["37,468,000"], {"tolerance": {"relative": 0.02}}, ["Tokyo, 37,468,000", "37.4 million", "37468000",
-     "37 million people", "thirty-seven million", "around 3.7 million", "37.468.000", "between 37 and 38 million", "No idea."]),
-    ("number", "What share is it, in percent?", ["12.5"], {"unit": "%"}, ["12.5%", "12,5 %", "one eighth", "0.125", "12.5 percent", "13%", "1/8"]),
-    ("date", "When was the bridge opened?", ["14 May 1998"], {}, ["14 May 1998", "May 14, 1998", "1998-05-14", "14.05.1998", "May 1998",
-     "1998", "15 May 1998", "It opened on the 14th of May, 1998.", "5/14/98", "in the spring of 1998", "I cannot say."]),
-    ("date", "In which year did the war end?", ["1945"], {}, ["1945", "In 1945.", "'45", "1944 or 1945", "1946", "the mid-1940s", "1939-1945"]),
-    ("yes_no", "Is the whale a mammal?", ["yes"], {}, ["Yes", "yes, it is", "No", "It is.", "No, it is not a fish; it is a mammal.", "True",
-     "Of course", "Hardly", "It depends", "Yes and no", "The whale is a mammal.", "n/a"]),
-    ("name", "Ibu kota Provinsi Jawa Tengah?", ["Semarang", "Kota Semarang"], {"language": "id"}, ["Semarang", "Kota Semarang.", "Bukan Semarang",
-     "Surabaya", "Saya tidak tahu", "Jawabannya adalah Semarang"]),
-    ("name", "대한민국의 수도는?", ["서울", "서울특별시"], {"language": "ko"}, ["서울입니다.", "서울특별시", "부산", "모르겠습니다", "수도는 서울이다"]),
-    ("name", "เมืองหลวงของไทยคือ?", ["กรุงเทพมหานคร", "กรุงเทพ"], {"language": "th"}, ["กรุงเทพมหานคร", "คือกรุงเทพครับ", "เชียงใหม่", "ไม่ทราบ"]),
+    ("name", "What is the capital of France?", ["Paris"], {},
+     ["Paris", "It is Paris.", "**Paris**", "Lyon", "not Paris", "paris", "Paris or Lyon",
+      "I don't know", "", "Is it Paris?", "Paris, which lies on the Seine",
+      "Many say Lyon, but it is Paris."]),
+    ("name", "Who wrote War and Peace?", ["Leo Tolstoy", "Tolstoy", "Lev Tolstoy"], {},
+     ["Leo Tolstoy", "Tolstoy", "Count Leo Tolstoi", "Fyodor Dostoevsky", "L. Tolstoy",
+      "Tolstoy wrote it in 1869.", "The author is Leo Tolstoy.", "Alexei Tolstoy", "No answer"]),
+    ("number", "How high is the tower, in metres?", ["324"],
+     {"unit": "m", "tolerance": {"absolute": 1}},
+     ["324 m", "324", "0.324 km", "1,063 feet", "about 330 metres",
+      "300 metres without the 24 m antenna", "three hundred and twenty-four", "324.0",
+      "323.5 metres", "unknown"]),
+    ("number", "How many people live in the city?", ["37,468,000"],
+     {"tolerance": {"relative": 0.02}},
+     ["Tokyo, 37,468,000", "37.4 million", "37468000", "37 million people",
+      "thirty-seven million", "around 3.7 million", "37.468.000", "between 37 and 38 million",
+      "No idea."]),
+    ("number", "What share is it, in percent?", ["12.5"], {"unit": "%"},
+     ["12.5%", "12,5 %", "one eighth", "0.125", "12.5 percent", "13%", "1/8"]),
+    ("date", "When was the bridge opened?", ["14 May 1998"], {},
+     ["14 May 1998", "May 14, 1998", "1998-05-14", "14.05.1998", "May 1998", "1998",
+      "15 May 1998", "It opened on the 14th of May, 1998.", "5/14/98", "in the spring of 1998",
+      "I cannot say."]),
+    ("date", "In which year did the war end?", ["1945"], {},
+     ["1945", "In 1945.", "'45", "1944 or 1945", "1946", "the mid-1940s", "1939-1945"]),
+    ("yes_no", "Is the whale a mammal?", ["yes"], {},
+     ["Yes", "yes, it is", "No", "It is.", "No, it is not a fish; it is a mammal.", "True",
+      "Of course", "Hardly", "It depends", "Yes and no", "The whale is a mammal.", "n/a"]),
+    ("name", "Ibu kota Provinsi Jawa Tengah?", ["Semarang", "Kota Semarang"], {"language": "id"},
+     ["Semarang", "Kota Semarang.", "Bukan Semarang", "Surabaya", "Saya tidak tahu",
+      "Jawabannya adalah Semarang"]),
+    ("name", "대한민국의 수도는?", ["서울", "서울특별시"], {"language": "ko"},
+     ["서울입니다.", "서울특별시", "부산", "모르겠습니다", "수도는 서울이다"]),
+    ("name", "เมืองหลวงของไทยคือ?", ["กรุงเทพมหานคร", "กรุงเทพ"], {"language": "th"},
+     ["กรุงเทพมหานคร", "คือกรุงเทพครับ", "เชียงใหม่", "ไม่ทราบ"]),
 )  # fmt: skip
 """(answer type, question, targets, metadata, replies): every reply becomes a sample of its own."""
 
@@ -96,7 +113,7 @@ def write_inputs(place: Path, source: Path, shared: Path) -> None:
         shutil.copytree(folder, place / "rows" / folder.name)
     lite = shared / "data" / "global_mmlu_lite"
     for name in ("en_test", "en_dev"):
-        found = [
+        raw_rows = [
             json.loads(line)
             for line in (
                 (lite / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
@@ -104,9 +121,9 @@ def write_inputs(place: Path, source: Path, shared: Path) -> None:
         ]
         rows = [
             {**row["metadata"], **row["prompts"][0], "answer": row["label"]}
-            for row in found
+            for row in raw_rows
         ]
-        _lines(
+        _write_lines(
             place / f"{name}.jsonl",
             (
                 row
@@ -114,17 +131,17 @@ def write_inputs(place: Path, source: Path, shared: Path) -> None:
                 if row["subject"] in ("astronomy", "anatomy", "marketing")
             ),
         )
-    replies = _own_tasks(place) + list(_factual_replies(source))
-    _lines(
+    replies = _write_own_tasks(place) + list(_factual_replies(source))
+    _write_lines(
         place / "replies.jsonl",
         ({"input": question, "response": reply} for question, reply in replies),
     )
-    _library_cases(place, tests)
-    _dialect_tasks(place / "dialect")
-    _other_results(place)
+    _write_library_cases(place, tests)
+    _write_dialect_tasks(place / "dialect")
+    _write_bench_results(place)
 
 
-def _lines(path: Path, rows: Iterable[Any]) -> None:
+def _write_lines(path: Path, rows: Iterable[Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
@@ -132,7 +149,7 @@ def _lines(path: Path, rows: Iterable[Any]) -> None:
     )
 
 
-def _task(path: Path, **definition: Any) -> None:
+def _write_task(path: Path, **definition: Any) -> None:
     """JSON is YAML."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
@@ -140,7 +157,7 @@ def _task(path: Path, **definition: Any) -> None:
     )
 
 
-def _own_tasks(place: Path) -> list[tuple[str, str]]:
+def _write_own_tasks(place: Path) -> list[tuple[str, str]]:
     """One task for each way of answering, with every scorer that reads it; returns (question,
     reply).
     """
@@ -148,18 +165,18 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
     replies: list[tuple[str, str]] = []
     for kind, question, targets, metadata, answers in QUESTIONS:
         for number, answer in enumerate(answers):
-            asked = f"({number}) {question}"
+            numbered_question = f"({number}) {question}"
             row = {
                 "id": f"{len(rows):03d}",
-                "input": asked,
+                "input": numbered_question,
                 "targets": targets,
                 "cluster": question,
                 "answer_type": kind,
                 **metadata,
             }
             rows.append({"unit": None, "tolerance": None, "language": "en", **row})
-            replies.append((asked, answer or " "))
-    _lines(place / "words.jsonl", rows)
+            replies.append((numbered_question, answer or " "))
+    _write_lines(place / "words.jsonl", rows)
     metadata = {
         key: f"{{{{ {key} }}}}"
         for key in ("answer_type", "unit", "tolerance", "language")
@@ -192,8 +209,8 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
         {"label-share": {"label": "not_attempted"}},
     ]
     metrics += [
-        {"name": f"{one}-mean", "use": "mean", "scorer": one}
-        for one in (
+        {"name": f"{scorer}-mean", "use": "mean", "scorer": scorer}
+        for scorer in (
             "exact-match",
             "token-f1",
             "words",
@@ -215,7 +232,7 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
         "user": "Question: {{ input }}\nAnswer:",
         "few_shot": {"count": 2, "select": "per-sample"},
     }
-    _task(
+    _write_task(
         place / "words.yaml",
         task="words",
         dataset="words.jsonl",
@@ -224,11 +241,11 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
         metrics=metrics,
         **common,
     )
-    _lines(
+    _write_lines(
         place / "sums.jsonl",
         (
-            {"input": asked, "target": right, "choices": [right, "1", "2", "9000"]}
-            for asked, right, _ in NUMBERED
+            {"input": question, "target": right, "choices": [right, "1", "2", "9000"]}
+            for question, right, _ in NUMBERED
         ),
     )
     kinds = [
@@ -239,12 +256,12 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
     means = [
         "accuracy",
         *(
-            {"name": f"{one}-mean", "use": "mean", "scorer": one}
-            for one in ("final-number", "final-math", "final-choice", "choice")
+            {"name": f"{scorer}-mean", "use": "mean", "scorer": scorer}
+            for scorer in ("final-number", "final-math", "final-choice", "choice")
         ),
     ]
     sample = {"shuffle": True}
-    _task(
+    _write_task(
         place / "sums.yaml",
         task="sums",
         dataset="sums.jsonl",
@@ -259,17 +276,21 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
             {"name": unit, "use": "choice", "normalise": unit}
             for unit in ("none", "bytes", "characters", "tokens")
         ]
-        shown = [
+        choice_metrics = [
             "accuracy",
             {"use": "balanced-accuracy"},
             {"use": "macro-f1"},
             *(
-                {"name": f"by-{one['name']}", "use": "accuracy", "scorer": one["name"]}
-                for one in named
+                {
+                    "name": f"by-{scorer['name']}",
+                    "use": "accuracy",
+                    "scorer": scorer["name"],
+                }
+                for scorer in named
             ),
         ]
         shots = {"few_shot": {"count": 3, "select": "random", "seed": 2}}
-        _task(
+        _write_task(
             place / f"{mode}.yaml",
             task=mode,
             dataset="sums.jsonl",
@@ -277,19 +298,19 @@ def _own_tasks(place: Path) -> list[tuple[str, str]]:
             prompt=shots,
             answer={"mode": mode},
             scorers=named,
-            metrics=shown,
+            metrics=choice_metrics,
         )
     texts = [
         {"input": f"Text {n}. {question}", "target": f" {reply}"}
         for n, (question, _, reply) in enumerate(NUMBERED)
     ]
-    _task(
+    _write_task(
         place / "continuation.yaml",
         task="continuation",
         dataset={"rows": texts[:12]},
         answer={"mode": "continuation"},
     )
-    _task(
+    _write_task(
         place / "perplexity.yaml",
         task="perplexity",
         dataset={"rows": texts[:8]},
@@ -309,34 +330,35 @@ def _factual_replies(source: Path) -> Iterable[tuple[str, str]]:
             json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()
         ]
         for number, row in enumerate(rows):
-            right, (other, *_) = (
-                one.get("answers") or [one["answer"]] for one in (row, rows[number - 1])
+            right, (wrong, *_) = (
+                fact.get("answers") or [fact["answer"]]
+                for fact in (row, rows[number - 1])
             )
-            said = [
+            replies = [
                 right[0],
                 f"The answer is {right[0]}.",
                 f"I think it is {right[-1]}, but I am not sure.",
-                other,
+                wrong,
                 "I don't know.",
-                f"It is not {other}; it is {right[0]}.",
-                f"{right[0]} or {other}",
+                f"It is not {wrong}; it is {right[0]}.",
+                f"{right[0]} or {wrong}",
                 f"**{right[0]}**\n\nThis is well known.",
             ]
-            said += [
+            replies += [
                 *row.get("fabrications", [])[:1],
                 *row.get("corrections", [])[:1],
                 str(row.get("premise") or "No answer"),
             ]
-            reply = said[hashed(row["id"]) % len(said)]
+            reply = replies[hashed(row["id"]) % len(replies)]
             cited = (
-                "".join(f" [{one}]" for one in row.get("citations", []))
+                "".join(f" [{passage}]" for passage in row.get("citations", []))
                 if hashed(row["id"] + "c") % 3
                 else " [9]"
             )
             yield row["question"], reply + (cited if "passages" in row else "")
 
 
-def _library_cases(place: Path, tests: Path) -> None:
+def _write_library_cases(place: Path, tests: Path) -> None:
     """Suites that give bundled tasks rows of the tests, with a constant model for every reply."""
     code = (
         "import json; from support.hub_rows import CASES; print(json.dumps([[c.task,"
@@ -355,7 +377,7 @@ def _library_cases(place: Path, tests: Path) -> None:
         overrides: dict[str, Any] = {}
         for (_, _, split), rows in tables:
             file = f"case-{task}-{split}.jsonl"
-            _lines(place / file, rows)
+            _write_lines(place / file, rows)
             key = "dataset" if not overrides else "prompt.few_shot.dataset"
             overrides[key] = {
                 "path": file,
@@ -372,7 +394,7 @@ def _library_cases(place: Path, tests: Path) -> None:
             }
             for number, text in enumerate([*right, *wrong])
         ]
-        _task(
+        _write_task(
             place / f"case-{task}.yaml",
             tasks=[task],
             models=models,
@@ -380,7 +402,7 @@ def _library_cases(place: Path, tests: Path) -> None:
         )
 
 
-def _dialect_tasks(folder: Path) -> None:
+def _write_dialect_tasks(folder: Path) -> None:
     """lm-eval task files of every output type, over the rows of the parity runs (paths from the
     working folder).
     """
@@ -390,27 +412,27 @@ def _dialect_tasks(folder: Path) -> None:
             path.stem: f"inputs/rows/{rows}/{path.name}"
             for path in sorted((folder.parent / "rows" / rows).glob("*.jsonl"))
         }
-        own = {
+        settings = {
             "task": name,
             "dataset_path": "json",
             "dataset_kwargs": {"data_files": files},
             "test_split": test,
             "metadata": {"version": 1.0},
         }
-        _task(folder / f"{name}.yaml", **own, **more)
+        _write_task(folder / f"{name}.yaml", **settings, **more)
 
     choice = {
         "output_type": "multiple_choice",
         "doc_to_text": "Question: {{question}}\nAnswer:",
     }
-    both = [
+    accuracies = [
         {"metric": metric, "aggregation": "mean", "higher_is_better": True}
         for metric in ("acc", "acc_norm")
     ]
     arc = {
         "doc_to_choice": "{{choices.text}}",
         "doc_to_target": "{{choices.label.index(answerKey)}}",
-        "metric_list": both,
+        "metric_list": accuracies,
     }
     write("d_arc", "arc", "test", training_split="train", **choice, **arc)
     counted = [
@@ -428,7 +450,7 @@ def _dialect_tasks(folder: Path) -> None:
         letters = {
             "doc_to_choice": ["A", "B", "C", "D"],
             "doc_to_target": "answer",
-            "metric_list": both[:1],
+            "metric_list": accuracies[:1],
         }
         write(
             f"d_{name}",
@@ -439,13 +461,13 @@ def _dialect_tasks(folder: Path) -> None:
             **letters,
         )
     group = [{"metric": "acc", "weight_by_size": True}]
-    _task(
+    _write_task(
         folder / "group.yaml",
         group="d_mmlu",
         task=["d_anatomy", "d_astronomy", "d_college_biology"],
         aggregate_metric_list=group,
     )
-    kept = [
+    filters = [
         {
             "name": f"{name}-match",
             "filter": [
@@ -470,7 +492,7 @@ def _dialect_tasks(folder: Path) -> None:
     sums = {
         "doc_to_text": "Question: {{question}}\nAnswer:",
         "doc_to_target": "{{answer.split('####')[-1].strip()}}",
-        "filter_list": kept,
+        "filter_list": filters,
         "metric_list": exact,
     }
     write(
@@ -510,7 +532,7 @@ def _dialect_tasks(folder: Path) -> None:
     )
 
 
-def _other_results(place: Path) -> None:
+def _write_bench_results(place: Path) -> None:
     """A result file of open-factual-bench with its questions, and a text to look for n-grams in."""
     answers = [
         ("metal_1", "Symbol of gold?", "Au", "It is Au."),
@@ -520,14 +542,14 @@ def _other_results(place: Path) -> None:
     results = [
         {
             "task_id": key,
-            "model_response": said,
+            "model_response": reply,
             "is_correct": key != "year_1",
             "latency_ms": 400.0,
             "tokens_generated": 9,
             "timestamp": "2026-01-02T03:04:06",
             "metadata": None,
         }
-        for key, _, _, said in answers
+        for key, _, _, reply in answers
     ]
     config = {
         "model_id": "acme/small",
@@ -549,24 +571,24 @@ def _other_results(place: Path) -> None:
         "refused": 0,
         "unclear": 0,
     }
-    _task(
+    _write_task(
         place / "bench" / "run_20260102_030405_acme-small.json",
         run_id="run_20260102_030405",
         config=config,
         summary=summary,
         results=results,
     )
-    _lines(
+    _write_lines(
         place / "bench-tasks.jsonl",
         (
             {
                 "id": key,
                 "domain": "science",
-                "question": asked,
+                "question": question,
                 "reference_answer": right,
                 "metadata": {"type": "factual_qa"},
             }
-            for key, asked, right, _ in answers
+            for key, question, right, _ in answers
         ),
     )
     (place / "corpus.txt").write_text(

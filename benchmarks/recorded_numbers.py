@@ -1,10 +1,11 @@
 """The numbers of many small evaluations, recorded once with one state of the code and compared with
 another's, exactly.
 
-    python benchmarks/recorded_numbers.py make FOLDER --source OLD/src [--shared DIR]    evaluate,
-    and keep store, runs and numbers in FOLDER
-    python benchmarks/recorded_numbers.py check FOLDER --source NEW/src [--out DIR]      the same
-    again from the store, and every difference
+    python benchmarks/recorded_numbers.py make FOLDER --source OLD/src [--shared DIR]
+    python benchmarks/recorded_numbers.py check FOLDER --source NEW/src [--out DIR]
+
+`make` evaluates, and keeps store, runs and numbers in FOLDER. `check` does the same again from the
+store, and lists every difference.
 
 `check` copies the store and runs the commands anew: not one request may be sent. What is computed
 from finished runs (comparisons, boards, gates, exports, imports) is computed twice, from the runs
@@ -33,7 +34,7 @@ from typing import Any
 
 from recorded_commands import ANALYSES, EVALUATIONS, RENAMED
 from recorded_differences import (
-    Found,
+    Difference,
     differences,
     numbers_of_run,
     numbers_of_text,
@@ -47,7 +48,7 @@ PORT = 18734
 
 
 @dataclass(frozen=True)
-class Place:
+class Workspace:
     """A working folder: `runs`, `inputs` and `files` in it, a store beside or in it, and the code
     to run.
     """
@@ -60,7 +61,7 @@ class Place:
     only: str = ""
 
     def commands(self, table: dict[str, str]) -> dict[str, str]:
-        """Those of a table that are wanted."""
+        """The commands of a table that match `only`."""
         return {
             name: command
             for name, command in table.items()
@@ -77,7 +78,7 @@ class Place:
         ):
             runs = sorted((self.folder / "runs").glob(word)) if "*" in word else []
             words += [f"runs/{run.name}" for run in runs] or [word]
-        own = {
+        settings = {
             "PYTHONPATH": str(self.source),
             "EVALWRIGHT_HOME": str(self.home),
             "HF_HUB_OFFLINE": "1",
@@ -88,7 +89,7 @@ class Place:
         done = subprocess.run(
             [sys.executable, "-m", "evalwright", *words],
             cwd=self.folder,
-            env=os.environ | own,
+            env=os.environ | settings,
             capture_output=True,
             text=True,
         )
@@ -112,7 +113,7 @@ class Place:
                 )
                 for name, command in self.commands(EVALUATIONS).items()
             }
-        return {name: {"exit": one.result()["exit"]} for name, one in done.items()}
+        return {name: {"exit": call.result()["exit"]} for name, call in done.items()}
 
     def analyse(self) -> dict[str, Any]:
         """All analyses in order, then the files that they wrote. The person's labels are a rule."""
@@ -134,7 +135,7 @@ class Place:
         }
 
     def runs(self) -> dict[str, Any]:
-        """The numbers of every run folder here."""
+        """The numbers of every run in this workspace."""
         return {
             path.parent.name: numbers_of_run(path.parent)
             for path in sorted(self.folder.glob("runs/*/run.json"))
@@ -176,11 +177,11 @@ def _server(folder: Path, port: int) -> Server:
 
 
 def make(folder: Path, source: Path, shared: Path, jobs: int) -> int:
-    """Evaluate everything with the code under `source`, and keep it."""
+    """Evaluate everything with the code under `source` and keep the records."""
     folder.mkdir(parents=True)
     write_inputs(folder / "inputs", source, shared)
     server = _server(folder, PORT)
-    place = Place(
+    place = Workspace(
         folder,
         folder / "home",
         source,
@@ -188,7 +189,7 @@ def make(folder: Path, source: Path, shared: Path, jobs: int) -> int:
         f"http://127.0.0.1:{server.server_port}/v1",
     )
     exits = place.evaluate(jobs)
-    kept = {path.name for path in (folder / "runs").iterdir()}
+    evaluated = {path.name for path in (folder / "runs").iterdir()}
     outputs = place.analyse()
     record: dict[str, Any] = {
         "port": server.server_port,
@@ -198,15 +199,15 @@ def make(folder: Path, source: Path, shared: Path, jobs: int) -> int:
         "outputs": outputs,
     }
     for path in (folder / "runs").iterdir():
-        if path.name not in kept:
+        if path.name not in evaluated:
             shutil.rmtree(path)
     shutil.rmtree(folder / "files")
     with gzip.open(folder / "numbers.json.gz", "wt", encoding="utf-8") as file:
         json.dump(record, file, ensure_ascii=False)
     bad = [
         name
-        for name, one in {**exits, **outputs}.items()
-        if isinstance(one, dict) and one.get("exit", 0) > 1
+        for name, output in {**exits, **outputs}.items()
+        if isinstance(output, dict) and output.get("exit", 0) > 1
     ]
     print(
         f"{len(record['runs'])} runs, {len(outputs)} outputs, {server.n_requests}"
@@ -216,17 +217,17 @@ def make(folder: Path, source: Path, shared: Path, jobs: int) -> int:
 
 
 def check(
-    folder: Path, source: Path, shared: Path, jobs: int, out: Path, only: str
+    folder: Path, source: Path, shared: Path, jobs: int, work: Path, only: str
 ) -> int:
-    """Everything again with the code under `source`, without a request, and what differs."""
+    """Repeat everything with the code under `source`, without a request, and report differences."""
     with gzip.open(folder / "numbers.json.gz", "rt", encoding="utf-8") as file:
         record = json.load(file)
     server = _server(folder, record["port"])
-    shutil.copytree(folder / "home", out / "home")
+    shutil.copytree(folder / "home", work / "home")
     places = {
-        kind: Place(
-            out / kind,
-            out / "home",
+        kind: Workspace(
+            work / kind,
+            work / "home",
             source,
             shared,
             f"http://127.0.0.1:{record['port']}/v1",
@@ -238,28 +239,28 @@ def check(
         shutil.copytree(folder / "inputs", place.folder / "inputs")
     shutil.copytree(folder / "runs", places["old"].folder / "runs")
     exits = places["new"].evaluate(jobs)
-    found = differences("exit code", record["exits"], exits, RENAMED)
+    found_differences = differences("exit code", record["exits"], exits, RENAMED)
     with ThreadPoolExecutor(jobs) as pool:
         outputs = dict(
-            zip(places, pool.map(Place.analyse, places.values()), strict=True)
+            zip(places, pool.map(Workspace.analyse, places.values()), strict=True)
         )
     for kind, place in places.items():
         runs = place.runs()
-        found += differences(f"runs, {kind}", record["runs"], runs, RENAMED)
-        found += differences(
+        found_differences += differences(f"runs, {kind}", record["runs"], runs, RENAMED)
+        found_differences += differences(
             f"from {kind} runs", record["outputs"], outputs[kind], RENAMED
         )
         anew = [
             run for run in runs if kind == "new" or not (folder / "runs" / run).exists()
         ]
-        found += [
-            Found("requests", run, "sent", kind, 0, runs[run]["sent"])
+        found_differences += [
+            Difference("requests", run, "sent", kind, 0, runs[run]["sent"])
             for run in anew
             if runs[run]["sent"]
         ]
     if server.n_requests:
-        found.append(
-            Found(
+        found_differences.append(
+            Difference(
                 "requests",
                 "server",
                 "received",
@@ -269,20 +270,28 @@ def check(
             )
         )
     if only:
-        found = [one for one in found if one.what != "whole" or one.old != "there"]
-    (out / "differences.json").write_text(
-        json.dumps([one.as_row() for one in found], indent=1, ensure_ascii=False),
+        found_differences = [
+            difference
+            for difference in found_differences
+            if difference.what != "whole" or difference.old != "there"
+        ]
+    (work / "differences.json").write_text(
+        json.dumps(
+            [difference.as_row() for difference in found_differences],
+            indent=1,
+            ensure_ascii=False,
+        ),
         encoding="utf-8",
     )
-    (out / "differences.md").write_text(table(found), encoding="utf-8")
-    print(table(found))
-    n = sum(one["numbers"] for one in record["runs"].values())
+    (work / "differences.md").write_text(table(found_differences), encoding="utf-8")
+    print(table(found_differences))
+    n = sum(run["numbers"] for run in record["runs"].values())
     print(
         f"{len(record['runs'])} runs, {n:,} numbers in them, {len(record['outputs'])}"
-        f" outputs, twice: {len(found):,} differences. All of them:"
-        f" {out / 'differences.json'}"
+        f" outputs, twice: {len(found_differences):,} differences. All of them:"
+        f" {work / 'differences.json'}"
     )
-    return int(bool(found))
+    return int(bool(found_differences))
 
 
 def main() -> int:
@@ -312,20 +321,20 @@ def main() -> int:
         metavar="REGEX",
         help="for `check`: only entries with such names",
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     began = time.monotonic()
-    folder = given.folder.resolve()
-    source = given.source.resolve()
-    shared = given.shared.resolve()
-    if given.mode == "make":
-        code = make(folder, source, shared, given.jobs)
+    folder = arguments.folder.resolve()
+    source = arguments.source.resolve()
+    shared = arguments.shared.resolve()
+    if arguments.mode == "make":
+        code = make(folder, source, shared, arguments.jobs)
     else:
-        out = (
-            given.out.resolve()
-            if given.out
+        work = (
+            arguments.out.resolve()
+            if arguments.out
             else Path(tempfile.mkdtemp(prefix="recorded-"))
         )
-        code = check(folder, source, shared, given.jobs, out, given.only)
+        code = check(folder, source, shared, arguments.jobs, work, arguments.only)
     print(f"{time.monotonic() - began:.0f} s")
     return code
 

@@ -21,16 +21,16 @@ def _summary(prompt: str) -> str:
         r"(?<=[.!?])\s+",
         prompt.removeprefix("Article:").partition("\n\nTask:")[0].strip(),
     )
-    said = " ".join(sentences[hashed(prompt) % 3 :][:2])
+    summary = " ".join(sentences[hashed(prompt) % 3 :][:2])
     faults = [
-        said,
-        said,
-        said + " The mayor of Lindt paid 77 crowns for it.",
-        re.sub(r"\d+", "41", said),
+        summary,
+        summary,
+        summary + " The mayor of Lindt paid 77 crowns for it.",
+        re.sub(r"\d+", "41", summary),
         "I cannot summarise this.",
-        said.replace(" is ", " is not ").replace(" was ", " was not "),
+        summary.replace(" is ", " is not ").replace(" was ", " was not "),
         "Nothing.",
-        " ".join(said.split()[::-1]),
+        " ".join(summary.split()[::-1]),
     ]
     return faults[hashed(prompt + "fault") % len(faults)] or "Nothing."
 
@@ -141,23 +141,27 @@ class Server(ThreadingHTTPServer):
                 re.findall(r"\b(?:[A-Z]\w+|\d[\d.,]*)", part)
                 for part in re.findall(r"(?m)^\[\d+\] (.*)$", marked[3])
             ]
-            held = [
-                all(fact.strip(".,") in marked[2] for fact in each) for each in facts
+            supported = [
+                all(fact.strip(".,") in marked[2] for fact in names) for names in facts
             ]
             parts = [
                 {"n": n, "supported": right, "reason": "by its names and numbers"}
-                for n, right in enumerate(held, 1)
+                for n, right in enumerate(supported, 1)
             ]
             return json.dumps(
-                {"check": marked[1], "sentences": parts, "grade": 4 if all(held) else 1}
+                {
+                    "check": marked[1],
+                    "sentences": parts,
+                    "grade": 4 if all(supported) else 1,
+                }
             )
         if prompt.startswith("Article:"):
             return _summary(prompt)
         question = prompt.rpartition("Question: ")[2].removesuffix("Answer:").strip()
-        found = self.replies.get(question)
-        if found is None or seed % 3 == 2:
+        reply = self.replies.get(question)
+        if reply is None or seed % 3 == 2:
             return f"The answer is {hashed(f'{seed}{prompt}') % 60}."
-        return found
+        return reply
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,21 +1,20 @@
 """How fast the clients are against one server, side by side: a bare aiohttp loop, evalwright,
 inspect_ai, lm_eval.
 
-    python benchmarks/remote.py [--at-once 64,128,512] [--seconds 20] [--repeats 3] [--only
-    plain,refuses,...]
-                                [--systems bare,evalwright,inspect_ai,lm_eval] [--trees BEFORE/src
-                                AFTER/src]
+    python benchmarks/remote.py [--at-once 64,128,512] [--seconds 20] [--repeats 3]
+        [--only plain,refuses,...] [--systems bare,evalwright,inspect_ai,lm_eval]
+        [--trees BEFORE/src AFTER/src]
 
 A server process (remote_server.py) answers after a log-normal time of 200 ms in the mean and takes
 so many requests at once.
 
     plain         it never gets more at once: every client is told how many it takes
-    refuses       429 for what is more; the bare loop is told how many it takes, evalwright has to
-    find out
+    refuses       429 for what is more; the bare loop is told how many it takes, evalwright has
+                  to find out
     retry-after   the same, with Retry-After: 1
     random        429 for 2% of the requests, however many are at once
     tokens        429 when a token limit told in headers is exceeded (OpenAI's form); what is
-    allowed is the yardstick
+                  allowed is the yardstick
 
 Each client is a process of its own, all interleaved and repeated. Requests a second are counted by
 the server, from the first request to the last answer. CPU is user + system time of the whole
@@ -42,7 +41,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overhead import Measured, inspect_ai, measure, ours, questions
+from overhead import ProcessUsage, inspect_ai, measure, ours, questions
 from peers import INSPECT, LM_EVAL, OURS
 
 HERE = Path(__file__).resolve().parent
@@ -77,7 +76,7 @@ class Turn:
     refused: float
     at_once: int
     cpu: float
-    measured: Measured
+    measured: ProcessUsage
     counts: dict[str, Any]
 
 
@@ -87,17 +86,17 @@ class Setting:
 
     url: str
     at_once: int
-    told: bool
+    limit_announced: bool
 
 
 def python() -> str:
-    """The interpreter of evalwright's own environment where it was made, else this one."""
+    """The interpreter of evalwright's own environment if there is one, else this one."""
     return str(OURS.python if OURS.python.exists() else sys.executable)
 
 
 @contextmanager
 def serving(*options: str) -> Iterator[str]:
-    """A server process; its address without a path."""
+    """Run a server process; yields its address without a path."""
     server = subprocess.Popen(
         [python(), str(HERE / "remote_server.py"), "--latency", str(LATENCY), *options],
         stdout=subprocess.PIPE,
@@ -111,17 +110,17 @@ def serving(*options: str) -> Iterator[str]:
         server.wait()
 
 
-def asked(server: str, path: str) -> dict[str, Any]:
-    """The server's books."""
+def fetch_books(server: str, path: str) -> dict[str, Any]:
+    """Fetch the server's counts."""
     with urllib.request.urlopen(f"{server}/{path}") as reply:
-        found: dict[str, Any] = json.load(reply)
-    return found
+        books: dict[str, Any] = json.load(reply)
+    return books
 
 
 # -- the clients: a folder with everything in it, and the command that evaluates it ----
 
 
-def bare(folder: Path, setting: Setting) -> list[str]:
+def bare_command(folder: Path, setting: Setting) -> list[str]:
     return [
         python(),
         str(HERE / "remote_bare.py"),
@@ -132,7 +131,7 @@ def bare(folder: Path, setting: Setting) -> list[str]:
 
 
 def evalwright(folder: Path, setting: Setting) -> list[str]:
-    if setting.told:
+    if setting.limit_announced:
         return ours(folder, chat_model(setting.url, setting.at_once))
     return ours(
         folder, chat_model(setting.url, MOST if setting.at_once >= MOST / 2 else None)
@@ -140,7 +139,7 @@ def evalwright(folder: Path, setting: Setting) -> list[str]:
 
 
 def from_tree(tree: Path) -> Callable[[Path, Setting], list[str]]:
-    """Evalwright as it is in a folder of sources."""
+    """A client that runs evalwright from a source folder."""
 
     def client(folder: Path, setting: Setting) -> list[str]:
         _, *arguments = evalwright(folder, setting)
@@ -160,8 +159,8 @@ def chat_model(url: str, most: int | None) -> list[str]:
     """The arguments that name the measured server as evalwright's model. most: requests at once;
     None leaves it open.
     """
-    given = [] if most is None else ["-M", f"max_concurrency={most}"]
-    return ["--model", "openai/measured", "-M", f"base_url={url}", *given]
+    concurrency = [] if most is None else ["-M", f"max_concurrency={most}"]
+    return ["--model", "openai/measured", "-M", f"base_url={url}", *concurrency]
 
 
 def inspect(folder: Path, setting: Setting) -> list[str]:
@@ -185,7 +184,10 @@ def lm_eval(folder: Path, setting: Setting) -> list[str]:
         ' "{{target}}"\noutput_type: generate_until\ngeneration_kwargs: {until:'
         ' ["\\n"], max_gen_toks: 8}\nmetric_list: [{metric: exact_match}]\n'
     )
-    arguments = f"model=measured,base_url={setting.url}/chat/completions,num_concurrent={setting.at_once}"
+    arguments = (
+        f"model=measured,base_url={setting.url}/chat/completions,"
+        f"num_concurrent={setting.at_once}"
+    )
     command = [
         str(LM_EVAL.bin / "lm_eval"),
         "run",
@@ -204,7 +206,7 @@ def lm_eval(folder: Path, setting: Setting) -> list[str]:
 
 
 CLIENTS: dict[str, Callable[[Path, Setting], list[str]]] = {
-    "bare": bare,
+    "bare": bare_command,
     "evalwright": evalwright,
     "inspect_ai": inspect,
     "lm_eval": lm_eval,
@@ -213,15 +215,15 @@ CLIENTS: dict[str, Callable[[Path, Setting], list[str]]] = {
 
 def run_client(
     name: str, server: str, setting: Setting, count: int
-) -> tuple[Measured, dict[str, Any]]:
+) -> tuple[ProcessUsage, dict[str, Any]]:
     """One run of `count` samples in a fresh folder: what it took, and what the server counted."""
-    asked(server, "reset")
+    fetch_books(server, "reset")
     extra = {"OPENAI_BASE_URL": setting.url, "OPENAI_API_KEY": "not-a-key"}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         questions(folder / "questions.jsonl", count)
         measured = measure(CLIENTS[name](folder, setting), folder, extra)
-    counts = asked(server, "counts")
+    counts = fetch_books(server, "counts")
     if counts["answered"] < count:
         raise RuntimeError(
             f"{name} was answered {counts['answered']} of {count} questions"
@@ -230,7 +232,7 @@ def run_client(
 
 
 def take_turn(name: str, server: str, setting: Setting, seconds: float) -> Turn:
-    """A small run for start-up and a large one for everything else."""
+    """Measure start-up with a small run, and everything else with a large one."""
     rate = min(setting.at_once / LATENCY, PEERS_RATE.get(name, float("inf")))
     count = int(rate * seconds)
     small, _ = run_client(name, server, setting, FEW)
@@ -254,12 +256,12 @@ def throughput(
     systems: Sequence[str],
     options: argparse.Namespace,
 ) -> None:
-    """One mode: a line for each client and number of requests at once."""
-    told = mode in ("plain", "random")
+    """Print one mode: a line per client and number of concurrent requests."""
+    limits_announced = mode in ("plain", "random")
     names = [name for name in systems if mode == "plain" or name not in PEERS_RATE]
     for most in at_once:
         with serving("--capacity", str(most), *MODES[mode]) as server:
-            setting = Setting(f"{server}/v1", most, told)
+            setting = Setting(f"{server}/v1", most, limits_announced)
             turns: dict[str, list[Turn]] = {name: [] for name in names}
             for _ in range(options.repeats):
                 for name in names:
@@ -271,13 +273,13 @@ def throughput(
 
 
 def line(mode: str, most: int, name: str, turns: dict[str, list[Turn]]) -> str:
-    """Medians over the repeats; ratios to the yardstick within each repeat, their median and range."""
+    """Medians over the repeats, and the ratios to the yardstick with their median and range."""
     mine = turns[name]
     middle = statistics.median
     yardstick = turns["before" if "before" in turns else next(iter(turns))]
     pairs = list(zip(mine, yardstick, strict=True))
-    rates = [100 * turn.rate / other.rate for turn, other in pairs]
-    cpus = [100 * turn.cpu / other.cpu for turn, other in pairs]
+    rates = [100 * turn.rate / reference.rate for turn, reference in pairs]
+    cpus = [100 * turn.cpu / reference.cpu for turn, reference in pairs]
     cells = [
         mode,
         str(most),
@@ -305,15 +307,23 @@ def token_limits(options: argparse.Namespace) -> None:
         with serving(
             "--tokens-per-minute", str(per_minute), "--burst", str(burst)
         ) as server:
-            each = 9.0
+            tokens_per_request = 9.0
             # As many as are allowed in the given time, the full bucket included.
-            count = int(per_minute / 60 * (burst + max(options.seconds, 20.0)) / each)
+            count = int(
+                per_minute
+                / 60
+                * (burst + max(options.seconds, 20.0))
+                / tokens_per_request
+            )
             client = "after" if options.trees else "evalwright"
             _, counts = run_client(
-                client, server, Setting(f"{server}/v1", 512, told=True), count
+                client,
+                server,
+                Setting(f"{server}/v1", 512, limit_announced=True),
+                count,
             )
         seconds = counts["last"] - counts["first"]
-        allowed = per_minute / 60 * (burst + seconds) / each
+        allowed = per_minute / 60 * (burst + seconds) / tokens_per_request
         refused = counts["refused"] / counts["received"]
         print(
             f"| {per_minute:,} | {burst} | {count:,} | {seconds:.1f} |"

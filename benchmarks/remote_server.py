@@ -2,7 +2,7 @@
 in headers.
 
     python remote_server.py --capacity 128 [--refuse-above] [--refuse-share 0.02]
-    [--tokens-per-minute 600000]
+        [--tokens-per-minute 600000]
 
 Prints its port and runs until it is stopped. It is one asyncio protocol that looks for the end of a
 request's header and for its Content-Length, and writes bytes that were made before: some 30
@@ -137,8 +137,8 @@ class Server:
             self.limit = TokenLimit(self.limit.per_minute, self.limit.burst)
 
     def counts(self, books: bool) -> dict[str, Any]:
-        """first and last: seconds on this server's clock of the first request and the last answer."""
-        found = {
+        """What came and what became of it; first and last are seconds on this server's clock."""
+        books_by_name = {
             name: getattr(self, name)
             for name in (
                 "received",
@@ -149,13 +149,13 @@ class Server:
                 "last",
             )
         }
-        found["cpu"] = time.process_time()
+        books_by_name["cpu"] = time.process_time()
         if self.options.books and books:
             for name in ("contents", "completed"):
-                found[name] = {
+                books_by_name[name] = {
                     body.decode(): times for body, times in getattr(self, name).items()
                 }
-        return found
+        return books_by_name
 
     def latency(self) -> float:
         """Seconds, log-normal with the given mean."""
@@ -202,11 +202,11 @@ class Connection(asyncio.Protocol):
             head = self.buffer[:end]
             place = head.lower().find(b"content-length:")
             length = int(head[place + 15 :].split(b"\r\n", 1)[0]) if place >= 0 else 0
-            whole = end + 4 + length
-            if len(self.buffer) < whole:
+            request_end = end + 4 + length
+            if len(self.buffer) < request_end:
                 return
-            body = self.buffer[end + 4 : whole]
-            self.buffer = self.buffer[whole:]
+            body = self.buffer[end + 4 : request_end]
+            self.buffer = self.buffer[request_end:]
             self.request(head, body)
 
     def request(self, head: bytes, body: bytes) -> None:

@@ -2,7 +2,7 @@
 one by one, in one process.
 
     python benchmarks/repeated_draws.py [--hidden 256] [--layers 4] [--prompts 4] [--draws 8]
-    [--repeats 3] [--threads 1]
+        [--repeats 3] [--threads 1]
 
 The model is a Llama of random weights. `together` is what a vote or a best of n sends: all draws of
 all prompts at once, where draws of one prompt stand side by side and its tokens go through the
@@ -34,29 +34,29 @@ SETTINGS = ((64, 32), (512, 32), (1800, 8))
 
 
 def prompts_of(model: TransformersModel, count: int, tokens: int) -> list[str]:
-    """Texts of about so many tokens, of which no two begin alike."""
+    """Texts of about `tokens` tokens, no two of which share a beginning."""
     chance = random.Random(tokens)
     words = CORPUS.split()
     reader = model.reader()
-    made = []
+    prompts = []
     for place in range(count):
         text = f"{place}: "
         while len(reader.encoder.encode(text, True)) < tokens:
             text += " ".join(chance.choices(words, k=max(1, tokens // 64))) + " "
-        made.append(text)
-    return made
+        prompts.append(text)
+    return prompts
 
 
-def answered(
+def time_answers(
     model: TransformersModel, batches: Sequence[Sequence[Generate]]
 ) -> tuple[float, list[str]]:
-    """CPU seconds for these calls, and the texts."""
+    """Answer the batches; returns CPU seconds and the texts."""
     texts: list[str] = []
     began = time.process_time()
     for batch in batches:
-        found = dict(model.answer_batch(batch))
+        answers = dict(model.answer_batch(batch))
         texts += [
-            str(getattr(found[place], "text", found[place]))
+            str(getattr(answers[place], "text", answers[place]))
             for place in range(len(batch))
         ]
     return time.process_time() - began, texts
@@ -76,15 +76,15 @@ def main() -> None:
         ("threads", 1),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     import torch
 
-    torch.set_num_threads(given.threads)
+    torch.set_num_threads(arguments.threads)
     with tempfile.TemporaryDirectory() as where:
         folder = make_tiny_model(
             Path(where) / "model",
-            hidden=given.hidden,
-            layers=given.layers,
+            hidden=arguments.hidden,
+            layers=arguments.layers,
             context=2048,
             vocab=1000,
         )
@@ -95,34 +95,36 @@ def main() -> None:
         )
         print("|---|---|---|---|---|---|---|---|")
         for prompt, answer in SETTINGS:
-            texts = prompts_of(model, given.prompts, prompt)
-            asked = [
+            texts = prompts_of(model, arguments.prompts, prompt)
+            batches = [
                 [
                     Generate(
                         text, max_tokens=answer, temperature=0.7, seed=1, draw=draw
                     )
                     for text in texts
                 ]
-                for draw in range(given.draws)
+                for draw in range(arguments.draws)
             ]
-            whole = [request for batch in asked for request in batch]
-            ways = ([whole], asked, [[request] for request in whole])
+            all_requests = [request for batch in batches for request in batch]
+            ways = ([all_requests], batches, [[request] for request in all_requests])
             seconds: list[list[float]] = [[], [], []]
             differ = 0
-            answered(model, [whole[:2]])  # loads it, and tries its loop
-            for _ in range(given.repeats):
-                found = [answered(model, way) for way in ways]
-                for times, (took, _texts) in zip(seconds, found, strict=True):
+            time_answers(model, [all_requests[:2]])  # loads it, and tries its loop
+            for _ in range(arguments.repeats):
+                measurements = [time_answers(model, way) for way in ways]
+                for times, (took, _texts) in zip(seconds, measurements, strict=True):
                     times.append(took)
                 differ = sum(
-                    len(set(each)) > 1
-                    for each in zip(*(said for _, said in found), strict=True)
+                    len(set(draws)) > 1
+                    for draws in zip(
+                        *(texts_of_way for _, texts_of_way in measurements), strict=True
+                    )
                 )
             together, runs, alone = (statistics.median(times) for times in seconds)
             print(
                 f"| {prompt} | {answer} | {together:.2f} | {runs:.2f} | {alone:.2f} |"
                 f" {runs / together:.2f} | {alone / together:.2f} | {differ} of"
-                f" {len(whole)} |"
+                f" {len(all_requests)} |"
             )
 
 

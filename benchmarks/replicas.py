@@ -1,7 +1,7 @@
 """How much of what a pool of unequal endpoints allows is used, while one of them dies.
 
     python benchmarks/replicas.py [--rates 20,50,100] [--dies 1] [--seconds 60] [--burst 1]
-    [--repeats 1]
+        [--repeats 1]
 
 Each endpoint is a server process (remote_server.py) with a limit of so many requests a second, told
 in headers (as a token limit, in OpenAI's form) and kept with 429s; a bucket holds `--burst`
@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def serve(rate: float, burst: float) -> tuple[subprocess.Popen[str], str]:
-    """A server process with a limit, and its address."""
+    """Start a rate-limited server process; returns it and its address."""
     limit = ["--tokens-per-minute", str(rate * 60 * TOKENS), "--burst", str(burst)]
     server = subprocess.Popen(
         [sys.executable, str(HERE / "remote_server.py"), *limit],
@@ -44,19 +44,19 @@ def serve(rate: float, burst: float) -> tuple[subprocess.Popen[str], str]:
 
 
 def counts(address: str) -> dict[str, Any]:
-    """A server's books."""
+    """Fetch a server's counts."""
     with urllib.request.urlopen(f"{address}/counts?short") as reply:
-        found: dict[str, Any] = json.load(reply)
-    return found
+        books: dict[str, Any] = json.load(reply)
+    return books
 
 
-def turn(
+def run_pool(
     rates: list[float], dies: int, seconds: float, burst: float
 ) -> tuple[float, list[str]]:
     """One run: the share of what was allowed that was used, and a line for each endpoint."""
-    whole = sum(rates)
+    total_rate = sum(rates)
     lost = rates[dies] if dies >= 0 else 0.0
-    n = int((whole + (whole - lost)) * seconds / 2 + whole * burst)
+    n = int((total_rate + (total_rate - lost)) * seconds / 2 + total_rate * burst)
     servers = [serve(rate, burst) for rate in rates]
     try:
         with tempfile.TemporaryDirectory() as name:
@@ -88,17 +88,17 @@ def turn(
                         servers[dies][0].kill()
                 log.seek(0)
                 assert run.returncode == 0, log.read()
-            found = [before.get(url) or counts(url) for _, url in servers]
-            began = min(one["first"] for one in found)
-            ended = max(one["last"] for one in found)
+            books = [before.get(url) or counts(url) for _, url in servers]
+            began = min(server_books["first"] for server_books in books)
+            ended = max(server_books["last"] for server_books in books)
             with closing(
                 sqlite3.connect(folder / ".evalwright" / "store.sqlite")
             ) as store:
                 (stored,) = store.execute("select count(*) from responses").fetchone()
             assert stored == n, f"{stored} of {n} responses are stored"
-            said = json.loads((folder / "runs" / "pool" / "run.json").read_text())[
-                "model"
-            ]["replicas"]
+            replica_records = json.loads(
+                (folder / "runs" / "pool" / "run.json").read_text()
+            )["model"]["replicas"]
     finally:
         for server, _ in servers:
             server.kill()
@@ -110,7 +110,7 @@ def turn(
         f" {100 * its['answered'] / most:.0f}% | {its['refused']} |"
         f" {record['requests']:,} sent, {record['failures']} failed |"
         for rate, alive, its, most, record in zip(
-            rates, lived, found, allowed, said, strict=True
+            rates, lived, books, allowed, replica_records, strict=True
         )
     ]
     return n / sum(allowed), lines
@@ -134,7 +134,7 @@ def main() -> None:
         " run's own record |\n|---|---|---|---|---|---|"
     )
     for _ in range(options.repeats):
-        used, lines = turn(rates, options.dies, options.seconds, options.burst)
+        used, lines = run_pool(rates, options.dies, options.seconds, options.burst)
         print("\n".join(lines))
         print(f"| all | | | **{100 * used:.1f}%** | | |", flush=True)
 

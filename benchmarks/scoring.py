@@ -1,10 +1,9 @@
 """Log-likelihoods of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size,
 in one run.
 
-    python benchmarks/scoring.py --data FOLDER [--only letters,texts:15,...] [--hidden 256] [--vocab
-    32000] [--real]
-                                 [--questions 400] [--repeats 3] [--share 1.0] [--threads 2]
-                                 [--clock wall]
+    python benchmarks/scoring.py --data FOLDER [--only letters,texts:15,...] [--hidden 256]
+        [--vocab 32000] [--real] [--questions 400] [--repeats 3] [--share 1.0] [--threads 2]
+        [--clock wall]
 
 FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is a Llama of random
 weights with grouped queries; both systems load the same folder and score the same requests in
@@ -56,22 +55,22 @@ Requests = list[list[str]]
 
 def read(path: Path) -> list[Question]:
     """Questions as {"question", "choices", "label"}."""
-    out = []
+    questions = []
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         prompt = row["prompts"][0]
         choices = [prompt[f"option_{letter}"] for letter in "abcd"]
-        out.append(
+        questions.append(
             {
                 "question": prompt["question"],
                 "choices": choices,
                 "label": "ABCD".index(row["label"]),
             }
         )
-    return out
+    return questions
 
 
-def shown(question: Question, answer: str | None) -> str:
+def format_question(question: Question, answer: str | None) -> str:
     """A question with its choices, and its answer where it is a shot."""
     lines = [question["question"].strip()]
     lines += [
@@ -84,21 +83,21 @@ def shown(question: Question, answer: str | None) -> str:
 def mmlu(
     test: list[Question], dev: list[Question], texts: bool, per_row: bool
 ) -> list[Requests]:
-    """The requests of each question."""
-    out = []
+    """Build the requests of each question."""
+    requests = []
     fixed = random.Random(0).sample(dev, 5)
     for place, question in enumerate(test):
         drawn = random.Random(place + 1).sample(dev, 5) if per_row else fixed
         shots = "".join(
-            shown(
+            format_question(
                 shot, shot["choices"][shot["label"]] if texts else "ABCD"[shot["label"]]
             )
             for shot in drawn
         )
-        context = shots + shown(question, None)
+        context = shots + format_question(question, None)
         answers = question["choices"] if texts else "ABCD"
-        out.append([[context, f" {answer}"] for answer in answers])
-    return out
+        requests.append([[context, f" {answer}"] for answer in answers])
+    return requests
 
 
 def endings(words: Sequence[str], count: int) -> list[Requests]:
@@ -108,11 +107,11 @@ def endings(words: Sequence[str], count: int) -> list[Requests]:
     def some(least: int, most: int) -> str:
         return " ".join(rng.choices(words, k=rng.randint(least, most)))
 
-    out = []
+    requests = []
     for _ in range(count):
         context = some(130, 190)
-        out.append([[context, f" {some(11, 14)}"] for _ in range(4)])
-    return out
+        requests.append([[context, f" {some(11, 14)}"] for _ in range(4)])
+    return requests
 
 
 def book(words: Sequence[str], count: int) -> list[Requests]:
@@ -122,7 +121,7 @@ def book(words: Sequence[str], count: int) -> list[Requests]:
 
 
 def every_set(folder: Path, questions: int) -> dict[str, Callable[[], list[Requests]]]:
-    """The sets by name."""
+    """Functions that build each set, by name."""
     test, dev = (read(folder / f"en_{part}.jsonl") for part in ("test", "dev"))
     test = random.Random(1).sample(test, min(questions, len(test)))
     words = [word for question in test for word in question["question"].split()]
@@ -162,7 +161,7 @@ def make_model(
         show_progress=False,
     )
     texts = [
-        shown(q, None)
+        format_question(q, None)
         for name in ("en_test", "en_dev")
         for q in read(data / f"{name}.jsonl")
     ]
@@ -212,7 +211,7 @@ def matmul_rate(threads: int) -> float:
 class Outcome:
     """Seconds of the whole process, of loading and of the scoring call, and what was scored."""
 
-    whole: float
+    total: float
     load: float
     score: float
     rows: list[Any]
@@ -228,10 +227,10 @@ def run(
     options: argparse.Namespace,
     worker: str = "scoring_worker.py",
 ) -> Outcome:
-    """Score, or what else the worker does, in a process of its own."""
-    asked = folder / "requests.json"
+    """Run the worker in a separate process."""
+    requests_file = folder / "requests.json"
     result = folder / "result.json"
-    asked.write_text(json.dumps(requests))
+    requests_file.write_text(json.dumps(requests))
     python = LM_EVAL.python if side == "theirs" else Path(sys.executable)
     environment = {
         **os.environ,
@@ -249,7 +248,7 @@ def run(
         str(HERE / worker),
         side,
         str(model),
-        str(asked),
+        str(requests_file),
         str(result),
         batch_size,
         options.clock,
@@ -263,12 +262,12 @@ def run(
         cwd=folder,
         check=False,
     )
-    whole = time.perf_counter() - began
+    total = time.perf_counter() - began
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
-    found = json.loads(result.read_text())
-    cpu = found.pop("cpu")
-    return Outcome(cpu if options.clock == "cpu" else whole, **found)
+    measurement = json.loads(result.read_text())
+    cpu = measurement.pop("cpu")
+    return Outcome(cpu if options.clock == "cpu" else total, **measurement)
 
 
 def best_batch_size(
@@ -288,24 +287,24 @@ def best_batch_size(
 def measure(
     name: str, questions: list[Requests], model: Path, options: argparse.Namespace
 ) -> str:
-    """One line of the table."""
+    """Measure one set; returns its line of the table."""
     share = options.share if len(questions) > 1 else 1.0
     step = max(1, round(1 / share))
     everything = [request for question in questions for request in question]
     part = [request for question in questions[::step] for request in question]
     scale = len(everything) / len(part)
     mine: list[Outcome] = []
-    other: list[Outcome] = []
+    peers: list[Outcome] = []
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
         size = options.batch_size or best_batch_size(model, questions, folder, options)
         for _ in range(options.repeats):
             mine.append(run("ours", model, everything, "auto", folder, options))
-            other.append(run("theirs", model, part, size, folder, options))
+            peers.append(run("theirs", model, part, size, folder, options))
     score = statistics.median(outcome.score for outcome in mine)
-    whole = statistics.median(outcome.whole for outcome in mine)
-    their_score = statistics.median(outcome.score for outcome in other) * scale
-    their_whole = statistics.median(o.whole - o.score for o in other) + their_score
+    total = statistics.median(outcome.total for outcome in mine)
+    their_score = statistics.median(outcome.score for outcome in peers) * scale
+    their_whole = statistics.median(o.total - o.score for o in peers) + their_score
     per = len(questions[0])
     ours_part = [
         row
@@ -314,10 +313,10 @@ def measure(
     ]
     differences = [
         abs(a[0] - b[0]) / max(1, a[2])
-        for a, b in zip(ours_part, other[0].rows, strict=True)
+        for a, b in zip(ours_part, peers[0].rows, strict=True)
     ]
     flags = (
-        sum(a[1] != b[1] for a, b in zip(ours_part, other[0].rows, strict=True))
+        sum(a[1] != b[1] for a, b in zip(ours_part, peers[0].rows, strict=True))
         if per > 1
         else 0
     )
@@ -327,8 +326,8 @@ def measure(
     return (
         f"| {name} | {len(everything)} | {score:.2f} |"
         f" {their_score:.2f}{'' if step == 1 else f' ({step} x 1/{step})'} |"
-        f" {their_score / score:.1f} | {whole:.2f} | {their_whole:.2f} |"
-        f" {their_whole / whole:.1f} | {size} | {mine[0].how.get('tokens_given', 0)} /"
+        f" {their_score / score:.1f} | {total:.2f} | {their_whole:.2f} |"
+        f" {their_whole / total:.1f} | {size} | {mine[0].how.get('tokens_given', 0)} /"
         f" {tokens} | {floor / score:.0%} | {max(differences):.1e}, {flags} |"
     )
 
@@ -379,8 +378,8 @@ def main() -> None:
             " |\n|---|---|---|---|---|---|---|---|---|---|---|---|",
             flush=True,
         )
-        for asked in options.only.split(","):
-            name, _, count = asked.partition(":")
+        for selection in options.only.split(","):
+            name, _, count = selection.partition(":")
             questions = every_set(options.data, int(count or options.questions))[name]()
             print(measure(name, questions, model, options), flush=True)
 

@@ -32,18 +32,18 @@ def ours(
     opened = TransformersModel(model, device="cpu", scoring=way)
     opened.load()
     loaded = clock()
-    asked = [
+    batch = [
         LogLikelihood(*r) if len(r) == 2 else RollingLogLikelihood(*r) for r in requests
     ]
-    out: list[Any] = [None] * len(asked)
-    for index, response in opened.answer_batch(asked):
+    rows: list[Any] = [None] * len(batch)
+    for index, response in opened.answer_batch(batch):
         assert isinstance(response, Response), response
-        out[index] = [
+        rows[index] = [
             response.log_likelihood,
             response.is_greedy,
             response.tokens_scored,
         ]
-    return loaded - began, clock() - loaded, out, opened.describe()["scoring"]
+    return loaded - began, clock() - loaded, rows, opened.describe()["scoring"]
 
 
 def theirs(
@@ -59,13 +59,14 @@ def theirs(
     )
     loaded = clock()
     kind = "loglikelihood" if len(requests[0]) == 2 else "loglikelihood_rolling"
-    asked = [
+    instances = [
         Instance(request_type=kind, doc={}, arguments=tuple(r), idx=0) for r in requests
     ]
-    found = getattr(opened, kind)(asked, disable_tqdm=True)
+    answers = getattr(opened, kind)(instances, disable_tqdm=True)
     seconds = clock() - loaded
     rows = [
-        [*each, 0] if isinstance(each, tuple) else [each, True, 0] for each in found
+        [*answer, 0] if isinstance(answer, tuple) else [answer, True, 0]
+        for answer in answers
     ]
     return loaded - began, seconds, rows, None
 
@@ -73,17 +74,17 @@ def theirs(
 def main() -> None:
     """See the module."""
     side, model, requests, result, batch_size = sys.argv[1:6]
-    asked = json.loads(Path(requests).read_text())
+    request_rows = json.loads(Path(requests).read_text())
     run = theirs if side == "theirs" else ours
-    load, score, rows, how = run(model, asked, batch_size)
-    found = {
+    load, score, rows, how = run(model, request_rows, batch_size)
+    measurement = {
         "load": load,
         "score": score,
         "rows": rows,
         "how": how,
         "cpu": time.process_time(),
     }
-    Path(result).write_text(json.dumps(found))
+    Path(result).write_text(json.dumps(measurement))
 
 
 if __name__ == "__main__":

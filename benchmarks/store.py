@@ -1,8 +1,8 @@
 """Stored responses replayed through the engine, from a file and from a PostgreSQL server: rate,
 memory, size.
 
-    python benchmarks/store.py [--responses 1000000] [--at-once 512] [--only sqlite,postgres] [--url
-    postgresql://...]
+    python benchmarks/store.py [--responses 1000000] [--at-once 512] [--only sqlite,postgres]
+        [--url postgresql://...]
 
 Responses to arithmetic questions (100 characters, with usage) are stored first, a thousand at a
 time, as many of a run's would be (rate of writing). Then a process of its own asks for every one of
@@ -39,12 +39,12 @@ from evalwright.models.scripted import ScriptedModel  # noqa: E402
 
 
 def question(number: int) -> Generate:
-    """A request of its own for each number."""
+    """A different request for each number."""
     return Generate(f"What is {number} + {number % 7}?", max_tokens=8)
 
 
 def row(make: KeyMaker, fingerprint: str, number: int) -> Row:
-    """The stored response to it."""
+    """The stored response to a request."""
     payload = canonical(question(number).payload())
     text = f"{number} + {number % 7} is {number + number % 7}. ".ljust(100, "x")
     return row_of(
@@ -56,7 +56,7 @@ def row(make: KeyMaker, fingerprint: str, number: int) -> Row:
 
 
 async def fill(home: Path, count: int) -> float:
-    """Store the responses; how many a second."""
+    """Store the responses; returns how many a second."""
     model = ScriptedModel("4")
     make = KeyMaker(model.fingerprint)
     spent = 0.0
@@ -73,7 +73,7 @@ async def fill(home: Path, count: int) -> float:
 
 
 async def replay(home: Path, count: int, at_once: int) -> dict[str, float]:
-    """Ask for each; the rate, and what the process took."""
+    """Request every response again; returns the rate, CPU time and memory."""
     with open_store(home) as store:
         async with Engine(store) as engine:
             door = engine.door({"target": ScriptedModel("4")})
@@ -95,8 +95,8 @@ async def replay(home: Path, count: int, at_once: int) -> dict[str, float]:
     }
 
 
-def measured(kind: str, home: Path, options: argparse.Namespace) -> None:
-    """One kind of store: fill, replay, size."""
+def measure_store(kind: str, home: Path, options: argparse.Namespace) -> None:
+    """Fill and replay one kind of store, and print its figures."""
     written = asyncio.run(fill(home, options.responses))
     command = [
         sys.executable,
@@ -112,15 +112,15 @@ def measured(kind: str, home: Path, options: argparse.Namespace) -> None:
         text=True,
         check=True,
     )
-    found = json.loads(done.stdout)
+    replay_usage = json.loads(done.stdout)
     database = open_database(store_location(home))
     size = database.size()
     database.close()
     print(
         f"{kind:<9} {options.responses:>10,} responses  written {written:>8,.0f}/s "
-        f" read {found['a second']:>8,.0f}/s  CPU"
-        f" {1e6 * found['cpu'] / options.responses:>5.0f} us each  peak"
-        f" {found['memory']:>5.0f} MiB  {size / options.responses:>5.0f} bytes each"
+        f" read {replay_usage['a second']:>8,.0f}/s  CPU"
+        f" {1e6 * replay_usage['cpu'] / options.responses:>5.0f} us each  peak"
+        f" {replay_usage['memory']:>5.0f} MiB  {size / options.responses:>5.0f} bytes each"
         f" ({size / 1e6:,.0f} MB)",
         flush=True,
     )
@@ -148,14 +148,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.environ.pop("EVALWRIGHT_STORE", None)
         kinds = options.only.split(",")
         if "sqlite" in kinds:
-            measured("sqlite", home / "sqlite", options)
+            measure_store("sqlite", home / "sqlite", options)
         if "postgres" in kinds:
             if options.url is None:
                 from support.postgres import running
 
                 options.url = stack.enter_context(running(durable=True)).url()
             os.environ["EVALWRIGHT_STORE"] = options.url
-            measured("postgres", home / "postgres", options)
+            measure_store("postgres", home / "postgres", options)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ from evalwright.models.scripted import last_text
 from evalwright.statistics import compare_paired
 from evalwright.tasks.loading import task_from_definition
 
-HEAD = """| rule | difference | N | true of the full run | false | stopped early | median saved | mean saved |
+HEAD = """| rule | difference | N | true of the full run | false | stopped early \
+| median saved | mean saved |
 |---|---|---|---|---|---|---|---|"""
 RULES = ("A beats B", "A differs from B or not by 0.03")
 GAPS = (0.04, 0.01, 0.0)
@@ -48,9 +49,9 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One seed: what was said, what the full run says, and after how many items."""
+    """One seed: the early verdict, the verdict of the full run, and the items it took."""
 
-    said: str
+    verdict: str
     full: str
     true: bool
     units: int
@@ -83,8 +84,8 @@ def outcome(task: Task, order: UnitOrder, text: str, a: F64, b: F64) -> Outcome:
     """One run by the glue of `evaluate`: record by record into the analysis, and a look at every
     place.
     """
-    (each,) = resolve_rules([text], SPECS)
-    analysis = InterimAnalysis(each, (0, 1), 0, task, order, 1)
+    (rule,) = resolve_rules([text], SPECS)
+    analysis = InterimAnalysis(rule, (0, 1), 0, task, order, 1)
     start = 0
     for end in look_places(len(a)):
         for index in order.items[start:end]:
@@ -98,33 +99,33 @@ def outcome(task: Task, order: UnitOrder, text: str, a: F64, b: F64) -> Outcome:
     expected = {"better": "scripted/a better", "worse": "scripted/b better"}.get(
         full, full
     )
-    found = analysis.decision
+    decision = analysis.decision
     margin = analysis.rule.margin
-    close = margin is not None and found.verdict.startswith("no difference of")
-    open_end = found.verdict == "undecided" and expected == "no difference seen"
+    close = margin is not None and decision.verdict.startswith("no difference of")
+    open_end = decision.verdict == "undecided" and expected == "no difference seen"
     true = (
         abs(float((a - b).mean())) < (margin or 0.0)
         if close
-        else found.verdict == expected or open_end
+        else decision.verdict == expected or open_end
     )
-    return Outcome(found.verdict, expected, true, found.units)
+    return Outcome(decision.verdict, expected, true, decision.units)
 
 
 _NOTHING: Any = None
 
 
 def record(index: int, score: float) -> SampleRecord:
-    """What the analysis reads of a record."""
+    """A record with the fields that the analysis reads."""
     return SampleRecord(
         "items", index, 0, _NOTHING, None, {"exact-match": Score(float(score))}
     )
 
 
-def row(text: str, gap: float, n: int, found: Sequence[Outcome]) -> tuple[str, bool]:
+def row(text: str, gap: float, n: int, outcomes: Sequence[Outcome]) -> tuple[str, bool]:
     """The table's row, and whether at least 95% say what is true of the full run."""
-    right = sum(each.true for each in found) / len(found)
-    saved = [1 - each.units / n for each in found]
-    early = sum(each.units < n for each in found) / len(found)
+    right = sum(run.true for run in outcomes) / len(outcomes)
+    saved = [1 - run.units / n for run in outcomes]
+    early = sum(run.units < n for run in outcomes) / len(outcomes)
     cells = [
         text,
         f"{100 * gap:.0f} point{'' if gap == 0.01 else 's'}",
@@ -156,7 +157,10 @@ def same_end_to_end(n: int, gap: float, seed: int, text: str) -> bool:
         task, models, until=text, seed=seed, name=f"{n}-{seed}", replace=True
     )
     (decision,) = run.data["stopping"]["decisions"]
-    return (decision["verdict"], decision["units"]) == (expected.said, expected.units)
+    return (decision["verdict"], decision["units"]) == (
+        expected.verdict,
+        expected.units,
+    )
 
 
 def order_of(task: Task, n: int, seed: int) -> UnitOrder:
@@ -178,19 +182,19 @@ def main() -> int:
         default=3,
         help="seeds that are also run through evaluate",
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     good = True
     print(HEAD, flush=True)
-    for n in given.items:
+    for n in arguments.items:
         task = questions(n)
-        orders = [order_of(task, n, seed) for seed in range(given.seeds)]
+        orders = [order_of(task, n, seed) for seed in range(arguments.seeds)]
         for text in RULES:
             for gap in GAPS:
-                found = [
+                outcomes = [
                     outcome(task, order, text, *pair(seed, n, gap))
                     for seed, order in enumerate(orders)
                 ]
-                line, enough = row(text, gap, n, found)
+                line, enough = row(text, gap, n, outcomes)
                 good &= enough
                 print(line, flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -200,10 +204,10 @@ def main() -> int:
             (text, gap, seed)
             for text in RULES
             for gap in GAPS
-            for seed in range(given.end_to_end)
+            for seed in range(arguments.end_to_end)
         ]
         equal = [
-            same_end_to_end(min(given.items), gap, seed, text)
+            same_end_to_end(min(arguments.items), gap, seed, text)
             for text, gap, seed in runs
         ]
         print(

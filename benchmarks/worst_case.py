@@ -99,11 +99,31 @@ Each stands at the beginning, at the end after a word, and before a word that ne
 """
 
 _SETTINGS: Mapping[str, Any] = {
-    "capital_relation": "at least", "capital_frequency": 1, "prompt_to_repeat": "a", "num_placeholders": 1, "postscript_marker": "P.S.",
-    "num_sections": 1, "section_spliter": "Section", "num_bullets": 1, "num_highlights": 1, "keywords": ["a"], "forbidden_words": ["b"],
-    "keyword": "a", "relation": "at least", "frequency": 1, "letter": "a", "let_relation": "at least", "let_frequency": 1,
-    "language": "en", "num_paragraphs": 2, "nth_paragraph": 1, "first_word": "a", "num_sentences": 2, "num_words": 2, "end_phrase": "end",
-}  # fmt: skip
+    "capital_relation": "at least",
+    "capital_frequency": 1,
+    "prompt_to_repeat": "a",
+    "num_placeholders": 1,
+    "postscript_marker": "P.S.",
+    "num_sections": 1,
+    "section_spliter": "Section",
+    "num_bullets": 1,
+    "num_highlights": 1,
+    "keywords": ["a"],
+    "forbidden_words": ["b"],
+    "keyword": "a",
+    "relation": "at least",
+    "frequency": 1,
+    "letter": "a",
+    "let_relation": "at least",
+    "let_frequency": 1,
+    "language": "en",
+    "num_paragraphs": 2,
+    "nth_paragraph": 1,
+    "first_word": "a",
+    "num_sentences": 2,
+    "num_words": 2,
+    "end_phrase": "end",
+}
 
 _NAME = Sample(
     "1",
@@ -213,7 +233,7 @@ CASES: Mapping[str, tuple[str, dict[str, Any], Sample]] = {
 
 
 def _judge(text: str) -> Ask:
-    """A judge that gives the hostile text back."""
+    """A judge that echoes the hostile text."""
 
     async def ask(role: str, request: Request) -> Response:
         return Response(text=text)
@@ -221,8 +241,8 @@ def _judge(text: str) -> Ask:
     return ask
 
 
-def scored(case: str, text: str) -> Scored | str:
-    """What the scorer of a case gives for a text."""
+def score_text(case: str, text: str) -> Scored | str:
+    """Score a text with the scorer of a case."""
     kind, options, sample = CASES[case]
     if not kind:
         from evalwright.scorers.code.unit_tests import assemble_program
@@ -236,52 +256,54 @@ def scored(case: str, text: str) -> Scored | str:
     scorer = bind(kind, options)
     registry.LONG = usual
     answer = Answer(text, responses=(Response(text=text),))
-    made: Any = (
+    returned: Any = (
         scorer.function(sample, answer, _judge(text))
         if scorer.asks
         else scorer.function(sample, answer)
     )
     try:
-        found: Scored = asyncio.run(_awaited(made)) if scorer.asks else made
+        score: Scored = asyncio.run(_await_score(returned)) if scorer.asks else returned
     except RequestFailed as error:  # a verdict that cannot be read, as it should be
         return str(error)
-    return found
+    return score
 
 
-async def _awaited(made: Any) -> Any:
-    return await made
+async def _await_score(coroutine: Any) -> Any:
+    return await coroutine
 
 
 def texts(size: int) -> dict[str, str]:
-    """The texts by name."""
-    out = {}
+    """The hostile texts of this size, by name."""
+    text_by_name = {}
     for name, part in SHAPES.items():
-        whole = (part * (size // len(part) + 1))[:size]
-        out[name] = whole
-        out[f"{name}, then a word"] = f"{whole[:-8]} answer!"
-        out[f"a word, then {name}"] = f"Answer: {whole[:-8]}"
-    return out
+        text = (part * (size // len(part) + 1))[:size]
+        text_by_name[name] = text
+        text_by_name[f"{name}, then a word"] = f"{text[:-8]} answer!"
+        text_by_name[f"a word, then {name}"] = f"Answer: {text[:-8]}"
+    return text_by_name
 
 
 def seconds_of(case: str, text: str) -> float:
     """CPU seconds of one answer, libraries loaded; also what a scorer raises is an error here."""
-    scored(case, text[1:])
+    score_text(case, text[1:])
     began = time.process_time()
-    scored(case, text)
+    score_text(case, text)
     return time.process_time() - began
 
 
-def measured(case: str, size: int, seconds: float) -> dict[str, float | str]:
-    """CPU seconds by shape, or what went wrong."""
+def measure_case(case: str, size: int, seconds: float) -> dict[str, float | str]:
+    """Measure CPU seconds by shape; an error's text where the scorer failed."""
     import worst_case  # the process must find the function by its module's name
 
-    out: dict[str, float | str] = {}
+    seconds_by_shape: dict[str, float | str] = {}
     for name, text in texts(size).items():
         try:
-            out[name] = bounded.call(worst_case.seconds_of, case, text, seconds=seconds)
+            seconds_by_shape[name] = bounded.call(
+                worst_case.seconds_of, case, text, seconds=seconds
+            )
         except (bounded.LimitExceeded, bounded.Raised, EvalwrightError) as error:
-            out[name] = f"{type(error).__name__}: {error}"
-    return out
+            seconds_by_shape[name] = f"{type(error).__name__}: {error}"
+    return seconds_by_shape
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -297,24 +319,27 @@ def main(arguments: list[str] | None = None) -> int:
     bad = 0
     print(f"{'scorer':36}{'slowest':>9}  shapes")
     for case in CASES:
-        if chosen.only and not any(one in case for one in chosen.only.split(",")):
+        if chosen.only and not any(word in case for word in chosen.only.split(",")):
             continue
-        found = measured(case, chosen.size, chosen.seconds)
+        seconds_by_shape = measure_case(case, chosen.size, chosen.seconds)
         seconds_of = {
             name: seconds if isinstance(seconds, float) else 1e9
-            for name, seconds in found.items()
+            for name, seconds in seconds_by_shape.items()
         }
         slowest = sorted(seconds_of, key=seconds_of.__getitem__, reverse=True)[:3]
-        told = ", ".join(
+        slowest_shapes = ", ".join(
             (
                 f"{name}: {value:.3f}"
-                if isinstance(value := found[name], float)
+                if isinstance(value := seconds_by_shape[name], float)
                 else f"{name}: {value}"
             )
             for name in slowest
         )
         bad += seconds_of[slowest[0]] > chosen.limit
-        print(f"{case:36}{min(seconds_of[slowest[0]], 999.0):9.3f}  {told}", flush=True)
+        print(
+            f"{case:36}{min(seconds_of[slowest[0]], 999.0):9.3f}  {slowest_shapes}",
+            flush=True,
+        )
     return 1 if bad else 0
 
 

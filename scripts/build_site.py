@@ -62,9 +62,11 @@ def setup(app):
 
 EXPLORER = """# A run in the explorer
 
-Two small models on bundled questions, as `evalwright export site` writes them. <a href="PLACE">Open it on a page of its own</a>.
+Two small models on bundled questions, as `evalwright export site` writes them.
+<a href="PLACE">Open it on a page of its own</a>.
 
-<iframe src="PLACE" title="The explorer" style="width: 100%; height: 75vh; border: 1px solid"></iframe>
+<iframe src="PLACE" title="The explorer"
+  style="width: 100%; height: 75vh; border: 1px solid"></iframe>
 """
 PLACE = "explorer/index.html"
 
@@ -92,8 +94,8 @@ def build(into: Path) -> None:
 
     Raises CalledProcessError where a command fails or a page has a fault.
     """
-    with TemporaryDirectory() as found:
-        pages = Path(found) / "pages"
+    with TemporaryDirectory() as temporary:
+        pages = Path(temporary) / "pages"
         shutil.copytree(ROOT / "docs", pages)
         for page in pages.rglob("*.md"):
             page.write_text(
@@ -109,7 +111,7 @@ def build(into: Path) -> None:
         for name, module in reference_pages().items():
             (pages / f"{name}.rst").write_text("\n".join(reference(module)))
         (pages / "explorer-of-a-run.md").write_text(EXPLORER.replace("PLACE", PLACE))
-        _explorer(Path(found), pages / "extra" / Path(PLACE).parent)
+        _explorer(Path(temporary), pages / "extra" / Path(PLACE).parent)
         into.parent.mkdir(parents=True, exist_ok=True)
         _run("sphinx", "-W", "--keep-going", "-q", "-b", "html", str(pages), str(into))
 
@@ -119,18 +121,18 @@ def _for_a_site(text: str, page: Path) -> str:
     source.
     """
 
-    def fenced(found: re.Match[str]) -> str:
+    def fenced(match: re.Match[str]) -> str:
         # What Pygments does not know, and JSON Lines, which are no JSON.
         language = (
-            "text" if found["language"] in ("csv", "json", "") else found["language"]
+            "text" if match["language"] in ("csv", "json", "") else match["language"]
         )
-        return f"```{{code-block}} {language}\n:caption: {found['name']}\n\n"
+        return f"```{{code-block}} {language}\n:caption: {match['name']}\n\n"
 
-    def link(found: re.Match[str]) -> str:
-        target = (ROOT / "docs" / page.parent / found["target"]).resolve()
+    def link(match: re.Match[str]) -> str:
+        target = (ROOT / "docs" / page.parent / match["target"]).resolve()
         if target.is_relative_to(ROOT / "docs"):
-            return found[0]
-        return f"]({SOURCE}/{target.relative_to(ROOT)}{found['rest'] or ''})"
+            return match[0]
+        return f"]({SOURCE}/{target.relative_to(ROOT)}{match['rest'] or ''})"
 
     return _LINK.sub(link, _FENCED_FILE.sub(fenced, text))
 
@@ -213,7 +215,7 @@ def _underlined(title: str, line: str) -> str:
 
 
 def _explorer(work: Path, into: Path) -> None:
-    """Runs of the embedded models, as a site of their own."""
+    """Run the embedded models and export the runs as a separate site."""
     names = ["factual-choice", "--model", "demo/small", "--model", "demo/large"]
     _run("evalwright", "run", *names, "--name", "site", folder=work)
     runs = sorted(

@@ -46,7 +46,7 @@ def run(*command: str | Path, folder: Path) -> str:
 
     Ends the program where it fails.
     """
-    kept = {
+    environment_kept = {
         key: value
         for key, value in os.environ.items()
         if not key.startswith(("EVALWRIGHT_", "PYTHON"))
@@ -54,7 +54,7 @@ def run(*command: str | Path, folder: Path) -> str:
     done = subprocess.run(
         [str(part) for part in command],
         cwd=folder,
-        env=kept,
+        env=environment_kept,
         capture_output=True,
         text=True,
         check=False,
@@ -68,7 +68,7 @@ def run(*command: str | Path, folder: Path) -> str:
 
 
 def environment(folder: Path, *packages: str | Path) -> Path:
-    """A new environment with these packages; the folder of its commands."""
+    """Create an environment with these packages; returns the folder of its commands."""
     venv.create(folder, with_pip=True)
     commands = folder / ("Scripts" if os.name == "nt" else "bin")
     pip = (
@@ -90,7 +90,7 @@ def check_files(wheel: Path, source: Path) -> None:
         if (ROOT / ".git").exists()
         else []
     )
-    wanted = {
+    expected = {
         name.removeprefix("src/") for name in tracked if (ROOT / name).is_file()
     } or {
         path.relative_to(ROOT / "src").as_posix()
@@ -100,24 +100,26 @@ def check_files(wheel: Path, source: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     with tarfile.open(source) as archive:
         sources = {name.partition("/")[2] for name in archive.getnames()}
-    missing = sorted(wanted - names)
+    missing = sorted(expected - names)
     if missing:
         raise SystemExit(
             f"{wheel.name} lacks {len(missing)} files of the package:"
             f" {', '.join(missing[:10])}"
         )
-    if lost := sorted(name for name in wanted if f"src/{name}" not in sources):
+    if lost := sorted(name for name in expected if f"src/{name}" not in sources):
         raise SystemExit(f"{source.name} lacks {', '.join(lost[:10])}")
-    other = [name for name in names if name not in wanted and ".dist-info/" not in name]
-    if other:
+    unexpected = [
+        name for name in names if name not in expected and ".dist-info/" not in name
+    ]
+    if unexpected:
         raise SystemExit(
             f"{wheel.name} has what is not of the package:"
-            f" {', '.join(sorted(other)[:10])}"
+            f" {', '.join(sorted(unexpected)[:10])}"
         )
 
 
-def use(wheel: Path, folder: Path) -> None:
-    """Install the wheel and type what a newcomer does, in an empty folder outside the source tree."""
+def try_wheel(wheel: Path, folder: Path) -> None:
+    """Install the wheel and use it as a newcomer does, in an empty folder outside the source."""
     commands = environment(folder / "installed", wheel)
     place = folder / "place"
     place.mkdir()
@@ -134,18 +136,18 @@ def use(wheel: Path, folder: Path) -> None:
             f"The package was imported from {where}, not from where the wheel was"
             " installed."
         )
-    for made in (
+    for path in (
         "suite.yaml",
         ".github/workflows/evalwright.yml",
         "board.html",
         "pages",
     ):
-        if not (place / made).exists():
-            raise SystemExit(f"The installed package did not write {made}.")
+        if not (place / path).exists():
+            raise SystemExit(f"The installed package did not write {path}.")
 
 
 def main() -> None:
-    """Build, check, install and use."""
+    """Build, check, install and try the wheel."""
     with tempfile.TemporaryDirectory(prefix="evalwright-wheel-") as temporary:
         folder = Path(temporary)
         built = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else folder / "built"
@@ -163,7 +165,7 @@ def main() -> None:
             folder=folder,
         )
         check_files(wheel, source)
-        use(wheel, folder)
+        try_wheel(wheel, folder)
         print(f"{wheel.name} and {source.name}: built, checked, installed and used.")
 
 

@@ -21,13 +21,13 @@ SOURCE = LIBRARY / "summary_faithfulness"
 TARGET = LIBRARY / "judge_consistency/pairs.jsonl"
 
 
-def joined(folder: Path) -> list[dict[str, Any]]:
+def join_rows(folder: Path) -> list[dict[str, Any]]:
     """The rows of pairs.jsonl, in the order of the labelled summaries."""
     articles = {row["article_id"]: row for row in lines(folder / "articles.jsonl")}
-    out = []
+    pairs = []
     for row in lines(folder / "labelled.jsonl"):
         article = articles[row["article_id"]]
-        out.append(
+        pairs.append(
             {
                 "id": row["id"],
                 "article_id": row["article_id"],
@@ -40,7 +40,7 @@ def joined(folder: Path) -> list[dict[str, Any]]:
                 "article": article["text"],
             }
         )
-    return out
+    return pairs
 
 
 def is_fitted_on(article_id: str) -> bool:
@@ -57,7 +57,7 @@ def is_fitted_on(article_id: str) -> bool:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """A JSONL file."""
+    """Read a JSONL file."""
     return [
         json.loads(line)
         for line in path.read_text(encoding="utf-8").splitlines()
@@ -69,7 +69,7 @@ def main() -> None:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folder", type=Path, nargs="?", default=SOURCE)
-    rows = joined(parser.parse_args().folder)
+    rows = join_rows(parser.parse_args().folder)
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     TARGET.write_text(text, encoding="utf-8")
     print(f"{len(rows)} pairs, {len(text.encode()) / 1e6:.2f} MB")

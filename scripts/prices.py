@@ -27,7 +27,8 @@ OUT = (
 )
 SNAPSHOT = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 NOT_TEXT = re.compile(
-    r"audio|realtime|image|tts|live|robotics|lyria|transcribe|search|computer-use|omni|veo|guard|embed|experimental|beta|daybreak|cyber"
+    r"audio|realtime|image|tts|live|robotics|lyria|transcribe|search|computer-use|omni|veo"
+    r"|guard|embed|experimental|beta|daybreak|cyber"
 )
 
 # Our row, the names that litellm gives the same provider, and where that provider's own prices
@@ -106,16 +107,16 @@ PREFIXES = (
 
 
 def main() -> None:
-    """Read the wheel, write the table, say how much is in it."""
+    """Read the wheel, write the table and print how many models it has."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--as-of", required=True, metavar="YYYY-MM-DD")
-    given = parser.parse_args()
-    with zipfile.ZipFile(given.wheel) as wheel:
-        known = json.loads(wheel.read(MAP))
-    version = given.wheel.name.split("-")[1]
+    arguments = parser.parse_args()
+    with zipfile.ZipFile(arguments.wheel) as wheel:
+        price_map = json.loads(wheel.read(MAP))
+    version = arguments.wheel.name.split("-")[1]
     lines = [
         (
             "# US dollars per million tokens, by provider and model. docs/providers.md"
@@ -123,14 +124,14 @@ def main() -> None:
         ),
         (
             f"# this file from the price map in litellm {version}, published"
-            f" {given.as_of}. Where a price stands: `source`."
+            f" {arguments.as_of}. Where a price stands: `source`."
         ),
         "",
-        f'as_of = "{given.as_of}"',
+        f'as_of = "{arguments.as_of}"',
     ]
     count = 0
     for name, (theirs, source) in sorted(PROVIDERS.items()):
-        rows = rows_of(known, theirs, given.as_of)
+        rows = rows_of(price_map, theirs, arguments.as_of)
         count += len(rows)
         lines += [
             "",
@@ -143,27 +144,29 @@ def main() -> None:
 
 
 def rows_of(
-    known: Mapping[str, Any], theirs: tuple[str, ...], day: str
+    price_map: Mapping[str, Any], theirs: tuple[str, ...], day: str
 ) -> dict[str, str]:
-    """The rows of one provider by model, sorted, without snapshots that their undated name covers."""
-    found: dict[str, str] = {}
-    for key, entry in known.items():
-        if entry.get("litellm_provider") not in theirs or not served(key, entry, day):
+    """One provider's rows by model, sorted, without snapshots that their undated name covers."""
+    rows: dict[str, str] = {}
+    for key, entry in price_map.items():
+        if entry.get("litellm_provider") not in theirs or not is_served(
+            key, entry, day
+        ):
             continue
         model = key
         for prefix in (*theirs, *PREFIXES):
             model = model.removeprefix(f"{prefix}/")
         if theirs[0] == "bedrock" and "/" in model:
             continue  # a region or a commitment
-        found.setdefault(model, row_of(entry))
+        rows.setdefault(model, row_of(entry))
     return {
         model: row
-        for model, row in sorted(found.items(), key=lambda pair: pair[0].lower())
-        if (short := SNAPSHOT.sub("", model)) == model or found.get(short) != row
+        for model, row in sorted(rows.items(), key=lambda pair: pair[0].lower())
+        if (short := SNAPSHOT.sub("", model)) == model or rows.get(short) != row
     }
 
 
-def served(key: str, entry: Mapping[str, Any], day: str) -> bool:
+def is_served(key: str, entry: Mapping[str, Any], day: str) -> bool:
     """Whether this is a model that answers in text on that day, at a price."""
     if (
         entry.get("mode") not in ("chat", "responses")
@@ -174,15 +177,17 @@ def served(key: str, entry: Mapping[str, Any], day: str) -> bool:
     if entry.get("deprecation_date", "9999") <= day or key.startswith("together-ai-"):
         return False
     into = entry.get("input_cost_per_token")
-    out = entry.get("output_cost_per_token")
-    return into is not None and out is not None and (into > 0 or out > 0)
+    output_price = entry.get("output_cost_per_token")
+    return (
+        into is not None and output_price is not None and (into > 0 or output_price > 0)
+    )
 
 
 def row_of(entry: Mapping[str, Any]) -> str:
-    """One row as an inline table."""
+    """Format one row as an inline table."""
     into = entry["input_cost_per_token"]
-    out = entry["output_cost_per_token"]
-    parts = {"input": million(into), "output": million(out)}
+    output_price = entry["output_cost_per_token"]
+    parts = {"input": million(into), "output": million(output_price)}
     if (cached := entry.get("cache_read_input_token_cost")) is not None:
         parts["cached_input"] = million(cached)
     batch = entry.get("input_cost_per_token_batches")
@@ -217,7 +222,7 @@ def million(dollars: float) -> str:
 
 
 def plain(value: Decimal) -> str:
-    """A decimal as TOML writes it: no exponent, no zeros at the end."""
+    """Format a decimal for TOML: no exponent, no trailing zeros."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

@@ -52,15 +52,18 @@ def ids_of(sizes: F64) -> Ids:
 
 
 def answers(rng: Rng, sizes: F64, chance: float, alike: float) -> F64:
-    """Right or wrong with a correlation `alike` of items of one cluster (beta-binomial)."""
+    """Right-or-wrong scores; items of one cluster correlate by `alike` (beta-binomial)."""
     scale = (1 - alike) / alike
-    each = rng.beta(chance * scale, (1 - chance) * scale, len(sizes))
+    cluster_chances = rng.beta(chance * scale, (1 - chance) * scale, len(sizes))
     return (
-        rng.random(int(sizes.sum())) < np.repeat(each, sizes.astype(np.int64))
+        rng.random(int(sizes.sum()))
+        < np.repeat(cluster_chances, sizes.astype(np.int64))
     ).astype(np.float64)
 
 
-def _one(name: str, sizes: Sizes, chance: float = 0.7, alike: float = 0.5) -> Setting:
+def _single_score(
+    name: str, sizes: Sizes, chance: float = 0.7, alike: float = 0.5
+) -> Setting:
     def draw(rng: Rng) -> tuple[F64, Ids]:
         here = sizes(rng)
         return answers(rng, here, chance, alike), ids_of(here)
@@ -85,8 +88,10 @@ def _repeats(name: str, sizes: Sizes, draws: int = 4) -> Setting:
         here = sizes(rng)
         ids = ids_of(here)
         chance = rng.beta(3, 1, len(here))[ids]
-        own = rng.beta(4 * chance, 4 * (1 - chance))
-        return (rng.random((len(own), draws)) < own[:, None]).astype(np.float64), ids
+        item_chances = rng.beta(4 * chance, 4 * (1 - chance))
+        return (rng.random((len(item_chances), draws)) < item_chances[:, None]).astype(
+            np.float64
+        ), ids
 
     return means(f"one score, {draws} draws an item, {name}", draw, 0.75)
 
@@ -133,16 +138,17 @@ def _two_graded(name: str, sizes: Sizes) -> Setting:
 
 
 def losing(
-    sizes: Sizes, lost: float, won: float = 0.0, whole: float = 0.0
+    sizes: Sizes, lost: float, won: float = 0.0, together_share: float = 0.0
 ) -> Callable[[Rng], tuple[F64, F64, Ids]]:
-    """b loses a share `lost` of the items that a has right and wins `won`; in a share `whole` of
-    the clusters all items go together.
+    """b loses a share `lost` of the items that a has right, and wins a share `won`.
+
+    In a share `together_share` of the clusters all items go together.
     """
 
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         here = sizes(rng)
         ids = np.asarray(ids_of(here))
-        together = (rng.random(len(here)) < whole)[ids]
+        together = (rng.random(len(here)) < together_share)[ids]
         u = np.where(together, rng.random(len(here))[ids], rng.random(len(ids)))
         return (
             (u >= won).astype(np.float64),
@@ -156,7 +162,7 @@ def losing(
 def _board(
     models: int, name: str, sizes: Sizes, alike: float = 0.5, graded: bool = False
 ) -> Setting:
-    """No pair of equal models is significantly different."""
+    """Equal models: no pair should be significantly different."""
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
@@ -170,10 +176,10 @@ def _board(
             rows = np.stack([answers(rng, here, 0.7, alike) for _ in range(models)])
             if graded:
                 rows = 0.5 * rows + 0.5 * rng.random(rows.shape)
-            found = all_differences(rows, ids)
-            method = found.method
-            hits[trial] = not found.differs.any()
-            widths[trial] = float((found.high - found.low)[off].mean())
+            board = all_differences(rows, ids)
+            method = board.method
+            hits[trial] = not board.differs.any()
+            widths[trial] = float((board.high - board.low)[off].mean())
         return Covered(hits, widths, method)
 
     kind = ", graded" if graded else ""
@@ -200,8 +206,8 @@ def _influences(sizes: Sizes, name: str) -> Setting:
             ids = ids_of(here)
             assert ids is not None
             gap = answers(rng, here, 0.7, 0.5) - answers(rng, here, 0.7, 0.5)
-            found = common_differences(np.stack([gap, np.zeros_like(gap)]))
-            half = 1.96 * float(found.error[0, 1])
+            differences = common_differences(np.stack([gap, np.zeros_like(gap)]))
+            half = 1.96 * float(differences.error[0, 1])
             hits[trial], widths[trial] = abs(float(gap.mean())) <= half, 2 * half
         return Covered(hits, widths, "paired, clusters not told")
 
@@ -217,15 +223,15 @@ def _influences(sizes: Sizes, name: str) -> Setting:
 
 _TRIPLES = equal(19, 3)
 SETTINGS: tuple[Setting, ...] = (
-    _one("12 unequal clusters", unequal(12)),
-    _one("20 unequal clusters", unequal(20)),
-    _one("one of 15 clusters with half", one_large(15)),
-    _one("one of 15 clusters with half", one_large(15), alike=0.1),
-    _one("4 unequal clusters", unequal(4)),
-    _one("6 unequal clusters", unequal(6)),
-    _one("8 equal clusters of 10", equal(8, 10), alike=0.3),
-    _one("12 unequal clusters", unequal(12), 0.9, 0.3),
-    _one("20 very unequal clusters", unequal(20, 1.4), 0.7, 0.2),
+    _single_score("12 unequal clusters", unequal(12)),
+    _single_score("20 unequal clusters", unequal(20)),
+    _single_score("one of 15 clusters with half", one_large(15)),
+    _single_score("one of 15 clusters with half", one_large(15), alike=0.1),
+    _single_score("4 unequal clusters", unequal(4)),
+    _single_score("6 unequal clusters", unequal(6)),
+    _single_score("8 equal clusters of 10", equal(8, 10), alike=0.3),
+    _single_score("12 unequal clusters", unequal(12), 0.9, 0.3),
+    _single_score("20 very unequal clusters", unequal(20, 1.4), 0.7, 0.2),
     _graded("12 unequal clusters", unequal(12)),
     _graded("one of 15 clusters with half", one_large(15)),
     _repeats("19 clusters of 3", _TRIPLES),

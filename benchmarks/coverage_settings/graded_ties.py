@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from coverage_settings.known_methods import Ids, beside
-from coverage_settings.registry import F64, Covered, Known, Setting
+from coverage_settings.registry import F64, Covered, KnownMethod, Setting
 from coverage_settings.trial import Rng, equivalences, pairs, pairs_at_once
 from evalwright.statistics.pairwise import AllPairs
 
@@ -45,30 +45,32 @@ def student_limits(core: AllPairs, level: float) -> tuple[F64, F64]:
     return core.difference - half, core.difference + half
 
 
-def _covered(gaps: F64, truth: float, note: str) -> Covered:
+def _cover_truth(gaps: F64, truth: float, note: str) -> Covered:
     core = pairs_at_once(gaps)
     low, high = core.limits(0.05)
-    known = beside("t", *student_limits(core, 0.95), truth)
+    student = beside("t", *student_limits(core, 0.95), truth)
     # Where no item differs, t has no interval and ours is the rule of three, which is no width to
     # compare.
-    shown = core.error > 0
-    widths = np.where(shown, high - low, np.nan)
-    known = Known("t", known.hits, np.where(shown, known.widths, np.nan))
+    has_width = core.error > 0
+    widths = np.where(has_width, high - low, np.nan)
+    student = KnownMethod(
+        "t", student.hits, np.where(has_width, student.widths, np.nan)
+    )
     return Covered(
-        (low <= truth) & (high >= truth), widths, "skewness-adjusted t", note, known
+        (low <= truth) & (high >= truth), widths, "skewness-adjusted t", note, student
     )
 
 
 def _ties(n: int, equal: float) -> Setting:
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        found = []
+        coverages = []
         for mean, spread in KINDS:
             gaps = differences(rng, trials, n, equal, mean, spread)
-            found.append(
-                _covered(gaps, (1 - equal) * mean, f"mean {mean:g}, sd {spread:g}")
+            coverages.append(
+                _cover_truth(gaps, (1 - equal) * mean, f"mean {mean:g}, sd {spread:g}")
             )
-        return min(found, key=lambda covered: covered.share)
+        return min(coverages, key=lambda covered: covered.share)
 
     k = n * (1 - equal)
     least = 0.93 if k > 7.99 else 0.9
@@ -84,7 +86,7 @@ def _rare(expected: int) -> Setting:
         lost = rng.random((4 * trials, 300)) < expected / 300
         lost = lost[lost.any(axis=1)][:trials]
         gaps = np.where(lost, -1.0, rng.normal(0, 0.02, lost.shape))
-        return _covered(gaps, -expected / 300, "at least one shown")
+        return _cover_truth(gaps, -expected / 300, "at least one shown")
 
     return Setting(
         f"300 small differences, {expected} whole losses expected",
@@ -125,21 +127,21 @@ def _normal_equivalence(n: int, margin: float) -> Setting:
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        found = np.zeros(0, bool)
+        agreements = np.zeros(0, bool)
         theirs = 0
         widths = []
-        while len(found) < trials:
+        while len(agreements) < trials:
             core = pairs_at_once(rng.normal(0, 0.1, (4 * trials, n)))
             low, high = core.limits(0.1)
             t_low, t_high = student_limits(core, 0.9)
-            shown = (t_low >= -margin) & (t_high <= margin)
-            theirs += int(shown.sum())
-            found = np.concatenate(
-                [found, ((low >= -margin) & (high <= margin))[shown]]
+            equivalent_by_t = (t_low >= -margin) & (t_high <= margin)
+            theirs += int(equivalent_by_t.sum())
+            agreements = np.concatenate(
+                [agreements, ((low >= -margin) & (high <= margin))[equivalent_by_t]]
             )
-            widths.append((high - low)[shown])
+            widths.append((high - low)[equivalent_by_t])
         return Covered(
-            found[:trials],
+            agreements[:trials],
             np.concatenate(widths)[:trials],
             "TOST, skewness-adjusted t",
             "of those that t finds",

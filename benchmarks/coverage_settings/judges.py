@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coverage_settings.registry import F64, Setting, repeated
+from coverage_settings.registry import F64, Setting, repeat_trials
 from evalwright.statistics import (
     Estimate,
     JudgeCorrection,
@@ -46,16 +46,18 @@ def _judged(rng: Random, items: int, rate: float = 0.6) -> tuple[F64, F64]:
     return truth, np.maximum(verdict, rng.random(items) < 0.1).astype(np.float64)
 
 
-def _shown(truth: F64, labelled: npt.NDArray[Any]) -> F64:
+def _mask_unlabelled(truth: F64, labelled: npt.NDArray[Any]) -> F64:
     return np.where(labelled, truth, np.nan)
 
 
 def _random_labels(labels: int, items: int = 2000) -> Setting:
     def make(rng: Random, trial: int) -> JudgeCorrection:
         truth, verdict = _judged(rng, items)
-        return corrected_mean(verdict, _shown(truth, np.arange(items) < labels))
+        return corrected_mean(
+            verdict, _mask_unlabelled(truth, np.arange(items) < labels)
+        )
 
-    return Setting(f"{labels} random labels of {items}", repeated(make, 0.6))
+    return Setting(f"{labels} random labels of {items}", repeat_trials(make, 0.6))
 
 
 def _labels_alone(labels: int, items: int = 2000) -> Setting:
@@ -63,7 +65,8 @@ def _labels_alone(labels: int, items: int = 2000) -> Setting:
         return mean_interval(_judged(rng, items)[0][:labels])
 
     return Setting(
-        f"{labels} random labels of {items}, without the judge", repeated(make, 0.6)
+        f"{labels} random labels of {items}, without the judge",
+        repeat_trials(make, 0.6),
     )
 
 
@@ -72,7 +75,7 @@ def _judge_alone(items: int = 2000) -> Setting:
         return mean_interval(_judged(rng, items)[1])
 
     return Setting(
-        f"{items} verdicts, without labels", repeated(make, 0.6), contrast=True
+        f"{items} verdicts, without labels", repeat_trials(make, 0.6), contrast=True
     )
 
 
@@ -80,9 +83,11 @@ def _graded_labels(labels: int, items: int = 2000) -> Setting:
     def make(rng: Random, trial: int) -> JudgeCorrection:
         truth = rng.beta(2, 2, items)
         verdict = np.clip(truth + 0.1 + rng.normal(0, 0.15, items), 0, 1)
-        return corrected_mean(verdict, _shown(truth, np.arange(items) < labels))
+        return corrected_mean(
+            verdict, _mask_unlabelled(truth, np.arange(items) < labels)
+        )
 
-    return Setting(f"{labels} graded labels of {items}", repeated(make, 0.5))
+    return Setting(f"{labels} graded labels of {items}", repeat_trials(make, 0.5))
 
 
 def _stratified_labels(labels: int, items: int = 2000) -> Setting:
@@ -93,12 +98,14 @@ def _stratified_labels(labels: int, items: int = 2000) -> Setting:
             mine = np.flatnonzero(verdict == value)
             place[mine] = rng.permutation(len(mine))
         return corrected_mean(
-            verdict, _shown(truth, place < labels // 2), strata=verdict.astype(np.int64)
+            verdict,
+            _mask_unlabelled(truth, place < labels // 2),
+            strata=verdict.astype(np.int64),
         )
 
     return Setting(
         f"{labels} labels of {items}, half of them from each verdict",
-        repeated(make, 0.6),
+        repeat_trials(make, 0.6),
     )
 
 
@@ -110,11 +117,13 @@ def _clustered_labels(labelled: int, clusters: int = 400) -> Setting:
             np.float64
         )
         verdict = np.where(rng.random(len(ids)) < 0.85, truth, 1 - truth)
-        return corrected_mean(verdict, _shown(truth, ids < labelled), clusters=ids)
+        return corrected_mean(
+            verdict, _mask_unlabelled(truth, ids < labelled), clusters=ids
+        )
 
     return Setting(
         f"{labelled} labelled clusters of {clusters}, five items each",
-        repeated(make, 0.6),
+        repeat_trials(make, 0.6),
     )
 
 
@@ -125,11 +134,15 @@ def _label_difference(labels: int, items: int = 2000) -> Setting:
         truth_a, verdict_a = _judged(rng, items, 0.65)
         truth_b, verdict_b = _judged(rng, items, 0.6)
         return corrected_difference(
-            verdict_a, _shown(truth_a, chosen), verdict_b, _shown(truth_b, chosen)
+            verdict_a,
+            _mask_unlabelled(truth_a, chosen),
+            verdict_b,
+            _mask_unlabelled(truth_b, chosen),
         )
 
     return Setting(
-        f"difference of two models, {labels} labels of {items}", repeated(make, 0.05)
+        f"difference of two models, {labels} labels of {items}",
+        repeat_trials(make, 0.05),
     )
 
 
@@ -154,7 +167,7 @@ def _by_rates(
     return Setting(
         f"{right} right and {wrong} wrong items labelled elsewhere, {judged:,} judged,"
         f" {rate:.0%} right",
-        repeated(make, rate),
+        repeat_trials(make, rate),
         least,
     )
 
@@ -162,10 +175,14 @@ def _by_rates(
 def _agreement(
     kind: str, items: int, share: float, care: float, most: float = 0.97
 ) -> Setting:
-    """Two raters who each see the truth, a share of ones, with chance `care`."""
+    """Two raters who each report the true label with probability `care`."""
     agree = care**2 + (1 - care) ** 2
-    one = share * care + (1 - share) * (1 - care)
-    expected = 2 * one * (1 - one) if kind == "AC1" else 1 - 2 * one * (1 - one)
+    positive_rate = share * care + (1 - share) * (1 - care)
+    expected = (
+        2 * positive_rate * (1 - positive_rate)
+        if kind == "AC1"
+        else 1 - 2 * positive_rate * (1 - positive_rate)
+    )
 
     def make(rng: Random, trial: int) -> Estimate:
         truth = rng.random(items) < share
@@ -180,12 +197,15 @@ def _agreement(
 
     name = f"{kind} of two raters, {items} items, {share:.0%} of one label"
     return Setting(
-        name, repeated(make, (agree - expected) / (1 - expected)), most=most, cost=2
+        name,
+        repeat_trials(make, (agree - expected) / (1 - expected)),
+        most=most,
+        cost=2,
     )
 
 
 def _stated(rng: Random, items: int, over: float) -> tuple[F64, F64]:
-    """Confidence spread over [0.3, 1), and right answers as often as confidence less `over` says."""
+    """Confidence spread over [0.3, 1); answers are right as often as it says, less `over`."""
     confidence = 0.3 + 0.7 * rng.random(items)
     return confidence, (rng.random(items) < confidence - over).astype(np.float64)
 
@@ -198,7 +218,7 @@ def _calibration(items: int, over: float) -> Setting:
 
     return Setting(
         f"calibration error, {items} items, {over:.0%} too sure",
-        repeated(make, over),
+        repeat_trials(make, over),
         cost=2,
     )
 
@@ -209,7 +229,7 @@ def _brier(items: int) -> Setting:
 
     # E (c - y)^2 = E p(1 - p) + over^2 with p = c - over uniform on [0.2, 0.9]
     truth = 0.55 - (0.55**2 + 0.49 / 12) + 0.01
-    return Setting(f"Brier score, {items} items", repeated(make, truth))
+    return Setting(f"Brier score, {items} items", repeat_trials(make, truth))
 
 
 def _area(items: int) -> Setting:
@@ -218,7 +238,7 @@ def _area(items: int) -> Setting:
         return auroc(1 / (1 + np.exp(-rng.normal(right, 1.0))), right)
 
     return Setting(
-        f"AUROC, {items} items, 70% right", repeated(make, 0.5 * math.erfc(-0.5))
+        f"AUROC, {items} items, 70% right", repeat_trials(make, 0.5 * math.erfc(-0.5))
     )
 
 
@@ -234,7 +254,8 @@ def _area_in_clusters(clusters: int) -> Setting:
         return auroc(1 / (1 + np.exp(-logit)), right, clusters=ids)
 
     return Setting(
-        f"AUROC, {clusters} clusters of five", repeated(make, 0.5 * math.erfc(-0.5))
+        f"AUROC, {clusters} clusters of five",
+        repeat_trials(make, 0.5 * math.erfc(-0.5)),
     )
 
 
@@ -245,7 +266,8 @@ def _area_of_risk(items: int) -> Setting:
     # Confidence uniform on [0.3, 1): the risk above 1 - 0.7 u is 0.1 + 0.35 u, over u from 0 to 1
     # on average 0.275.
     return Setting(
-        f"area under risk and coverage, {items} items", repeated(make, 0.1 + 0.35 / 2)
+        f"area under risk and coverage, {items} items",
+        repeat_trials(make, 0.1 + 0.35 / 2),
     )
 
 
@@ -261,7 +283,7 @@ def _contaminated(items: int, control: int) -> Setting:
         return contamination_check(*(side.astype(np.float64) for side in sides))
 
     return Setting(
-        f"excess drop, {items} items and {control} controls", repeated(make, 0.1)
+        f"excess drop, {items} items and {control} controls", repeat_trials(make, 0.1)
     )
 
 
@@ -291,7 +313,7 @@ def _contaminated_clusters(clusters: int) -> Setting:
         )
 
     return Setting(
-        f"excess drop, {clusters} clusters of four a side", repeated(make, 0.1)
+        f"excess drop, {clusters} clusters of four a side", repeat_trials(make, 0.1)
     )
 
 

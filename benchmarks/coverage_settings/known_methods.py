@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from coverage_settings.registry import F64, Known, Plain
+from coverage_settings.registry import F64, KnownMethod, Plain
 from evalwright.statistics.pairwise import Counts
 
 Ids = npt.NDArray[np.int64] | None
@@ -49,7 +49,7 @@ def cr2(values: F64, ids: npt.NDArray[np.int64], level: float = 0.95) -> Plain:
 
 
 def mean_known(scores: F64, ids: Ids, level: float = 0.95) -> Plain:
-    """Of one mean: CR2 in clusters, else t."""
+    """The known interval of one mean: CR2 in clusters, else t."""
     return student(scores, level) if ids is None else cr2(scores, ids, level)
 
 
@@ -57,16 +57,16 @@ def pairs_known(gaps: list[F64], ids: list[Ids], level: float = 0.95) -> list[Pl
     """Of paired differences: CR2 in clusters, Tango (1998) where all are right or wrong, else t."""
     if ids[0] is not None:
         return [
-            cr2(one, own, level)
-            for one, own in zip(gaps, ids, strict=True)
-            if own is not None
+            cr2(scores, clusters, level)
+            for scores, clusters in zip(gaps, ids, strict=True)
+            if clusters is not None
         ]
-    if not all(np.isin(one, (-1.0, 0.0, 1.0)).all() for one in gaps):
-        return [student(one, level) for one in gaps]
+    if not all(np.isin(scores, (-1.0, 0.0, 1.0)).all() for scores in gaps):
+        return [student(scores, level) for scores in gaps]
     better, worse, n = np.array(
         [
-            (np.count_nonzero(one > 0), np.count_nonzero(one < 0), len(one))
-            for one in gaps
+            (np.count_nonzero(scores > 0), np.count_nonzero(scores < 0), len(scores))
+            for scores in gaps
         ],
         dtype=np.float64,
     ).T
@@ -76,8 +76,10 @@ def pairs_known(gaps: list[F64], ids: list[Ids], level: float = 0.95) -> list[Pl
 
 def beside(
     name: str, low: npt.ArrayLike, high: npt.ArrayLike, truth: float | F64
-) -> Known:
-    """What a known method gave in the trials."""
+) -> KnownMethod:
+    """The hits and widths of a known method over the trials."""
     bottom = np.asarray(low, np.float64)
     top = np.asarray(high, np.float64)
-    return Known(name, (bottom <= truth + 1e-12) & (top >= truth - 1e-12), top - bottom)
+    return KnownMethod(
+        name, (bottom <= truth + 1e-12) & (top >= truth - 1e-12), top - bottom
+    )

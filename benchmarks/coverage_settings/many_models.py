@@ -8,7 +8,14 @@ import numpy as np
 from scipy.stats import binom
 
 from coverage_settings.clusters import Sizes, answers, ids_of, one_large, unequal
-from coverage_settings.registry import F64, Bools, Covered, Known, Setting, repeated
+from coverage_settings.registry import (
+    F64,
+    Bools,
+    Covered,
+    KnownMethod,
+    Setting,
+    repeat_trials,
+)
 from evalwright.statistics import (
     PairedComparison,
     UnpairedComparison,
@@ -43,9 +50,9 @@ def _answers(
     others one of their own.
     """
     shared = rng.random(items)
-    own = rng.random((len(chances), items))
+    separate = rng.random((len(chances), items))
     alike = rng.random((len(chances), items)) < share
-    return (np.where(alike, shared, own) < chances[:, None]).astype(float)
+    return (np.where(alike, shared, separate) < chances[:, None]).astype(float)
 
 
 def _pair(
@@ -102,10 +109,9 @@ def _paired(
             else compare_paired(a, b, clusters=ids)
         )
 
-    def seen(found: list[PairedComparison | UnpairedComparison]) -> str:
-        return (
-            f"difference seen in {np.mean([each.p_value < 0.05 for each in found]):.0%}"
-        )
+    def seen(comparisons: list[PairedComparison | UnpairedComparison]) -> str:
+        significant = [comparison.p_value < 0.05 for comparison in comparisons]
+        return f"difference seen in {np.mean(significant):.0%}"
 
     what = {
         "binary": "right or wrong",
@@ -119,7 +125,9 @@ def _paired(
     name = f"paired difference, {n} items, {what}" + (
         ", as if unpaired" if as_unpaired else ""
     )
-    return Setting(name, repeated(make, truth, seen), most=most, contrast=as_unpaired)
+    return Setting(
+        name, repeat_trials(make, truth, seen), most=most, contrast=as_unpaired
+    )
 
 
 def _unpaired(n_a: int, n_b: int) -> Setting:
@@ -128,7 +136,9 @@ def _unpaired(n_a: int, n_b: int) -> Setting:
             (rng.random(n_a) < 0.9) * 1.0, (rng.random(n_b) < 0.7) * 1.0
         )
 
-    return Setting(f"unpaired difference, {n_a} and {n_b} items", repeated(make, 0.2))
+    return Setting(
+        f"unpaired difference, {n_a} and {n_b} items", repeat_trials(make, 0.2)
+    )
 
 
 def _unpaired_clusters(name: str, sizes: Sizes) -> Setting:
@@ -144,7 +154,7 @@ def _unpaired_clusters(name: str, sizes: Sizes) -> Setting:
 
     return Setting(
         f"unpaired difference, two equal models, {name} each",
-        repeated(make, 0.0),
+        repeat_trials(make, 0.0),
         most=1.0,
     )
 
@@ -159,10 +169,10 @@ def _pairs_alone(models: int, items: int) -> Setting:
         hits = np.zeros(trials, dtype=bool)
         widths = np.full(trials, np.nan)
         for trial in range(trials):
-            found = common_differences(
+            differences = common_differences(
                 _answers(rng, chances, items), value_range=(0.0, 1.0)
             )
-            hits[trial] = not (found.p_values() < 0.05)[equal].any()
+            hits[trial] = not (differences.p_values() < 0.05)[equal].any()
         return Covered(hits, widths, "each pair alone")
 
     return Setting(
@@ -182,8 +192,8 @@ def _mid_p_holm(rows: F64) -> tuple[Bools, float]:
     few = np.minimum(wins, losses)
     total = wins + losses
     p = np.minimum(1.0, 2 * binom.cdf(few, total, 0.5) - binom.pmf(few, total, 0.5))
-    found = holm(np.where(total > 0, p, 1.0)) < 0.05
-    return found, float(found.mean())
+    significant = holm(np.where(total > 0, p, 1.0)) < 0.05
+    return significant, float(significant.mean())
 
 
 def _claims(
@@ -204,7 +214,7 @@ def _claims(
         hits = np.zeros(trials, dtype=bool)
         theirs = np.zeros(trials, dtype=bool)
         ours = np.zeros(trials)
-        known = np.zeros(trials)
+        mid_p_share = np.zeros(trials)
         widths = np.zeros(trials)
         for trial in range(trials):
             rows = (
@@ -213,19 +223,21 @@ def _claims(
                 else _answers(rng, chances, items)
             )
             if not clusters:
-                mid_p, known[trial] = _mid_p_holm(rows)
+                mid_p, mid_p_share[trial] = _mid_p_holm(rows)
                 theirs[trial] = not (mid_p & (truth[upper] == 0)).any()
             if gaps:
                 rows[rng.random(rows.shape) < gaps] = np.nan
-            found = all_differences(rows, ids)
-            false = found.differs & ~(np.sign(found.difference) * np.sign(truth) > 0)
+            board = all_differences(rows, ids)
+            false = board.differs & ~(np.sign(board.difference) * np.sign(truth) > 0)
             hits[trial], ours[trial] = (
                 not false.any(),
-                float(found.differs[upper].mean()),
+                float(board.differs[upper].mean()),
             )
-            widths[trial] = float(np.nanmean(found.high - found.low))
+            widths[trial] = float(np.nanmean(board.high - board.low))
         note = f"{ours.mean():.2%} of pairs found"
-        beside = None if clusters else Known("mid-p, share found", theirs, known)
+        beside = (
+            None if clusters else KnownMethod("mid-p, share found", theirs, mid_p_share)
+        )
         return Covered(hits, widths, "Holm", note, beside)
 
     more = (", clusters of 5" if clusters else "") + (
@@ -260,13 +272,14 @@ def _family(models: int, items: int, what: str) -> Setting:
         for trial in range(trials):
             data = _answers(rng, chances, items)
             if what == "means":
-                each = simultaneous_means(data)
+                intervals = simultaneous_means(data)
                 hits[trial] = all(
-                    e.low <= p <= e.high for e, p in zip(each, chances, strict=True)
+                    e.low <= p <= e.high
+                    for e, p in zip(intervals, chances, strict=True)
                 )
                 widths[trial], method = (
-                    np.mean([e.high - e.low for e in each]),
-                    each[0].method,
+                    np.mean([e.high - e.low for e in intervals]),
+                    intervals[0].method,
                 )
                 continue
             sets = rank_sets(all_differences(data))

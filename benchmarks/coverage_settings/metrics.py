@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from coverage_settings.registry import F64, Covered, Setting, repeated
+from coverage_settings.registry import F64, Covered, Setting, repeat_trials
 from evalwright.statistics import PairedComparison, compare_paired
 from evalwright.statistics.jackknife import (
     MOST_GROUPS,
@@ -58,18 +58,22 @@ def _labels(
         classes = len(shares)
         gold = rng.choice(classes, n, p=shares)
         hard = 0.7 * shared + 0.7 * rng.standard_normal(n)
-        out = []
-        for own in skill:
-            right = own - 0.3 * gold + hard + rng.standard_normal(n) > 0
+        label_sums = []
+        for ability in skill:
+            right = ability - 0.3 * gold + hard + rng.standard_normal(n) > 0
             guess = np.where(rng.random(n) < 0.5, 0, rng.integers(0, classes, n))
-            said = np.where(right, gold, guess)
+            predicted = np.where(right, gold, guess)
             table = np.eye(classes)
-            out.append(
+            label_sums.append(
                 np.hstack(
-                    [table[gold] * (gold == said)[:, None], table[gold], table[said]]
+                    [
+                        table[gold] * (gold == predicted)[:, None],
+                        table[gold],
+                        table[predicted],
+                    ]
                 )
             )
-        return out[0], out[1]
+        return label_sums[0], label_sums[1]
 
     return make
 
@@ -81,13 +85,13 @@ def _split(sums: F64) -> tuple[F64, F64, F64]:
 
 def _over_present(above: F64, below: F64) -> F64:
     ratio = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-    out: F64 = ratio.sum(axis=-1) / (below > 0).sum(axis=-1)
-    return out
+    average: F64 = ratio.sum(axis=-1) / (below > 0).sum(axis=-1)
+    return average
 
 
 def _macro_f1(sums: F64) -> F64:
-    hits, gold, said = _split(sums)
-    return _over_present(2 * hits, gold + said)
+    hits, gold, predicted = _split(sums)
+    return _over_present(2 * hits, gold + predicted)
 
 
 def _balanced(sums: F64) -> F64:
@@ -101,14 +105,16 @@ def _texts(rng: np.random.Generator, shared: F64) -> Sums:
     words = np.ceil(np.exp(rng.normal(4.5, 0.8, n)))
     hard = 2.5 + 0.3 * shared + 0.3 * rng.standard_normal(n)
     return tuple(
-        np.stack([-words * (hard + own + 0.1 * rng.standard_normal(n)), words], axis=1)
-        for own in (0.0, 0.05)
+        np.stack(
+            [-words * (hard + advantage + 0.1 * rng.standard_normal(n)), words], axis=1
+        )
+        for advantage in (0.0, 0.05)
     )  # type: ignore[return-value]
 
 
 def _perplexity(sums: F64) -> F64:
-    out: F64 = np.exp(-sums[..., 0] / sums[..., 1])
-    return out
+    perplexity: F64 = np.exp(-sums[..., 0] / sums[..., 1])
+    return perplexity
 
 
 def _translations(rng: np.random.Generator, shared: F64) -> Sums:
@@ -117,23 +123,23 @@ def _translations(rng: np.random.Generator, shared: F64) -> Sums:
     orders = np.arange(6)
     length = np.ceil(np.exp(rng.normal(4.3, 0.5, n)))
     hard = 0.6 * shared + 0.6 * rng.standard_normal(n)
-    out = []
-    for own in (0.9, 0.8):
-        said = np.ceil(length * np.exp(rng.normal(0, 0.1, n)))
-        good = 1 / (1 + np.exp(-(own + hard + 0.4 * rng.standard_normal(n))))
+    ngram_sums = []
+    for ability in (0.9, 0.8):
+        written = np.ceil(length * np.exp(rng.normal(0, 0.1, n)))
+        good = 1 / (1 + np.exp(-(ability + hard + 0.4 * rng.standard_normal(n))))
         theirs = np.maximum(length[:, None] - orders, 0)
-        ours = np.maximum(said[:, None] - orders, 0)
+        ours = np.maximum(written[:, None] - orders, 0)
         hits = np.floor(np.minimum(theirs, ours) * good[:, None] ** (1 + 0.7 * orders))
-        out.append(np.hstack([hits, ours, theirs]))
-    return out[0], out[1]
+        ngram_sums.append(np.hstack([hits, ours, theirs]))
+    return ngram_sums[0], ngram_sums[1]
 
 
 def _chrf(sums: F64) -> F64:
-    hits, said, there = _split(sums)
-    precision = (hits / said).mean(axis=-1)
+    hits, written, there = _split(sums)
+    precision = (hits / written).mean(axis=-1)
     recall = (hits / there).mean(axis=-1)
-    out: F64 = 500 * precision * recall / (4 * precision + recall)
-    return out
+    f_score: F64 = 500 * precision * recall / (4 * precision + recall)
+    return f_score
 
 
 def _ratings(rng: np.random.Generator, shared: F64) -> Sums:
@@ -145,11 +151,11 @@ def _ratings(rng: np.random.Generator, shared: F64) -> Sums:
         np.stack(
             [
                 np.exp(gold / 2),
-                gold + own * (0.6 * same + 0.8 * rng.standard_normal(n)),
+                gold + slope * (0.6 * same + 0.8 * rng.standard_normal(n)),
             ],
             axis=1,
         )
-        for own in (0.8, 1.0)
+        for slope in (0.8, 1.0)
     )  # type: ignore[return-value]
 
 
@@ -159,8 +165,10 @@ def _classified(rng: np.random.Generator, shared: F64) -> Sums:
     gold = (shared * 0.5 + 0.87 * rng.standard_normal(n) > 0.52) * 1.0
     same = rng.standard_normal(n)
     return tuple(
-        np.stack([gold, own * gold + 0.6 * same + 0.8 * rng.standard_normal(n)], axis=1)
-        for own in (1.2, 1.0)
+        np.stack(
+            [gold, slope * gold + 0.6 * same + 0.8 * rng.standard_normal(n)], axis=1
+        )
+        for slope in (1.2, 1.0)
     )  # type: ignore[return-value]
 
 
@@ -213,11 +221,11 @@ def _values(kind: Kind, rows: F64, groups: I64) -> F64:
     """The metric's pseudo-values."""
     count = int(groups.max()) + 1
     if kind.of_rows:
-        without = np.array([kind.over(rows[groups != each]) for each in range(count)])
+        without = np.array([kind.over(rows[groups != group]) for group in range(count)])
         return pseudo_values(float(kind.over(rows)), without)
     sums = np.stack([np.bincount(groups, part, count) for part in rows.T], axis=1)
-    whole = sums.sum(axis=0)
-    return pseudo_values(float(kind.over(whole)), kind.over(whole - sums))
+    total = sums.sum(axis=0)
+    return pseudo_values(float(kind.over(total)), kind.over(total - sums))
 
 
 def _sizes(clusters: str, n: int, rng: np.random.Generator) -> I64:
@@ -246,18 +254,18 @@ def _setting(
         rows = kind.make(rng, shared)
         groups = jackknife_groups(codes, MOST_REMADE if kind.of_rows else MOST_GROUPS)
         return compare_paired(
-            *(_values(kind, one, groups) for one in rows), value_range=None
+            *(_values(kind, scores, groups) for scores in rows), value_range=None
         )
 
     def run(seed: int, trials: int) -> Covered:
-        return repeated(make, _truth(kind))(seed, trials)
+        return repeat_trials(make, _truth(kind))(seed, trials)
 
-    told = {
+    cluster_note = {
         "none": "",
         "of 5": f" in {n // 5} clusters of 5",
         "unequal": " in 20 unequal clusters",
     }[clusters]
-    return Setting(f"{kind.name}, {n} items{told}", run, least, most)
+    return Setting(f"{kind.name}, {n} items{cluster_note}", run, least, most)
 
 
 SETTINGS = tuple(

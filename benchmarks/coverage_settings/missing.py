@@ -14,7 +14,14 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from coverage_settings.registry import F64, Covered, Known, Plain, Setting, repeated
+from coverage_settings.registry import (
+    F64,
+    Covered,
+    KnownMethod,
+    Plain,
+    Setting,
+    repeat_trials,
+)
 from evalwright.statistics import (
     Monitor,
     all_differences,
@@ -64,12 +71,12 @@ def _answers(rng: np.random.Generator, models: int, ids: I64) -> tuple[F64, F64]
     (models, items).
     """
     common = rng.normal(0, 1, ids.max() + 1)[ids]
-    own = (
+    model_ease = (
         rng.normal(0, 0.6, (models, ids.max() + 1))[:, ids]
         if len(ids) > ids.max() + 1
         else 0.0
     )
-    ease = _CENTRE + common + own
+    ease = _CENTRE + common + model_ease
     return common, (rng.random((models, len(ids))) < 1 / (1 + np.exp(-ease))).astype(
         np.float64
     )
@@ -104,22 +111,24 @@ def _pair(
         ease, (a, b) = _answers(rng, 2, ids)
         a = first(rng, ease, a)
         b = b if second is None else second(rng, ease, b)
-        found = compare_paired(
+        comparison = compare_paired(
             a, b, clusters=ids if clusters < items else None, missing_policy=policy
         )
-        return Plain(found.low, found.high, f"{found.test}, {policy}")
+        return Plain(comparison.low, comparison.high, f"{comparison.test}, {policy}")
 
     groups = f" in {clusters} clusters" if clusters < items else ""
-    said = f"equal models, {items} items{groups}, {name}, {policy}"
-    return Setting(said, repeated(make, 0.0), 0.94, 1.0, contrast=contrast)
+    name_of_setting = f"equal models, {items} items{groups}, {name}, {policy}"
+    return Setting(
+        name_of_setting, repeat_trials(make, 0.0), 0.94, 1.0, contrast=contrast
+    )
 
 
-def _power(items: int, gap: float, share: float, wanted: float) -> Setting:
+def _power(items: int, gap: float, share: float, least: float) -> Setting:
     """How often a true difference is seen with answers missing at random from one model."""
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        hits, worst, whole = (np.zeros(trials, dtype=bool) for _ in range(3))
+        hits, worst, complete = (np.zeros(trials, dtype=bool) for _ in range(3))
         widths = np.zeros(trials)
         wide = np.zeros(trials)
         for trial in range(trials):
@@ -129,26 +138,30 @@ def _power(items: int, gap: float, share: float, wanted: float) -> Setting:
                 np.where(alike, ease, rng.random((2, items)))
                 < np.array([[0.7], [0.7 - gap]])
             ).astype(float)
-            whole[trial] = compare_paired(a, b).verdict == "better"
+            complete[trial] = compare_paired(a, b).verdict == "better"
             a[rng.random(items) < share] = np.nan
-            found = compare_paired(a, b)
+            comparison = compare_paired(a, b)
             hits[trial], widths[trial] = (
-                found.verdict == "better",
-                found.high - found.low,
+                comparison.verdict == "better",
+                comparison.high - comparison.low,
             )
             worst[trial], wide[trial] = (
-                found.worst_low > 0,
-                found.worst_high - found.worst_low,
+                comparison.worst_low > 0,
+                comparison.worst_high - comparison.worst_low,
             )
-        note = f"{whole.mean():.1%} with no answer missing"
+        note = f"{complete.mean():.1%} with no answer missing"
         return Covered(
-            hits, widths, "score test, scored", note, Known("worst case", worst, wide)
+            hits,
+            widths,
+            "score test, scored",
+            note,
+            KnownMethod("worst case", worst, wide),
         )
 
     name = (
         f"power: {items:,} items, {100 * gap:g} points, {share:.0%} missing at random"
     )
-    return Setting(name, run, wanted, 1.0, short=60)
+    return Setting(name, run, least, 1.0, short=60)
 
 
 def _until(items: int, gap: float, share: float) -> Setting:
@@ -194,8 +207,8 @@ def _stopped(a: F64, b: F64) -> tuple[str, int]:
         monitor.submit(place, a[place], b[place])
         if (place + 1) % 50 == 0 and monitor.decision().decided:
             break
-    found = monitor.decision()
-    return found.verdict, found.units
+    decision = monitor.decision()
+    return decision.verdict, decision.units
 
 
 def _equivalent(clusters: int, lost: int) -> Setting:
@@ -218,13 +231,13 @@ def _equivalent(clusters: int, lost: int) -> Setting:
                 -lost:
             ]
             b[np.isin(ids, worst)] = np.nan
-            found = equivalence_paired(
+            equivalence = equivalence_paired(
                 a, b, margin=0.1, clusters=ids, missing_policy="worst-case"
             )
             hits[trial], widths[trial], method = (
-                not found.equivalent,
-                found.high - found.low,
-                found.method,
+                not equivalence.equivalent,
+                equivalence.high - equivalence.low,
+                equivalence.method,
             )
         return Covered(hits, widths, method)
 
@@ -250,13 +263,13 @@ def _board(
             ease, scores = _answers(rng, 12, ids)
             for row in range(0, 12, 2):
                 scores[row] = lose(rng, ease, scores[row])
-            found = all_differences(
+            board = all_differences(
                 scores, ids if clusters < items else None, missing_policy=policy
             )
-            hits[trial] = not found.differs.any()
+            hits[trial] = not board.differs.any()
             widths[trial], method = (
-                float(np.nanmean(found.high - found.low)),
-                found.method,
+                float(np.nanmean(board.high - board.low)),
+                board.method,
             )
         return Covered(hits, widths, method)
 
@@ -281,16 +294,16 @@ def _bounds(name: str, lose: Lose, clusters: int, items: int) -> Setting:
 
     def make(rng: np.random.Generator, trial: int) -> Plain:
         ease, (a,) = _answers(rng, 1, ids)
-        found = mean_interval(
+        interval = mean_interval(
             lose(rng, ease, a), clusters=ids if clusters < items else None
         )
-        low, high = found.bounds or (found.low, found.high)
-        return Plain(low, high, f"bounds of {found.method}")
+        low, high = interval.bounds or (interval.low, interval.high)
+        return Plain(low, high, f"bounds of {interval.method}")
 
     groups = f" in {clusters} clusters" if clusters < items else ""
     return Setting(
         f"bounds of a mean, {items} items{groups}, {name}",
-        repeated(make, truth),
+        repeat_trials(make, truth),
         0.935,
         1.0,
     )

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from coverage_settings.registry import F64, Plain, Setting, repeated
+from coverage_settings.registry import F64, Plain, Setting, repeat_trials
 from evalwright.statistics import Estimate, macro_average, mean_interval
 
 ABOUT = (
@@ -50,7 +50,9 @@ def _clusters(
         else kind
     )
     name = f"{groups} clusters of {size}, {what}, mean {a / (a + b):g}"
-    return Setting(name, repeated(make, a / (a + b)), contrast=kind == "as if alone")
+    return Setting(
+        name, repeat_trials(make, a / (a + b)), contrast=kind == "as if alone"
+    )
 
 
 def _few(n: int, kind: str) -> Setting:
@@ -63,7 +65,7 @@ def _few(n: int, kind: str) -> Setting:
         return mean_interval(scores) if kind == "t" else _by_the_limit(scores)
 
     name = f"{n} items, graded" + (", normal quantile" if kind == "z" else "")
-    return Setting(name, repeated(make, 0.5), 0.94, 0.96, contrast=kind == "z")
+    return Setting(name, repeat_trials(make, 0.5), 0.94, 0.96, contrast=kind == "z")
 
 
 def _items(n: int, p: float, least: float = 0.93, most: float = 0.97) -> Setting:
@@ -71,7 +73,7 @@ def _items(n: int, p: float, least: float = 0.93, most: float = 0.97) -> Setting
         return mean_interval((rng.random(n) < p) * 1.0)
 
     return Setting(
-        f"{n} items, right or wrong, p = {p:g}", repeated(make, p), least, most
+        f"{n} items, right or wrong, p = {p:g}", repeat_trials(make, p), least, most
     )
 
 
@@ -81,7 +83,7 @@ def _by_limit(n: int, p: float) -> Setting:
 
     return Setting(
         f"{n} items, right or wrong, p = {p:g}, normal limit",
-        repeated(make, p),
+        repeat_trials(make, p),
         contrast=True,
     )
 
@@ -93,7 +95,7 @@ def _draws_as_items(n: int, draws: int, a: float, b: float) -> Setting:
         )
 
     name = f"{n} items x {draws} draws, as if {n * draws} items, mean {a / (a + b):g}"
-    return Setting(name, repeated(make, a / (a + b)), contrast=True)
+    return Setting(name, repeat_trials(make, a / (a + b)), contrast=True)
 
 
 def _draws(n: int, draws: int, a: float, b: float, most: float = 0.97) -> Setting:
@@ -102,7 +104,7 @@ def _draws(n: int, draws: int, a: float, b: float, most: float = 0.97) -> Settin
 
     return Setting(
         f"{n} items x {draws} draws, mean {a / (a + b):g}",
-        repeated(make, a / (a + b)),
+        repeat_trials(make, a / (a + b)),
         most=most,
     )
 
@@ -116,7 +118,7 @@ def _macro(sizes: tuple[int, ...], chances: tuple[float, ...]) -> Setting:
         return macro_average(parts, value_range=(0.0, 1.0))
 
     name = f"macro average of {len(sizes)} tasks of {min(sizes)} to {max(sizes)} items"
-    return Setting(name, repeated(make, float(np.mean(chances))))
+    return Setting(name, repeat_trials(make, float(np.mean(chances))))
 
 
 SETTINGS = (

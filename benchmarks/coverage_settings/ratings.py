@@ -34,8 +34,8 @@ def _truth(chances: F64, weights: F64) -> F64:
     def loss(strengths: F64) -> float:
         return -float((won * np.log(expit(strengths[:, None] - strengths))).sum())
 
-    found: F64 = minimize(loss, np.zeros(len(won)), tol=1e-10).x
-    return np.asarray(found - found.mean())
+    strengths: F64 = minimize(loss, np.zeros(len(won)), tol=1e-10).x
+    return np.asarray(strengths - strengths.mean())
 
 
 def _setting(
@@ -67,36 +67,40 @@ def _setting(
     truth = _truth(chances, counts)
 
     def trial(rng: np.random.Generator) -> tuple[Bools, F64]:
-        made = []
+        scored_tasks = []
         kind = rng.integers(0, kinds, max(sizes))
         luck = rng.random((models, max(sizes)))
         for t, size in enumerate(sizes):
-            own = rng.integers(0, kinds, size)
+            task_kinds = rng.integers(0, kinds, size)
             passages = np.arange(size) // cluster
             at = np.repeat(
-                (kind if translated else own)[: -(-size // cluster)], cluster
+                (kind if translated else task_kinds)[: -(-size // cluster)], cluster
             )[:size]
             drawn = rng.random((models, size))
             same = translated & (rng.random((models, size)) < 0.8)
             right = np.where(same, luck[:, :size], drawn) < chances[t][:, at]
             units = np.arange(size) if blind else passages
-            made.append(
+            scored_tasks.append(
                 Scored(
                     right.astype(float),
                     units + (t * 100_000 if blind or not translated else 0),
                     counts[t],
                 )
             )
-        found = bradley_terry(made)
-        return (found.low <= truth) & (truth <= found.high), found.high - found.low
+        ratings = bradley_terry(scored_tasks)
+        return (ratings.low <= truth) & (
+            truth <= ratings.high
+        ), ratings.high - ratings.low
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        found = [trial(rng) for _ in range(trials)]
+        outcomes = [trial(rng) for _ in range(trials)]
         # One model of each trial, so that trials are independent.
         model = rng.integers(0, models, trials)
         hits, widths = (
-            np.array([one[part][at] for one, at in zip(found, model, strict=True)])
+            np.array(
+                [outcome[part][at] for outcome, at in zip(outcomes, model, strict=True)]
+            )
             for part in (0, 1)
         )
         return Covered(

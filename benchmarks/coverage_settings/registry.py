@@ -24,7 +24,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownMethod:
     """What a method that every reviewer knows gave in the same trials: whether it was right, and
     how wide it was.
     """
@@ -40,7 +40,7 @@ class Covered:
     for no interval.
 
     `method` is what made the intervals; where trials differ, the most frequent one. `note` is what
-    else the table should say. `known`: the same of a method that every reviewer knows
+    else the table should say. `known_method`: the same of a method that every reviewer knows
     (`known_methods.py`).
     """
 
@@ -48,7 +48,7 @@ class Covered:
     widths: F64
     method: str
     note: str = ""
-    known: Known | None = None
+    known_method: KnownMethod | None = None
 
     @property
     def share(self) -> float:
@@ -114,16 +114,17 @@ class Family:
 
 
 def all_families() -> list[Family]:
-    """The families of this folder, in the order of the modules' names."""
-    found = []
+    """Import the families of this folder, in the order of the modules' names."""
+    families = []
     for name in sorted(
-        each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)])
+        module_info.name
+        for module_info in pkgutil.iter_modules([str(Path(__file__).parent)])
     ):
         module = importlib.import_module(f"coverage_settings.{name}")
         if settings := getattr(module, "SETTINGS", ()):
             title = (module.__doc__ or name).split(":")[0].strip()
-            found.append(Family(name, title, module.ABOUT, tuple(settings)))
-    return found
+            families.append(Family(name, title, module.ABOUT, tuple(settings)))
+    return families
 
 
 def all_settings() -> list[Setting]:
@@ -131,7 +132,7 @@ def all_settings() -> list[Setting]:
     return [setting for family in all_families() for setting in family.settings]
 
 
-def held(
+def coverage_of_intervals(
     lows: Sequence[float],
     highs: Sequence[float],
     methods: Sequence[str],
@@ -149,7 +150,7 @@ def held(
     )
 
 
-def repeated(
+def repeat_trials(
     make: Callable[[np.random.Generator, int], Any],
     truth: float,
     note: Callable[[list[Any]], str] | None = None,
@@ -163,22 +164,22 @@ def repeated(
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
-        found = [make(rng, trial) for trial in range(trials)]
+        intervals = [make(rng, trial) for trial in range(trials)]
         methods = [
             next(
-                getattr(each, name)
+                getattr(interval, name)
                 for name in ("method", "interval_method", "test")
-                if hasattr(each, name)
+                if hasattr(interval, name)
             )
-            for each in found
+            for interval in intervals
         ]
-        said = "" if note is None else note(found)
-        return held(
-            [each.low for each in found],
-            [each.high for each in found],
+        note_text = "" if note is None else note(intervals)
+        return coverage_of_intervals(
+            [interval.low for interval in intervals],
+            [interval.high for interval in intervals],
             methods,
             truth,
-            said,
+            note_text,
         )
 
     return run
@@ -186,7 +187,7 @@ def repeated(
 
 @dataclass(frozen=True)
 class Plain:
-    """An interval that no function of ours made: for contrasts."""
+    """An interval computed outside the package, for contrasts."""
 
     low: float
     high: float

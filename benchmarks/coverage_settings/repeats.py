@@ -62,9 +62,10 @@ def _answers(
     return a, b
 
 
-def _planned(made: int, repeats: int, gap: float, cluster: int = 0) -> Setting:
-    """Items for 80% power with `repeats`, from runs of 40,000 items with `made` repeats, and then
-    that comparison.
+def _planned(pilot_repeats: int, repeats: int, gap: float, cluster: int = 0) -> Setting:
+    """The power of a comparison planned for 80%.
+
+    The number of items for `repeats` is planned from runs of 40,000 items with `pilot_repeats`.
     """
 
     def ids(n: int) -> Ids:
@@ -74,7 +75,7 @@ def _planned(made: int, repeats: int, gap: float, cluster: int = 0) -> Setting:
         rng = np.random.default_rng(seed)
         a, b = _answers(rng, 200_000, 1, gap, cluster)
         truth = float(a.mean() - b.mean())
-        a, b = _answers(rng, 40_000, made, gap, cluster)
+        a, b = _answers(rng, 40_000, pilot_repeats, gap, cluster)
         pairs = paired_differences(a.mean(axis=1), b.mean(axis=1), clusters=ids(40_000))
         parts = variance_parts(a[:, None], b[:, None], clusters=ids(40_000))
         design = Design(pairs, 40_000, parts=parts)
@@ -84,16 +85,19 @@ def _planned(made: int, repeats: int, gap: float, cluster: int = 0) -> Setting:
         widths = np.zeros(trials)
         for trial in range(trials):
             x, y = _answers(rng, n, repeats, gap, cluster)
-            found = compare_paired(x, y, clusters=ids(n))
-            hits[trial], widths[trial] = found.low > 0, found.high - found.low
+            comparison = compare_paired(x, y, clusters=ids(n))
+            hits[trial], widths[trial] = (
+                comparison.low > 0,
+                comparison.high - comparison.low,
+            )
         note = (
             f"n = {n}; half width {design.half_width(n, repeats):.4f} predicted,"
             f" {widths.mean() / 2:.4f} simulated"
         )
         return Covered(hits, widths, "power of the planned comparison", note)
 
-    said = f", clusters of {cluster}" if cluster else ""
-    name = f"plan from {made} repeats for {repeats}{said}, logits {gap:g} apart"
+    cluster_note = f", clusters of {cluster}" if cluster else ""
+    name = f"plan from {pilot_repeats} repeats for {repeats}{cluster_note}, logits {gap:g} apart"
     return Setting(name, run, 0.77, 0.83)
 
 
@@ -132,8 +136,10 @@ def _slices(
             if how != "holm":  # of findings; Holm's intervals hold for all
                 false &= findings
             wrong = int(np.count_nonzero(false))
-            found = int(np.count_nonzero(findings))
-            hits[trial] = 1 - (wrong > 0 if how == "holm" else wrong / max(1, found))
+            discoveries = int(np.count_nonzero(findings))
+            hits[trial] = 1 - (
+                wrong > 0 if how == "holm" else wrong / max(1, discoveries)
+            )
         note = (
             f"{seen / trials / different:.0%} of those that differ found"
             if different
@@ -174,8 +180,10 @@ def _tasks(
                 parts.append(compare_paired(*scores, value_range=None))
                 codes = np.arange(items) + (0 if shared else task * items)
                 gaps.append((scores[0] - scores[1], codes))
-            made = macro_difference(parts) if fixed else sampled_difference(parts, gaps)
-            lows[trial], highs[trial] = made.low, made.high
+            difference = (
+                macro_difference(parts) if fixed else sampled_difference(parts, gaps)
+            )
+            lows[trial], highs[trial] = difference.low, difference.high
         method = "mean over fixed tasks" if fixed else "mean over tasks as a sample"
         return Covered((lows <= 0.04) & (highs >= 0.04), highs - lows, method)
 
@@ -206,11 +214,11 @@ def _board(models: int, tasks: int) -> Setting:
                 parts.append(
                     ((rng.random((models, 100)) < chance[:, None]).astype(float), None)
                 )
-            found = all_sampled_differences(parts)
+            board = all_sampled_differences(parts)
             off = ~np.eye(models, dtype=bool)
-            hits[trial] = not found.differs.any()
-            widths[trial] = float((found.high - found.low)[off].mean())
-        return Covered(hits, widths, found.method)
+            hits[trial] = not board.differs.any()
+            widths[trial] = float((board.high - board.low)[off].mean())
+        return Covered(hits, widths, board.method)
 
     return Setting(
         f"{models} equal models over {tasks} tasks of a sample: all pairs",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coverage_settings.registry import F64, Covered, Plain, Setting, repeated
+from coverage_settings.registry import F64, Covered, Plain, Setting, repeat_trials
 from evalwright.compat.sea_helm.over_runs import over_runs
 from evalwright.metrics.registry import Column, compute, metric_range
 from evalwright.statistics import Estimate, macro_average
@@ -46,7 +46,7 @@ def _task(
     n = len(ease)
     gold = np.repeat(np.arange(CLASSES), sizes) if sizes else np.arange(n) % CLASSES
     right = rng.random((n, runs)) < ease[:, None]
-    said = np.where(
+    predicted = np.where(
         right,
         gold[:, None],
         (gold[:, None] + rng.integers(1, CLASSES, (n, runs))) % CLASSES,
@@ -54,11 +54,11 @@ def _task(
     values = right.astype(float)
     column = Column(
         values.mean(axis=1),
-        {"gold": gold.astype(float), "predicted": said.mean(axis=1)},
+        {"gold": gold.astype(float), "predicted": predicted.mean(axis=1)},
         draws=values,
         part_draws={
             "gold": np.repeat(gold[:, None], runs, axis=1).astype(float),
-            "predicted": said,
+            "predicted": predicted,
         },
     )
     return (
@@ -69,8 +69,8 @@ def _task(
 
 
 def _ease(rng: np.random.Generator, n: int, mean: float) -> F64:
-    found: F64 = rng.beta(2 * mean, 2 * (1 - mean), n)
-    return found
+    ease: F64 = rng.beta(2 * mean, 2 * (1 - mean), n)
+    return ease
 
 
 def _over(parts: list[Part], weights: list[float] | None = None) -> Estimate:
@@ -84,7 +84,7 @@ def _truth(*means: float) -> float:
     return float(np.mean([(mean - 1 / CLASSES) / (1 - 1 / CLASSES) for mean in means]))
 
 
-def _one(
+def _single_task(
     name: str,
     n: int,
     mean: float,
@@ -98,7 +98,7 @@ def _one(
 
     return Setting(
         f"a task, {name}",
-        repeated(make, _truth(mean)),
+        repeat_trials(make, _truth(mean)),
         least=0.935,
         most=most,
         short=60,
@@ -122,7 +122,7 @@ def _competency(
 
     return Setting(
         f"a competency of 3 tasks, {kind}, 8 runs{name}",
-        repeated(make, _truth(*means)),
+        repeat_trials(make, _truth(*means)),
         least=0.935,
         short=40,
     )
@@ -140,7 +140,7 @@ def _languages(name: str, languages: int, shared: bool) -> Setting:
         parts = []
         weights = []
         for language in range(languages):
-            own = [
+            task_ids = [
                 1_000 * (3 * language + place + 1) + np.arange(n) for place in range(3)
             ]
             # A translated item is about as hard in each language.
@@ -151,17 +151,17 @@ def _languages(name: str, languages: int, shared: bool) -> Setting:
                 else _ease(rng, n, means[0])
             )
             parts.append(
-                _task(rng, first, "accuracy", np.arange(n) if shared else own[0])
+                _task(rng, first, "accuracy", np.arange(n) if shared else task_ids[0])
             )
             parts += [
                 _task(rng, _ease(rng, n, mean), "accuracy", ids)
-                for mean, ids in zip(means[1:], own[1:], strict=True)
+                for mean, ids in zip(means[1:], task_ids[1:], strict=True)
             ]
             weights += [1 / 4, 1 / 4, 1 / 2]
         return _over(parts, [weight / languages for weight in weights])
 
     truth = _truth(means[0], means[1]) / 2 + _truth(means[2]) / 2
-    return Setting(name, repeated(make, truth), least=0.935, most=0.975, short=40)
+    return Setting(name, repeat_trials(make, truth), least=0.935, most=0.975, short=40)
 
 
 def _notebook() -> Setting:
@@ -188,39 +188,39 @@ def _notebook() -> Setting:
                 }
             }
         }
-        found = over_runs(config, data, seed=trial)[0]
+        summary = over_runs(config, data, seed=trial)[0]
         return Plain(
-            found["mean"] - 1.96 * found["stderr"],
-            found["mean"] + 1.96 * found["stderr"],
+            summary["mean"] - 1.96 * summary["stderr"],
+            summary["mean"] + 1.96 * summary["stderr"],
             "SEA-HELM's notebook",
         )
 
     def run(seed: int, trials: int) -> Covered:
-        return repeated(make, 100 * mean)(seed, trials)
+        return repeat_trials(make, 100 * mean)(seed, trials)
 
     return Setting("a task, 8 runs, as the notebook", run, contrast=True, short=60)
 
 
 SETTINGS = (
-    _one(
+    _single_task(
         "100 items in 4 classes, balanced accuracy, 8 runs",
         100,
         0.7,
         "balanced-accuracy",
     ),
-    _one(
+    _single_task(
         "60 items in 4 classes, 90% right, balanced accuracy, 8 runs",
         60,
         0.9,
         "balanced-accuracy",
         most=0.985,
     ),
-    _one(
+    _single_task(
         "100 items, balanced accuracy, one run", 100, 0.7, "balanced-accuracy", runs=1
     ),
     _notebook(),
     _competency("balanced-accuracy"),
-    _one(
+    _single_task(
         "100 items in 4 classes, a model that guesses, balanced accuracy, 8 runs",
         100,
         0.25,
@@ -228,8 +228,8 @@ SETTINGS = (
     ),
     _competency("balanced-accuracy", ", a model that guesses", (0.25, 0.25, 0.25)),
     *(
-        _one(
-            f"classes of {told} items, balanced accuracy, {runs}",
+        _single_task(
+            f"classes of {class_sizes} items, balanced accuracy, {runs}",
             42,
             0.7,
             "balanced-accuracy",
@@ -237,7 +237,7 @@ SETTINGS = (
             1.0,
             sizes,
         )
-        for told, sizes in (
+        for class_sizes, sizes in (
             ("39, 1, 1 and 1", (39, 1, 1, 1)),
             ("24, 8, 8 and 2", (24, 8, 8, 2)),
         )

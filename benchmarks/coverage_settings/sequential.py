@@ -57,9 +57,9 @@ def correlated_pair(
     rng: Random, n: int, p_a: float, p_b: float, correlation: float = 0.5
 ) -> tuple[F64, F64]:
     """Right-or-wrong answers of two models to n items, with the correlation of their scores."""
-    both = p_a * p_b + correlation * math.sqrt(p_a * (1 - p_a) * p_b * (1 - p_b))
+    both_right = p_a * p_b + correlation * math.sqrt(p_a * (1 - p_a) * p_b * (1 - p_b))
     a = rng.random(n) < p_a
-    b = rng.random(n) < np.where(a, both / p_a, (p_b - both) / (1 - p_a))
+    b = rng.random(n) < np.where(a, both_right / p_a, (p_b - both_right) / (1 - p_a))
     return a.astype(np.float64), b.astype(np.float64)
 
 
@@ -81,12 +81,12 @@ def _equal_models(
         )
     else:
         alarm = (log_pair_e_value(wins, seen - wins) >= _BAR).any(axis=1)
-    said = f"false alarms {alarm.mean():.1%}"
+    note = f"false alarms {alarm.mean():.1%}"
     return Covered(
         np.logical_not(alarm),
         _none(trials),
         "z test at each look" if naive else "pair e-value",
-        said,
+        note,
     )
 
 
@@ -104,7 +104,7 @@ def _betting(rng: Random, trials: int, *, p: float, n: int = 400) -> Covered:
 
 
 def _counts(rng: Random, trials: int, *, p: float, n: int = 500) -> Covered:
-    """The number of right answers among n items: is its true value ever refuted, at any of n looks?"""
+    """The number of right answers among n items: do any of n looks refute its true value?"""
     scores = (rng.random((trials, n)) < p).astype(np.float64)
     total = np.full(trials, float(n))
     truth = scores.sum(axis=1)
@@ -172,17 +172,17 @@ def _full_run(rng: Random, trials: int, *, p_a: float, p_b: float, n: int) -> Co
     for trial in range(trials):
         a, b = correlated_pair(rng, n, p_a, p_b)
         full = compare_paired(a, b).verdict
-        said = _NAMES.get(full, full)
+        full_verdict = _NAMES.get(full, full)
         stop = n
         hits[trial] = True
         wins = np.cumsum(a > b)
         losses = np.cumsum(a < b)
         for i in _looks(n):
-            found = binary_outlook(
+            verdict = binary_outlook(
                 int(wins[i - 1]), int(losses[i - 1]), i, n, interval=False
             ).verdict
-            if found != "open":
-                hits[trial], stop = found == said, i
+            if verdict != "open":
+                hits[trial], stop = verdict == full_verdict, i
                 break
         stops.append(stop)
     return Covered(hits, _none(trials), "verdict of the full run", _saved(stops, n))
@@ -203,15 +203,15 @@ def _within_margin(
         wins = np.cumsum(a > b)
         losses = np.cumsum(a < b)
         for i in _looks(n):
-            found = binary_outlook(
+            outlook = binary_outlook(
                 int(wins[i - 1]), int(losses[i - 1]), i, n, directed=False
             )
-            close = -margin < found.low <= found.high < margin
-            if found.verdict in ("a better", "b better") or close:
-                right = found.verdict == _NAMES.get(full.verdict)
+            close = -margin < outlook.low <= outlook.high < margin
+            if outlook.verdict in ("a better", "b better") or close:
+                right = outlook.verdict == _NAMES.get(full.verdict)
                 hits[trial] = (
                     right
-                    if found.verdict in ("a better", "b better")
+                    if outlook.verdict in ("a better", "b better")
                     else abs(full.difference) < margin
                 )
                 stop = i
@@ -225,7 +225,7 @@ def _within_margin(
 def _full_run_clusters(
     rng: Random, trials: int, *, difference: float, n: int = 600
 ) -> Covered:
-    """Clusters of 1 to 8 pairs: the run stops when the clustered t test of the full run is settled."""
+    """Clusters of 1 to 8 pairs: the run stops once the full run's clustered t test is settled."""
     hits = np.ones(trials, dtype=bool)
     stops = []
     for trial in range(trials):
@@ -240,11 +240,11 @@ def _full_run_clusters(
         totals = np.bincount(ids, weights=a - b).astype(np.float64)
         stop = n
         for i in _looks(n):
-            found = graded_outlook(
+            verdict = graded_outlook(
                 totals[:i], sizes[:i].astype(np.float64), n, len(ids)
             ).verdict
-            if found != "open":
-                hits[trial], stop = found == _NAMES.get(full, full), i
+            if verdict != "open":
+                hits[trial], stop = verdict == _NAMES.get(full, full), i
                 break
         stops.append(stop)
     return Covered(hits, _none(trials), "asymptotic, of the full run", _saved(stops, n))
@@ -253,7 +253,7 @@ def _full_run_clusters(
 def _borderline(
     rng: Random, trials: int, *, n: int = 1000, discordant: int = 250
 ) -> Covered:
-    """The hardest list: one win short of "better", in random order, a look after every ten items."""
+    """The hardest list: one win short of "better", in random order, looked at every ten items."""
     wins = int(least_wins(np.array([float(discordant)]), 0.95)[0]) - 1
     d = np.concatenate(
         (np.ones(wins), -np.ones(discordant - wins), np.zeros(n - discordant))
@@ -264,11 +264,11 @@ def _borderline(
         up = np.cumsum(order > 0)
         down = np.cumsum(order < 0)
         for i in range(10, n, 10):
-            found = binary_outlook(
+            verdict = binary_outlook(
                 int(up[i - 1]), int(down[i - 1]), i, n, interval=False
             ).verdict
-            if found != "open":
-                hits[trial] = found == "no difference seen"
+            if verdict != "open":
+                hits[trial] = verdict == "no difference seen"
                 break
     return Covered(hits, _none(trials), "verdict of the full run")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from coverage_settings.known_methods import beside
-from coverage_settings.registry import F64, Covered, Setting, repeated
+from coverage_settings.registry import F64, Covered, Setting, repeat_trials
 from evalwright.statistics import (
     Estimate,
     MacroDifference,
@@ -55,28 +55,30 @@ def _translations(tasks: int, items: int, chance: float, share: float) -> Tasks:
     def make(rng: np.random.Generator) -> list[Task]:
         codes = np.arange(items)
         common = _answers(rng, np.full(items, chance), 0.3)
-        out = []
+        task_scores = []
         for _ in range(tasks):
-            own = _answers(rng, np.full(items, chance), 0.3)
+            separate = _answers(rng, np.full(items, chance), 0.3)
             same = rng.random(items) < share
-            a, b = (np.where(same, *both) for both in zip(common, own, strict=True))
-            out.append((a, b, codes))
-        return out
+            a, b = (
+                np.where(same, *pair) for pair in zip(common, separate, strict=True)
+            )
+            task_scores.append((a, b, codes))
+        return task_scores
 
     return make
 
 
-def _partly(tasks: int, items: int, common: int, chance: float) -> Tasks:
+def _partly_shared(tasks: int, items: int, common: int, chance: float) -> Tasks:
     """Every task has `common` items of all, and the rest of its own."""
 
     def make(rng: np.random.Generator) -> list[Task]:
         shared = _translations(tasks, common, chance, 0.9)(rng)
-        out = []
+        task_scores = []
         for number, (a, b, codes) in enumerate(shared):
             more = _answers(rng, np.full(items - common, chance), 0.3)
             ids = np.r_[codes, 1000 * (number + 1) + np.arange(items - common)]
-            out.append((np.r_[a, more[0]], np.r_[b, more[1]], ids))
-        return out
+            task_scores.append((np.r_[a, more[0]], np.r_[b, more[1]], ids))
+        return task_scores
 
     return make
 
@@ -93,15 +95,15 @@ def _passages(
         n = len(sizes)
         ease = rng.beta(mean * scale, (1 - mean) * scale, n + shift * tasks)
         tilt = rng.normal(0, 0.1, len(ease))  # what one model is better at
-        out = []
+        task_scores = []
         for number in range(tasks):
             ids = np.repeat(np.arange(n) + shift * number, rng.permutation(sizes))
             a, b = (
                 rng.random(len(ids)) < np.clip(ease + sign * tilt, 0, 1)[ids]
                 for sign in (1, -1)
             )
-            out.append((a.astype(float), b.astype(float), ids))
-        return out
+            task_scores.append((a.astype(float), b.astype(float), ids))
+        return task_scores
 
     return make
 
@@ -125,42 +127,42 @@ def _mean(
     """
 
     def make(rng: np.random.Generator, trial: int) -> Estimate:
-        made = tasks(rng)
-        parts = [mean_interval(a, clusters=ids) for a, _, ids in made]
-        units = [unit_sums(a, ids) for a, _, ids in made]
+        task_scores = tasks(rng)
+        parts = [mean_interval(a, clusters=ids) for a, _, ids in task_scores]
+        units = [unit_sums(a, ids) for a, _, ids in task_scores]
         return macro_average(parts, units=units if shared else None, value_range=UNIT)
 
-    return Setting(name, repeated(make, truth), most=most, contrast=not shared)
+    return Setting(name, repeat_trials(make, truth), most=most, contrast=not shared)
 
 
 class _Difference:
     method = "t, mean of paired differences"
 
-    def __init__(self, found: MacroDifference) -> None:
-        self.low = found.low
-        self.high = found.high
+    def __init__(self, difference: MacroDifference) -> None:
+        self.low = difference.low
+        self.high = difference.high
 
 
 def _difference(
     name: str, tasks: Tasks, most: float = 0.97, *, shared: bool = True
 ) -> Setting:
     def make(rng: np.random.Generator, trial: int) -> _Difference:
-        made = tasks(rng)
-        parts = [compare_paired(a, b, clusters=ids) for a, b, ids in made]
-        units = [unit_sums(a - b, ids) for a, b, ids in made]
+        task_scores = tasks(rng)
+        parts = [compare_paired(a, b, clusters=ids) for a, b, ids in task_scores]
+        units = [unit_sums(a - b, ids) for a, b, ids in task_scores]
         return _Difference(
             macro_difference(parts, units=units if shared else None, value_range=UNIT)
         )
 
     return Setting(
-        f"difference, {name}", repeated(make, 0.0), most=most, contrast=not shared
+        f"difference, {name}", repeat_trials(make, 0.0), most=most, contrast=not shared
     )
 
 
 def _board(
     name: str, models: int, copies: int, sizes: I64, most: float = 1.0
 ) -> Setting:
-    """A board of equal models over tasks about the same passages: no pair is found to differ."""
+    """Equal models over tasks about the same passages: no pair should be found to differ."""
 
     def run(seed: int, trials: int) -> Covered:
         rng = np.random.default_rng(seed)
@@ -174,9 +176,9 @@ def _board(
                 ids = np.repeat(np.arange(len(sizes)), rng.permutation(sizes))
                 chance = np.clip(ease + tilt, 0, 1)[:, ids]
                 parts.append(((rng.random(chance.shape) < chance).astype(float), ids))
-            found = all_macro_differences(parts)
-            hits.append(not found.differs.any())
-            widths.append(float(np.nanmean(found.high - found.low)))
+            board = all_macro_differences(parts)
+            hits.append(not board.differs.any())
+            widths.append(float(np.nanmean(board.high - board.low)))
         return Covered(np.array(hits), np.array(widths), "Holm, shared units")
 
     return Setting(f"board of {models} equal models, {name}", run, most=most, cost=2)
@@ -197,13 +199,13 @@ def _unequal(
         for trial in range(trials):
             if what == "mean":
                 parts = [mean_interval((rng.random(n) < chance) * 1.0) for n in sizes]
-                whole: Estimate | MacroDifference = macro_average(
+                average: Estimate | MacroDifference = macro_average(
                     parts, value_range=UNIT
                 )
                 points = [(part.value, part.low, part.high) for part in parts]
             else:
                 pairs = [compare_paired(*_losing(rng, n, what)) for n in sizes]
-                whole = macro_difference(pairs, value_range=UNIT)
+                average = macro_difference(pairs, value_range=UNIT)
                 points = [(pair.difference, pair.low, pair.high) for pair in pairs]
             value, low, high = np.array(points).T
             mean = float(value.mean())
@@ -213,7 +215,7 @@ def _unequal(
                 for side in (value - low, high - value)
             )
             ours[:, trial], theirs[:, trial] = (
-                (whole.low, whole.high),
+                (average.low, average.high),
                 (
                     mean - below,
                     mean + above,
@@ -274,7 +276,7 @@ SETTINGS = (
         0.9,
         most=0.99,
     ),
-    _mean("3 tasks of 100 items, 40 in common", _partly(3, 100, 40, 0.7), 0.7),
+    _mean("3 tasks of 100 items, 40 in common", _partly_shared(3, 100, 40, 0.7), 0.7),
     _mean(
         "4 tasks about 8 unequal passages", _passages(4, EIGHT, 0.6), 0.6, most=0.995
     ),
@@ -302,7 +304,7 @@ SETTINGS = (
         "7 translations of 200 items, added as if independent", _SEVEN, shared=False
     ),
     _difference(
-        "3 tasks of 100 items, 40 in common", _partly(3, 100, 40, 0.7), most=0.98
+        "3 tasks of 100 items, 40 in common", _partly_shared(3, 100, 40, 0.7), most=0.98
     ),
     _difference(
         "4 tasks about 8 unequal passages", _passages(4, EIGHT, 0.5), most=0.998

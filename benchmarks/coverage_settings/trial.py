@@ -9,7 +9,15 @@ from collections.abc import Callable
 import numpy as np
 
 from coverage_settings.known_methods import Ids, beside, mean_known, pairs_known
-from coverage_settings.registry import F64, Bools, Covered, Known, Plain, Setting, held
+from coverage_settings.registry import (
+    F64,
+    Bools,
+    Covered,
+    KnownMethod,
+    Plain,
+    Setting,
+    coverage_of_intervals,
+)
 from evalwright.statistics import compare_paired, mean_interval
 from evalwright.statistics.pairwise import (
     AllPairs,
@@ -34,14 +42,18 @@ def means(name: str, draw: One, truth: float, least: float = 0.935) -> Setting:
             mean_known(scores if scores.ndim == 1 else scores.mean(axis=1), ids)
             for scores, ids in data
         ]
-        found = held(
+        covered = coverage_of_intervals(
             [e.low for e in ours],
             [e.high for e in ours],
             [e.method for e in ours],
             truth,
         )
         return Covered(
-            found.hits, found.widths, found.method, found.note, _known(theirs, truth)
+            covered.hits,
+            covered.widths,
+            covered.method,
+            covered.note,
+            _known_coverage(theirs, truth),
         )
 
     return Setting(name, run, least=least, most=1.0, short=100)
@@ -55,9 +67,13 @@ def pairs(name: str, draw: Two, truth: float, least: float = 0.935) -> Setting:
 
     def run(seed: int, trials: int) -> Covered:
         low, high, method, theirs = _intervals(draw, seed, trials, 0.95)
-        found = held(low.tolist(), high.tolist(), [method], truth)
+        covered = coverage_of_intervals(low.tolist(), high.tolist(), [method], truth)
         return Covered(
-            found.hits, found.widths, found.method, found.note, _known(theirs, truth)
+            covered.hits,
+            covered.widths,
+            covered.method,
+            covered.note,
+            _known_coverage(theirs, truth),
         )
 
     return Setting(name, run, least=0.94 if truth == 0 else least, most=1.0, short=400)
@@ -102,12 +118,13 @@ def _verdicts(
     def run(seed: int, trials: int) -> Covered:
         low, high, method, theirs = _intervals(draw, seed, trials, 0.9)
         their_low, their_high = (
-            np.array([getattr(each, end) for each in theirs]) for end in ("low", "high")
+            np.array([getattr(interval, end) for interval in theirs])
+            for end in ("low", "high")
         )
-        known = Known(
+        known_method = KnownMethod(
             theirs[0].method, ~wrong(their_low, their_high), their_high - their_low
         )
-        return Covered(~wrong(low, high), high - low, how + method, "", known)
+        return Covered(~wrong(low, high), high - low, how + method, "", known_method)
 
     return Setting(name, run, least=least, most=1.0, short=400)
 
@@ -141,9 +158,12 @@ def _intervals(
         clusters.append(_common(a, b, ids))
         sums.append(_sums(differences[-1], clusters[-1]))
         if trial < 5:
-            found = compare_paired(a, b, clusters=ids, level=level, missing=False)
-            first.append((found.low, found.high))
-    stacked = {name: np.concatenate([one[name] for one in sums]) for name in sums[0]}
+            comparison = compare_paired(a, b, clusters=ids, level=level, missing=False)
+            first.append((comparison.low, comparison.high))
+    stacked = {
+        name: np.concatenate([trial_sums[name] for trial_sums in sums])
+        for name in sums[0]
+    }
     core = pairs_of_sums(
         stacked, 1.0, np.zeros(trials, dtype=np.int64), clusters[0] is not None
     )
@@ -153,7 +173,7 @@ def _intervals(
         high,
         first,
     )
-    return low, high, found.test, pairs_known(differences, clusters, level)
+    return low, high, comparison.test, pairs_known(differences, clusters, level)
 
 
 def _sums(gaps: F64, ids: Ids) -> dict[str, F64]:
@@ -173,16 +193,16 @@ def _gaps(a: F64, b: F64) -> F64:
 def _common(a: F64, b: F64, ids: Ids) -> Ids:
     if ids is None or a.ndim > 1:
         return ids
-    kept: Ids = np.unique(ids[~np.isnan(a - b)], return_inverse=True)[1].astype(
+    common_ids: Ids = np.unique(ids[~np.isnan(a - b)], return_inverse=True)[1].astype(
         np.int64
     )
-    return kept
+    return common_ids
 
 
-def _known(theirs: list[Plain], truth: float) -> Known:
+def _known_coverage(theirs: list[Plain], truth: float) -> KnownMethod:
     return beside(
         theirs[0].method,
-        [one.low for one in theirs],
-        [one.high for one in theirs],
+        [interval.low for interval in theirs],
+        [interval.high for interval in theirs],
         truth,
     )

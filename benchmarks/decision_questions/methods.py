@@ -97,9 +97,9 @@ def t_statistic(a: F64, b: F64, difference: float) -> tuple[float, float]:
 
 def which(a: F64, b: F64, p_value: PValue) -> str | None:
     """Which of two models is better, by a two-sided test on the items that both have."""
-    both = ~np.isnan(a) & ~np.isnan(b)
-    first = a[both]
-    second = b[both]
+    answered = ~np.isnan(a) & ~np.isnan(b)
+    first = a[answered]
+    second = b[answered]
     if p_value(first, second) >= ALPHA:
         return None
     return "A" if first.mean() > second.mean() else "B"
@@ -132,25 +132,29 @@ def which_over_tasks(pairs: Sequence[tuple[F64, F64]]) -> str | None:
 
 def dropped(reference: F64, new: F64, margin: float) -> str | None:
     """Whether a drop by more than the margin is shown: Tango's test, one-sided at 5%."""
-    both = ~np.isnan(reference) & ~np.isnan(new)
-    shown = tango_z(reference[both], new[both], margin) > stats.norm.ppf(1 - ALPHA)
-    return "dropped" if shown else None
+    answered = ~np.isnan(reference) & ~np.isnan(new)
+    is_drop = tango_z(reference[answered], new[answered], margin) > stats.norm.ppf(
+        1 - ALPHA
+    )
+    return "dropped" if is_drop else None
 
 
 def drop_ruled_out(reference: F64, new: F64, margin: float) -> str | None:
     """Whether a drop by the margin or more is ruled out: Tango's test of non-inferiority, one-sided
     at 5%.
     """
-    both = ~np.isnan(reference) & ~np.isnan(new)
-    shown = tango_z(reference[both], new[both], margin) < -stats.norm.ppf(1 - ALPHA)
-    return "no drop" if shown else None
+    answered = ~np.isnan(reference) & ~np.isnan(new)
+    is_ruled_out = tango_z(
+        reference[answered], new[answered], margin
+    ) < -stats.norm.ppf(1 - ALPHA)
+    return "no drop" if is_ruled_out else None
 
 
 def equivalent(a: F64, b: F64, margin: float) -> str | None:
     """Two one-sided tests at 5%: Tango's for right-or-wrong scores, paired t for others."""
-    both = ~np.isnan(a) & ~np.isnan(b)
-    first = a[both]
-    second = b[both]
+    answered = ~np.isnan(a) & ~np.isnan(b)
+    first = a[answered]
+    second = b[answered]
     if set(np.unique([first, second])) <= {0.0, 1.0}:
         critical = float(stats.norm.ppf(1 - ALPHA))
         above = tango_z(first, second, -margin)
@@ -180,9 +184,9 @@ def best_of_several(scores: Sequence[F64], p_value: PValue) -> str | None:
     raw: list[float] = []
     winners: list[int] = []
     for first, second in pairs:
-        both = ~np.isnan(scores[first]) & ~np.isnan(scores[second])
-        a = scores[first][both]
-        b = scores[second][both]
+        answered = ~np.isnan(scores[first]) & ~np.isnan(scores[second])
+        a = scores[first][answered]
+        b = scores[second][answered]
         raw.append(p_value(a, b))
         winners.append(first if a.mean() > b.mean() else second)
     wins = np.zeros(len(scores), dtype=np.int64)

@@ -90,9 +90,11 @@ def equivalent(models: Sequence[Tasks], margin: float) -> Verdict:
         comparison = compare(a, b, equivalent=margin)
     assert isinstance(comparison, Comparison)
     (task,) = comparison.tasks
-    shown = task.equivalence is not None and task.equivalence.equivalent
+    is_equivalent = task.equivalence is not None and task.equivalence.equivalent
     provisional = is_provisional(comparison, task, task.paired, task.equivalence)
-    return Verdict("equal enough" if shown else None, shown and provisional)
+    return Verdict(
+        "equal enough" if is_equivalent else None, is_equivalent and provisional
+    )
 
 
 def best_of_several(models: Sequence[Tasks]) -> Verdict:

@@ -158,7 +158,7 @@ def misread(
 def vague_where_wrong(
     rng: Random, truth: F64, unsure_if_wrong: float, unsure_if_right: float
 ) -> TaskScores:
-    """Answers that are unsure mostly where they are wrong; nine in ten unsure readings are right."""
+    """Answers unsure mostly where they are wrong; nine in ten of the unsure readings are right."""
     share = np.where(truth == 0, unsure_if_wrong, unsure_if_right)
     unsure = rng.random(truth.shape) < share
     wrong_reading = unsure & (rng.random(truth.shape) >= 0.9)

@@ -107,17 +107,17 @@ def write_run(folder: Path, name: str, tasks: Mapping[str, TaskScores]) -> Run:
     spec = MetricSpec(METRIC, METRIC, SCORER)
     task_records: list[dict[str, Any]] = []
     position = 0
-    with writer.RunWriter(folder / name) as out:
+    with writer.RunWriter(folder / name) as run_writer:
         for task, scores in tasks.items():
             tally = TaskTally([SCORER], [])
             for record in _records(task, scores):
-                out.add(position, record)
+                run_writer.add(position, record)
                 tally.add(record)
                 position += 1
             task_records.append(
                 tally.result(task, "1", [spec]).as_dict() | _definition(task, spec)
             )
-        out.finish(_run_record(name, list(tasks), task_records))
+        run_writer.finish(_run_record(name, list(tasks), task_records))
     return open_run(folder / name)
 
 

@@ -46,7 +46,10 @@ def _drop(chance: random.Random) -> Row:
         "question": f"{_words(chance)}?",
         "answer": {**answer(), **ids},
         "validated_answers": {
-            **{key: [one[key] for one in more] for key in ("number", "date", "spans")},
+            **{
+                key: [validated[key] for validated in more]
+                for key in ("number", "date", "spans")
+            },
             **{key: [value] * 2 for key, value in ids.items()},
         },
     }
@@ -90,7 +93,7 @@ def _following(chance: random.Random) -> Row:
     """Instructions that IFEval's Python checks, as many in every row, with the arguments of all of
     them in each.
     """
-    known: dict[str, Row] = {
+    arguments_by_id: dict[str, Row] = {
         "punctuation:no_comma": {},
         "length_constraints:number_words": {"relation": "less than", "num_words": 3},
         "length_constraints:number_sentences": {
@@ -101,13 +104,13 @@ def _following(chance: random.Random) -> Row:
         "startend:quotation": {},
         "detectable_content:number_placeholders": {"num_placeholders": 1},
     }
-    chosen = chance.sample(sorted(known), 3)
-    every = {key: None for more in known.values() for key in more}
+    chosen = chance.sample(sorted(arguments_by_id), 3)
+    every = {key: None for more in arguments_by_id.values() for key in more}
     return {
         "key": chance.randrange(1000),
         "prompt": f"Write about {_words(chance)}.",
         "instruction_id_list": chosen,
-        "kwargs": [every | known[one] for one in chosen],
+        "kwargs": [every | arguments_by_id[instruction] for instruction in chosen],
     }
 
 
@@ -146,12 +149,14 @@ def _planned(group: str, **answer: Any) -> Callable[[random.Random], Row]:
 
 def _conversation(chance: random.Random) -> Row:
     turns = chance.randrange(1, 4)
-    asked, answers, others = ([_words(chance) for _ in range(turns)] for _ in range(3))
+    questions, answers, others = (
+        [_words(chance) for _ in range(turns)] for _ in range(3)
+    )
     return {
         "id": "c",
         "story": _words(chance, 12),
         "questions": {
-            "input_text": [f"{one}?" for one in asked],
+            "input_text": [f"{question}?" for question in questions],
             "turn_id": list(range(1, turns + 1)),
         },
         "answers": {"input_text": answers},

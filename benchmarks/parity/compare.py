@@ -1,8 +1,8 @@
 """A random sample of shipped tasks, run in the released lm_eval and in Evalwright on the same
 synthetic rows and the same model.
 
-    python benchmarks/parity/compare.py --tasks .../site-packages/lm_eval/tasks --peer
-    .../bin/python --sample 300
+    python benchmarks/parity/compare.py --tasks .../site-packages/lm_eval/tasks \\
+        --peer .../bin/python --sample 300
 
 Requests are compared byte for byte, filtered answers and worth row by row, results and standard
 errors to 1e-9. Tasks for which no rows can be made (or whose Python lacks a library here) are
@@ -94,11 +94,11 @@ def splits_of(definition: Definition) -> list[str]:
 
 def rows_of(name: str, definition: Definition, columns: Mapping[str, Any]) -> Rows:
     """Synthetic rows for every split; the same name gives the same rows."""
-    made = by_hand.ROWS.get(name)
-    if made is not None:
+    make_row = by_hand.ROWS.get(name)
+    if make_row is not None:
         return {
             split: [
-                made(random.Random(f"{name}/{split}/{number}"))
+                make_row(random.Random(f"{name}/{split}/{number}"))
                 for number in range(ROWS)
             ]
             for split in splits_of(definition)
@@ -114,8 +114,8 @@ def rows_of(name: str, definition: Definition, columns: Mapping[str, Any]) -> Ro
     }
 
 
-def found_rows(name: str, definition: Definition, options: Options) -> Rows | None:
-    """Rows that can be asked and scored, None where none were found."""
+def find_rows(name: str, definition: Definition, options: Options) -> Rows | None:
+    """Synthesise rows that a task can ask and score; None if that fails."""
     import datasets
 
     def attempt(columns: dict[str, Any]) -> None:
@@ -135,8 +135,8 @@ def found_rows(name: str, definition: Definition, options: Options) -> Rows | No
 
     texts = [
         text
-        for made in (definition.config.process_docs, definition.shots.process_docs)
-        for text in synthetic.constants(made)
+        for function in (definition.config.process_docs, definition.shots.process_docs)
+        for text in synthetic.constants(function)
     ]
     parts = name.split("_")
     texts += ["_".join(parts[start:]) for start in range(1, len(parts))] + [
@@ -153,17 +153,24 @@ def try_row(work: Work, index: int) -> None:
     from evalwright.core.samples import Answer
 
     doc = work.opened.rows[index]
-    asked = work.opened.questions(index, doc)
-    responses = [answer(one.request(0)) for one in asked for _ in range(work.repeats)]
+    questions = work.opened.questions(index, doc)
+    responses = [
+        answer(question.request(0))
+        for question in questions
+        for _ in range(work.repeats)
+    ]
     for pipeline in work.definition.pipelines:
         row = work.opened.rows[index]
         work.opened.scoring(
-            row, pipeline(work.responses_by_request(Answer(responses=tuple(responses))), row)
+            row,
+            pipeline(
+                work.responses_by_request(Answer(responses=tuple(responses))), row
+            ),
         )
 
 
-def prepared(
-    library: Library, names: list[str], folder: Path, wanted: int, number: int
+def prepare_jobs(
+    library: Library, names: list[str], folder: Path, limit: int, number: int
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
     """Write task files and rows for as many of the names as wanted; returns jobs, and why others
     were left out.
@@ -171,7 +178,7 @@ def prepared(
     jobs: list[dict[str, Any]] = []
     left: Counter[str] = Counter()
     for name in names:
-        if len(jobs) == wanted:
+        if len(jobs) == limit:
             break
         settings = library.collect(name).tasks[name]
         try:
@@ -194,7 +201,7 @@ def prepared(
             scoring="published",
             num_fewshot=job["shots"],
         )
-        rows = found_rows(name, definition, options)
+        rows = find_rows(name, definition, options)
         if rows is None:
             left["no synthetic rows found that it can be asked"] += 1
             continue
@@ -228,7 +235,7 @@ def write(
         path = folder / "rows" / f"{name}.{split}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(
-            "".join(json.dumps(one) + "\n" for one in content), encoding="utf-8"
+            "".join(json.dumps(row) + "\n" for row in content), encoding="utf-8"
         )
         files[split] = str(path)
     data = {
@@ -291,48 +298,50 @@ def ours(
     }
 
 
-def sample_of(work: Work, index: int, pipeline: Any, found: Any) -> dict[str, Any]:
-    """One row's requests, filtered answers and worth."""
+def sample_of(work: Work, index: int, pipeline: Any, responses: Any) -> dict[str, Any]:
+    """One row's requests, filtered answers and metric values."""
     doc = work.opened.rows[index]
     arguments = [
-        [prompt_as_text(one.context, hash_model.template)]
-        + ([] if one.rolling else [one.second_argument])
-        for one in work.opened.questions(index, doc)
+        [prompt_as_text(question.context, hash_model.template)]
+        + ([] if question.rolling else [question.second_argument])
+        for question in work.opened.questions(index, doc)
     ]
-    taken = pipeline(work.responses_by_request(found), doc)
-    worth = work.opened.scoring(work.opened.rows[index], taken)
+    filtered = pipeline(work.responses_by_request(responses), doc)
+    worth = work.opened.scoring(work.opened.rows[index], filtered)
     return {
         "doc_id": index,
         "arguments": arguments,
-        "filtered_resps": taken,
+        "filtered_resps": filtered,
         "filter": pipeline.name,
         "metrics": list(worth),
         "worth": worth,
     }
 
 
-def differences(found: Any, wanted: Any, where: str = "") -> Iterator[str]:
-    """Where two runs differ."""
-    if hasattr(found, "tolist"):
-        found = found.tolist()
-    if isinstance(wanted, dict) and isinstance(found, Mapping):
-        for key in {**wanted, **found}:
-            if key not in found or key not in wanted:
-                yield f"{where}/{key}: only {'theirs' if key in wanted else 'ours'}"
+def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
+    """Yield where two runs differ."""
+    if hasattr(ours, "tolist"):
+        ours = ours.tolist()
+    if isinstance(theirs, dict) and isinstance(ours, Mapping):
+        for key in {**theirs, **ours}:
+            if key not in ours or key not in theirs:
+                yield f"{where}/{key}: only {'theirs' if key in theirs else 'ours'}"
             else:
-                yield from differences(found[key], wanted[key], f"{where}/{key}")
-    elif isinstance(wanted, list) and isinstance(found, list | tuple):
-        if len(wanted) != len(found):
-            yield f"{where}: {len(found)} here, {len(wanted)} there"
+                yield from differences(ours[key], theirs[key], f"{where}/{key}")
+    elif isinstance(theirs, list) and isinstance(ours, list | tuple):
+        if len(theirs) != len(ours):
+            yield f"{where}: {len(ours)} here, {len(theirs)} there"
         else:
-            for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
-                yield from differences(one, other, f"{where}[{place}]")
-    elif isinstance(wanted, int | float) and isinstance(found, int | float):
-        both_nan = math.isnan(wanted) and math.isnan(found)
-        if not both_nan and not math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-9):
-            yield f"{where}: {found!r} here, {wanted!r} there"
-    elif found != wanted and str(found) != str(wanted):
-        yield f"{where}: {str(found)[:120]!r} here, {str(wanted)[:120]!r} there"
+            for place, (our_element, their_element) in enumerate(
+                zip(ours, theirs, strict=True)
+            ):
+                yield from differences(our_element, their_element, f"{where}[{place}]")
+    elif isinstance(theirs, int | float) and isinstance(ours, int | float):
+        both_nan = math.isnan(theirs) and math.isnan(ours)
+        if not both_nan and not math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-9):
+            yield f"{where}: {ours!r} here, {theirs!r} there"
+    elif ours != theirs and str(ours) != str(theirs):
+        yield f"{where}: {str(ours)[:120]!r} here, {str(theirs)[:120]!r} there"
 
 
 def main() -> int:
@@ -357,36 +366,38 @@ def main() -> int:
     )
     parser.add_argument("--only", nargs="*", help="these tasks instead of a sample")
     parser.add_argument("--work", type=Path, default=Path(".parity"))
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     logging.getLogger("evalwright.lm_eval").setLevel(logging.ERROR)
-    folder: Path = given.work.resolve()
+    folder: Path = arguments.work.resolve()
     for old in folder.glob("syn__*.yaml"):
         old.unlink()
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["EVALWRIGHT_HOME"] = str(folder / "home")
-    tasks: Path = given.tasks.resolve()
+    tasks: Path = arguments.tasks.resolve()
     library = Library(Options(roots=(tasks,), trust=(tasks,)))
-    names = given.only or [
+    names = arguments.only or [
         name for name, entry in library.index.items() if entry.kind == "task"
     ]
-    if not given.only:
-        random.Random(given.seed).shuffle(names)
-    jobs, left = prepared(library, names, folder, given.sample, given.variant)
+    if not arguments.only:
+        random.Random(arguments.seed).shuffle(names)
+    jobs, left = prepare_jobs(
+        library, names, folder, arguments.sample, arguments.variant
+    )
     (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
-    out = folder / "theirs.jsonl"
+    theirs_path = folder / "theirs.jsonl"
     subprocess.run(
         [
-            str(given.peer),
+            str(arguments.peer),
             str(HERE / "theirs.py"),
             str(folder),
             str(folder / "jobs.json"),
-            str(out),
+            str(theirs_path),
         ],
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    with out.open(encoding="utf-8") as file:
+    with theirs_path.open(encoding="utf-8") as file:
         theirs = {line["key"]: line for line in map(json.loads, file)}
     return report(jobs, left, theirs, folder, library.roots)
 
@@ -398,24 +409,24 @@ def report(
     folder: Path,
     roots: tuple[Path, ...],
 ) -> int:
-    """Compare, and say what holds."""
+    """Compare all jobs and print the outcome; the exit code."""
     verdicts: Counter[str] = Counter()
     for job in jobs:
-        wanted = dict(theirs[job["key"]])
-        wanted.pop("key")
-        found = ours(folder, roots, job)
-        if "error" in wanted or "error" in found:
+        expected = dict(theirs[job["key"]])
+        expected.pop("key")
+        actual = ours(folder, roots, job)
+        if "error" in expected or "error" in actual:
             verdict = (
                 "both refuse"
-                if "error" in wanted and "error" in found
+                if "error" in expected and "error" in actual
                 else "only one refuses"
             )
             notes = [
-                f"here: {found.get('error', 'runs')}",
-                f"there: {wanted.get('error', 'runs')}",
+                f"here: {actual.get('error', 'runs')}",
+                f"there: {expected.get('error', 'runs')}",
             ]
         else:
-            notes = list(differences(found, wanted))
+            notes = list(differences(actual, expected))
             verdict = "different" if notes else "equal"
         verdicts[verdict] += 1
         if verdict != "equal":

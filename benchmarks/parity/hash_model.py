@@ -45,9 +45,9 @@ def number(*parts: str) -> int:
 
 
 def likelihood(context: str, continuation: str) -> tuple[float, bool]:
-    """A log-likelihood between -30 and 0, and whether greedy decoding would give the continuation."""
-    found = number("likelihood", context, continuation)
-    return -30.0 * (found >> 11) / 2**53, found % 4 == 0
+    """A log-likelihood between -30 and 0, and whether greedy decoding gives the continuation."""
+    digest = number("likelihood", context, continuation)
+    return -30.0 * (digest >> 11) / 2**53, digest % 4 == 0
 
 
 def rolling(text: str) -> float:
@@ -56,13 +56,13 @@ def rolling(text: str) -> float:
 
 
 def generated(context: str, until: list[str]) -> str:
-    """A short answer of a common form, cut at the first stop string."""
-    found = number("generated", context)
-    text = FORMS[found % len(FORMS)].format(
-        letter="ABCD"[found // 16 % 4],
-        number=found // 64 % 30,
-        word=WORDS[found // 2048 % len(WORDS)],
-        other=WORDS[found // 65536 % len(WORDS)],
+    """A short answer in a common form, cut at the first stop string."""
+    digest = number("generated", context)
+    text = FORMS[digest % len(FORMS)].format(
+        letter="ABCD"[digest // 16 % 4],
+        number=digest // 64 % 30,
+        word=WORDS[digest // 2048 % len(WORDS)],
+        other=WORDS[digest // 65536 % len(WORDS)],
     )
     for stop in until:
         if stop:

@@ -18,7 +18,9 @@ from typing import Any
 Asked = dict[str, list[Any]]
 
 
-def ours(model: str, asked: Asked, way: str, attention: str | None) -> dict[str, Any]:
+def ours(
+    model: str, requests_by_type: Asked, way: str, attention: str | None
+) -> dict[str, Any]:
     """Pairs as (log-likelihood, is greedy, tokens), rolling texts as (log-likelihood, tokens),
     generations as text.
     """
@@ -36,43 +38,48 @@ def ours(model: str, asked: Asked, way: str, attention: str | None) -> dict[str,
     opened = TransformersModel(
         model, device="cpu", scoring=way, attn_implementation=attention
     )
-    requests: list[Request] = [LogLikelihood(*pair) for pair in asked["pairs"]]
-    requests += [RollingLogLikelihood(text) for text in asked["rolling"]]
-    for prompt, limit, stops in asked["generate"]:
+    requests: list[Request] = [
+        LogLikelihood(*pair) for pair in requests_by_type["pairs"]
+    ]
+    requests += [RollingLogLikelihood(text) for text in requests_by_type["rolling"]]
+    for prompt, limit, stops in requests_by_type["generate"]:
         turns = (
             prompt
             if isinstance(prompt, str)
             else tuple(Message(*turn) for turn in prompt)
         )
         requests.append(Generate(turns, max_tokens=limit, stop=tuple(stops)))
-    found: dict[int, Response] = {}
+    responses: dict[int, Response] = {}
     for index, response in opened.answer_batch(requests):
         if isinstance(response, Failure):
             raise SystemExit(f"request {index} failed: {response.message}")
-        found[index] = response
-    answers = [found[index] for index in range(len(requests))]
-    scored = answers[: len(asked["pairs"])]
-    rest = answers[len(asked["pairs"]) :]
-    rolling = rest[: len(asked["rolling"])]
-    written = rest[len(asked["rolling"]) :]
+        responses[index] = response
+    answers = [responses[index] for index in range(len(requests))]
+    scored = answers[: len(requests_by_type["pairs"])]
+    unscored = answers[len(requests_by_type["pairs"]) :]
+    rolling = unscored[: len(requests_by_type["rolling"])]
+    written = unscored[len(requests_by_type["rolling"]) :]
     used = [
-        each.usage.input_tokens
-        for each in (*scored, *rolling)
-        if each.usage is not None
+        response.usage.input_tokens
+        for response in (*scored, *rolling)
+        if response.usage is not None
     ]
-    given = sum(count for count in used if count is not None)
+    input_tokens = sum(count for count in used if count is not None)
     return {
         "pairs": [
-            [each.log_likelihood, each.is_greedy, each.tokens_scored] for each in scored
+            [response.log_likelihood, response.is_greedy, response.tokens_scored]
+            for response in scored
         ],
-        "rolling": [[each.log_likelihood, each.tokens_scored] for each in rolling],
-        "generate": [each.text for each in written],
-        "how": opened.describe()["scoring"] | {"tokens_asked": given},
+        "rolling": [
+            [response.log_likelihood, response.tokens_scored] for response in rolling
+        ],
+        "generate": [response.text for response in written],
+        "how": opened.describe()["scoring"] | {"tokens_asked": input_tokens},
     }
 
 
 def theirs(
-    model: str, asked: Asked, batch_size: str, attention: str | None
+    model: str, requests_by_type: Asked, batch_size: str, attention: str | None
 ) -> dict[str, Any]:
     """The same with lm_eval's transformers model. It has no number of tokens.
 
@@ -96,23 +103,25 @@ def theirs(
 
     def ask(kind: str, arguments: list[Any], asked_of: Any = opened) -> list[Any]:
         some = [
-            Instance(request_type=kind, doc={}, arguments=each, idx=0)
-            for each in arguments
+            Instance(request_type=kind, doc={}, arguments=argument, idx=0)
+            for argument in arguments
         ]
-        out: list[Any] = getattr(asked_of, kind)(some, disable_tqdm=True)
-        return out
+        answers: list[Any] = getattr(asked_of, kind)(some, disable_tqdm=True)
+        return answers
 
     # It looks at a batch's first text to see whether all have a BOS already, so conversations are
     # batches of their own.
-    written: list[str] = [""] * len(asked["generate"])
+    written: list[str] = [""] * len(requests_by_type["generate"])
     for chat in (False, True):
         places = [
             i
-            for i, (prompt, *_) in enumerate(asked["generate"])
+            for i, (prompt, *_) in enumerate(requests_by_type["generate"])
             if chat is not isinstance(prompt, str)
         ]
         writing = []
-        for prompt, limit, stops in (asked["generate"][place] for place in places):
+        for prompt, limit, stops in (
+            requests_by_type["generate"][place] for place in places
+        ):
             turns = (
                 [{"role": role, "content": text} for role, text in prompt]
                 if chat
@@ -128,9 +137,13 @@ def theirs(
             written[place] = text
     for_rolling = HFLM(**settings, add_bos_token=False, softmax_dtype="float64")
     return {
-        "pairs": ask("loglikelihood", [tuple(pair) for pair in asked["pairs"]]),
+        "pairs": ask(
+            "loglikelihood", [tuple(pair) for pair in requests_by_type["pairs"]]
+        ),
         "rolling": ask(
-            "loglikelihood_rolling", [(text,) for text in asked["rolling"]], for_rolling
+            "loglikelihood_rolling",
+            [(text,) for text in requests_by_type["rolling"]],
+            for_rolling,
         ),
         "generate": written,
     }
@@ -139,13 +152,13 @@ def theirs(
 def main() -> None:
     """See the module."""
     side, model, requests, result, ways, *more = sys.argv[1:]
-    asked = json.loads(Path(requests).read_text(encoding="utf-8"))
+    requests_by_type = json.loads(Path(requests).read_text(encoding="utf-8"))
     run = theirs if side == "theirs" else ours
-    found = {
-        way: run(model, asked, way, more[0] if more else None)
+    answers_by_way = {
+        way: run(model, requests_by_type, way, more[0] if more else None)
         for way in ways.split(",")
     }
-    Path(result).write_text(json.dumps(found), encoding="utf-8")
+    Path(result).write_text(json.dumps(answers_by_way), encoding="utf-8")
 
 
 if __name__ == "__main__":

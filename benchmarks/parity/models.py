@@ -2,7 +2,7 @@
 folders and requests.
 
     python benchmarks/parity/models.py --data FOLDER [--only llama,gpt2,...] [--questions 60]
-    [--texts 20] [--hidden 128]
+        [--texts 20] [--hidden 128]
 
 FOLDER holds the `en_*`, `id_*` and `vi_*` files of Global-MMLU-Lite. Models are small, of random
 weights drawn wide (`small_models.py`), in float32 on a CPU; each system answers in a process of its
@@ -40,7 +40,7 @@ from parity.small_models import (  # noqa: E402
     make_model,
 )
 from peers import LM_EVAL  # noqa: E402
-from scoring import Question, mmlu, read, shown  # noqa: E402
+from scoring import Question, format_question, mmlu, read  # noqa: E402
 
 Pairs = list[list[str]]
 LARGEST = 1e-5
@@ -56,7 +56,7 @@ a millionth.
 
 
 @dataclass
-class Asked:
+class Workload:
     """What every process is asked; `letters` and `texts` are the places of their pairs, four for
     each question.
     """
@@ -69,13 +69,13 @@ class Asked:
     choices: list[list[str]]
 
     def write(self, path: Path) -> None:
-        """As the workers read it."""
-        asked = {
+        """Write the workload as the workers read it."""
+        requests_by_type = {
             "pairs": self.pairs,
             "rolling": self.rolling,
             "generate": self.generate,
         }
-        path.write_text(json.dumps(asked), encoding="utf-8")
+        path.write_text(json.dumps(requests_by_type), encoding="utf-8")
 
 
 @dataclass
@@ -89,7 +89,8 @@ class Data:
     def texts(self) -> list[str]:
         """All of it, to make a tokenizer from."""
         return [
-            shown(question, None) for question in (*self.test, *self.dev, *self.others)
+            format_question(question, None)
+            for question in (*self.test, *self.dev, *self.others)
         ]
 
 
@@ -106,8 +107,8 @@ def load(folder: Path) -> Data:
 
 def ask(
     data: Data, model: Path, architecture: Architecture, count: int, texts_of: int
-) -> Asked:
-    """Everything that one model is asked."""
+) -> Workload:
+    """Everything that one model has to answer."""
     # The shorter ones, so that five shots and a question fit into what these models take in.
     test = random.Random(1).sample(shorter(data.test), count)
     shots = shorter(data.dev)[:40]
@@ -122,8 +123,13 @@ def ask(
         for question in mmlu(some, shots, texts=True, per_row=False)
         for pair in question
     ]
-    return Asked(
-        [*letters, *texts, *unusual(data, architecture), *own_words(data, model)],
+    return Workload(
+        [
+            *letters,
+            *texts,
+            *unusual(data, architecture),
+            *write_continuations(data, model),
+        ],
         rolling(data),
         prompts(data, architecture),
         range(len(letters)),
@@ -134,7 +140,7 @@ def ask(
 
 def shorter(questions: list[Question]) -> list[Question]:
     """The shorter half."""
-    return sorted(questions, key=lambda question: len(shown(question, None)))[
+    return sorted(questions, key=lambda question: len(format_question(question, None)))[
         : len(questions) // 2
     ]
 
@@ -145,11 +151,11 @@ def unusual(data: Data, architecture: Architecture) -> Pairs:
     """
     rng = random.Random(2)
     some = rng.sample(data.test, 12)
-    long = "\n".join(shown(question, "C") for question in data.test[:60])
+    long = "\n".join(format_question(question, "C") for question in data.test[:60])
     spaces = [[q["question"], "  " + q["choices"][0]] for q in some[:4]]
-    lines = [[shown(q, None), f"\n\n {q['choices'][1]}\n"] for q in some[4:8]]
+    lines = [[format_question(q, None), f"\n\n {q['choices'][1]}\n"] for q in some[4:8]]
     moved = [
-        [shown(q, None) + end, q["choices"][2]]
+        [format_question(q, None) + end, q["choices"][2]]
         for q, end in zip(some, (" ", "  ", "\n", "\t "), strict=False)
     ]
     empty = [
@@ -167,7 +173,10 @@ def unusual(data: Data, architecture: Architecture) -> Pairs:
         ["Вопрос: 2 + 2?\nОтвет:", " четыре"],
         ["سؤال: ما هي عاصمة مصر؟", " القاهرة"],
         ["e\u0301 and é, 👩‍👩‍👧 and \u200b", " ﬁne ½ 𝔘𝔫𝔦"],
-        *([shown(q, None), f" {q['choices'][3]}"] for q in rng.sample(data.others, 8)),
+        *(
+            [format_question(q, None), f" {q['choices'][3]}"]
+            for q in rng.sample(data.others, 8)
+        ),
     ]
     # The last continuations are nearly as long as what the model takes in.
     cut = [
@@ -181,7 +190,7 @@ def unusual(data: Data, architecture: Architecture) -> Pairs:
     return [*spaces, *lines, *moved, *empty, *blank, *scripts, *cut]
 
 
-def own_words(data: Data, model: Path) -> Pairs:
+def write_continuations(data: Data, model: Path) -> Pairs:
     """What the model itself would write, and the same with another last token, so that greedy flags
     are of both kinds.
 
@@ -192,25 +201,25 @@ def own_words(data: Data, model: Path) -> Pairs:
 
     tokenizer = AutoTokenizer.from_pretrained(model)
     writer = AutoModelForCausalLM.from_pretrained(model).eval()
-    out: Pairs = []
+    pairs: Pairs = []
     for place, question in enumerate(random.Random(3).sample(data.test, 40)):
-        context = shown(question, None)
+        context = format_question(question, None)
         before: list[int] = tokenizer.encode(context)
         with torch.inference_mode():
-            whole = writer.generate(
+            tokens = writer.generate(
                 torch.tensor([before]), max_new_tokens=6, do_sample=False
             )[0].tolist()
         for length in range(6, 0, -1):
-            new = whole[len(before) : len(before) + length]
+            new = tokens[len(before) : len(before) + length]
             text = tokenizer.decode(new)
             if text.strip() and tokenizer.encode(context + text) == before + new:
-                out += (
+                pairs += (
                     [[context, text]]
                     if place % 2
                     else [[context, text], [context, text + " of"]]
                 )
                 break
-    return out
+    return pairs
 
 
 def rolling(data: Data) -> list[str]:
@@ -241,21 +250,21 @@ def prompts(data: Data, architecture: Architecture) -> list[Any]:
     there is a template.
     """
     rng = random.Random(5)
-    out: list[Any] = []
+    requests: list[Any] = []
     for place, question in enumerate(rng.sample([*data.test, *data.others], 40)):
-        text = shown(question, None)
+        text = format_question(question, None)
         chat = (
             [["system", "Be brief."], ["user", text]] if place % 4 else [["user", text]]
         )
         stops = [["\n"], [".", "\n\n"], ["e"], [" the", "##"], []][place % 5]
-        out.append(
+        requests.append(
             [
                 chat if architecture.chat and place % 2 else text,
                 (16, 40, 5)[place % 3],
                 stops,
             ]
         )
-    return out
+    return requests
 
 
 # --- running and comparing
@@ -263,9 +272,14 @@ def prompts(data: Data, architecture: Architecture) -> list[Any]:
 
 
 def run(
-    side: str, ways: str, model: Path, asked: Asked, attention: str | None, threads: int
+    side: str,
+    ways: str,
+    model: Path,
+    workload: Workload,
+    attention: str | None,
+    threads: int,
 ) -> dict[str, dict[str, Any]]:
-    """What one process answers, by way of scoring or batch size."""
+    """Answers of one worker process, by way of scoring or batch size."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads)}
     environment |= {"TOKENIZERS_PARALLELISM": "false"}
     environment.pop("PYTHONPATH", None)
@@ -275,7 +289,7 @@ def run(
     with tempfile.TemporaryDirectory() as where:
         requests = Path(where, "requests.json")
         result = Path(where, "result.json")
-        asked.write(requests)
+        workload.write(requests)
         command = [
             str(python),
             str(HERE / "model_worker.py"),
@@ -296,10 +310,10 @@ def run(
         )
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
-        found: dict[str, dict[str, Any]] = json.loads(
+        answers_by_way: dict[str, dict[str, Any]] = json.loads(
             result.read_text(encoding="utf-8")
         )
-        return found
+        return answers_by_way
 
 
 @dataclass
@@ -319,18 +333,18 @@ class Comparison:
         return close and not self.flags and not self.accuracy
 
 
-def chosen(
+def choose_options(
     pairs: list[Any], places: range, choices: list[list[str]] | None
 ) -> list[int]:
     """The choice of each question with the highest log-likelihood, for each character where choices
     are given.
     """
-    out = []
+    choice_indexes = []
     for item, start in enumerate(places[::4]):
         values = [pairs[place][0] for place in range(start, start + 4)]
         lengths = [len(text) for text in choices[item]] if choices else [1] * 4
-        out.append(max(range(4), key=lambda c: values[c] / lengths[c]))
-    return out
+        choice_indexes.append(max(range(4), key=lambda c: values[c] / lengths[c]))
+    return choice_indexes
 
 
 def perplexity_difference(rows: list[tuple[float, int, float]]) -> float:
@@ -341,35 +355,37 @@ def perplexity_difference(rows: list[tuple[float, int, float]]) -> float:
     return abs(math.expm1((theirs - value) / tokens))
 
 
-def compare(mine: dict[str, Any], other: dict[str, Any], asked: Asked) -> Comparison:
-    """The differences."""
-    out = Comparison()
-    for a, b in zip(mine["pairs"], other["pairs"], strict=True):
+def compare(
+    mine: dict[str, Any], theirs: dict[str, Any], requests: Workload
+) -> Comparison:
+    """Compare the answers of both systems."""
+    comparison = Comparison()
+    for a, b in zip(mine["pairs"], theirs["pairs"], strict=True):
         difference = abs(a[0] - b[0]) / a[2]
-        out.pairs = max(
-            out.pairs, difference if math.isfinite(difference) else math.inf
+        comparison.pairs = max(
+            comparison.pairs, difference if math.isfinite(difference) else math.inf
         )
-        out.flags += a[1] != b[1]
+        comparison.flags += a[1] != b[1]
     together = [
-        (a, n, b) for (a, n), b in zip(mine["rolling"], other["rolling"], strict=True)
+        (a, n, b) for (a, n), b in zip(mine["rolling"], theirs["rolling"], strict=True)
     ]
     for name, places, by_length in (
-        ("acc of letters", asked.letters, None),
-        ("acc of texts", asked.texts, None),
-        ("acc_norm of texts", asked.texts, asked.choices),
+        ("acc of letters", requests.letters, None),
+        ("acc of texts", requests.texts, None),
+        ("acc_norm of texts", requests.texts, requests.choices),
     ):
-        if chosen(mine["pairs"], places, by_length) != chosen(
-            other["pairs"], places, by_length
+        if choose_options(mine["pairs"], places, by_length) != choose_options(
+            theirs["pairs"], places, by_length
         ):
-            out.accuracy.append(name)
-    out.perplexity = max(
+            comparison.accuracy.append(name)
+    comparison.perplexity = max(
         perplexity_difference(rows)
         for rows in (together, *([row] for row in together if row[1] >= SHORTEST_TEXT))
     )
-    out.generations = sum(
-        a == b for a, b in zip(mine["generate"], other["generate"], strict=True)
+    comparison.generations = sum(
+        a == b for a, b in zip(mine["generate"], theirs["generate"], strict=True)
     )
-    return out
+    return comparison
 
 
 def describe(how: dict[str, Any]) -> str:
@@ -386,17 +402,19 @@ def report(name: str, data: Data, folder: Path, options: argparse.Namespace) -> 
     model = make_model(
         folder / name, name, data.texts(), options.hidden, options.layers, options.vocab
     )
-    asked = ask(data, model, architecture, options.questions, options.texts)
+    requests = ask(data, model, architecture, options.questions, options.texts)
 
     def answers(side: str, ways: str) -> dict[str, dict[str, Any]]:
         began = time.perf_counter()
-        found = run(side, ways, model, asked, architecture.attention, options.threads)
+        answers_by_way = run(
+            side, ways, model, requests, architecture.attention, options.threads
+        )
         print(
             f"{name}: {side} took {time.perf_counter() - began:.0f} s",
             file=sys.stderr,
             flush=True,
         )
-        return found
+        return answers_by_way
 
     mine = answers("ours", "tree,plain" if architecture.tree else "auto,plain")
     theirs = answers("theirs", "1,8")
@@ -410,27 +428,27 @@ def report(name: str, data: Data, folder: Path, options: argparse.Namespace) -> 
             strict=True,
         )
     )
-    for way, own in mine.items():
-        for size, other in theirs.items():
-            result = compare(own, other, asked)
+    for way, our_answers in mine.items():
+        for size, their_answers in theirs.items():
+            result = compare(our_answers, their_answers, requests)
             holds = holds and result.holds
-            greedy = sum(row[1] for row in own["pairs"])
+            greedy = sum(row[1] for row in our_answers["pairs"])
             print(
-                f"| {architecture.title} | {way}: {describe(own['how'])} | {size} |"
-                f" {result.pairs:.1e} ({noise:.1e}) | {len(asked.pairs) - result.flags}"
-                f" of {len(asked.pairs)}, {greedy} greedy |"
+                f"| {architecture.title} | {way}: {describe(our_answers['how'])} | {size} |"
+                f" {result.pairs:.1e} ({noise:.1e}) | {len(requests.pairs) - result.flags}"
+                f" of {len(requests.pairs)}, {greedy} greedy |"
                 f" {'equal' if not result.accuracy else 'DIFFERENT ' + ', '.join(result.accuracy)}"
                 f" | {result.perplexity:.1e} | {result.generations} of"
-                f" {len(asked.generate)} |",
+                f" {len(requests.generate)} |",
                 flush=True,
             )
     if options.keep:
-        kept = {
-            "asked": [asked.pairs, asked.rolling, asked.generate],
+        record = {
+            "asked": [requests.pairs, requests.rolling, requests.generate],
             "ours": mine,
             "theirs": theirs,
         }
-        (options.keep / f"{name}.json").write_text(json.dumps(kept), encoding="utf-8")
+        (options.keep / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
     return holds
 
 

@@ -35,9 +35,9 @@ _LISTS = re.compile(
 
 def columns_of(config: Any) -> dict[str, Kind]:
     """The columns that a task's settings name, with their kinds."""
-    found: dict[str, Kind] = {}
+    columns: dict[str, Kind] = {}
     shots = config.fewshot_config if isinstance(config.fewshot_config, dict) else {}
-    several = isinstance(config.doc_to_choice, list | dict)
+    has_choices = isinstance(config.doc_to_choice, list | dict)
     sources = [
         config.doc_to_text,
         config.doc_to_target,
@@ -47,7 +47,7 @@ def columns_of(config: Any) -> dict[str, Kind]:
     ]
     for source in [*sources, *shots.values()]:
         if isinstance(source, str) and "{" in source:
-            _from_template(source, found)
+            _from_template(source, columns)
     for role in ("doc_to_text", "doc_to_target", "doc_to_choice"):
         name = getattr(config, role)
         if isinstance(name, str) and name and "{" not in name and "\n" not in name:
@@ -59,14 +59,14 @@ def columns_of(config: Any) -> dict[str, Kind]:
                 else "text"
             )
             if role == "doc_to_target" and (
-                several or config.doc_to_choice is not None
+                has_choices or config.doc_to_choice is not None
             ):
                 kind = "place"
-            found.setdefault(name, kind)
-    return found
+            columns.setdefault(name, kind)
+    return columns
 
 
-def _from_template(source: str, found: dict[str, Kind]) -> None:
+def _from_template(source: str, columns: dict[str, Kind]) -> None:
     try:
         tree = Environment().parse(source)
     except TemplateError:
@@ -80,16 +80,16 @@ def _from_template(source: str, found: dict[str, Kind]) -> None:
             and node.name not in bound
             and node.name not in ("range", "loop", "enumerate")
         ):
-            found.setdefault(node.name, "text")
+            columns.setdefault(node.name, "text")
         elif isinstance(node, nodes.For) and isinstance(node.iter, nodes.Name):
-            found[node.iter.name] = "list"
+            columns[node.iter.name] = "list"
         elif isinstance(node, nodes.Call):
-            _from_call(node, found)
+            _from_call(node, columns)
         elif isinstance(node, nodes.Getattr | nodes.Getitem):
-            _from_access(node, found)
+            _from_access(node, columns)
 
 
-def _from_call(node: nodes.Call, found: dict[str, Kind]) -> None:
+def _from_call(node: nodes.Call, columns: dict[str, Kind]) -> None:
     """`['A', 'B'].index(answer)`: the column is one of the list; `choices.index(answer)`: choices
     is a list.
     """
@@ -101,12 +101,14 @@ def _from_call(node: nodes.Call, found: dict[str, Kind]) -> None:
         and node.args
         and isinstance(node.args[0], nodes.Name)
     ):
-        found[node.args[0].name] = [item.as_const() for item in method.node.items]
+        columns[node.args[0].name] = [item.as_const() for item in method.node.items]
     elif isinstance(method.node, nodes.Name):
-        found[method.node.name] = "list"
+        columns[method.node.name] = "list"
 
 
-def _from_access(node: nodes.Getattr | nodes.Getitem, found: dict[str, Kind]) -> None:
+def _from_access(
+    node: nodes.Getattr | nodes.Getitem, column_kinds: dict[str, Kind]
+) -> None:
     owner = node.node
     if not isinstance(owner, nodes.Name):
         return
@@ -117,19 +119,19 @@ def _from_access(node: nodes.Getattr | nodes.Getitem, found: dict[str, Kind]) ->
     elif isinstance(node.arg, nodes.Const):
         key = node.arg.value
     elif isinstance(node.arg, nodes.Name):
-        found[owner.name] = "list"
-        found[node.arg.name] = "place"
+        column_kinds[owner.name] = "list"
+        column_kinds[node.arg.name] = "place"
         return
     else:
         return
     if isinstance(key, int):
-        if found.get(owner.name) in (None, "text"):
-            found[owner.name] = "list"
+        if column_kinds.get(owner.name) in (None, "text"):
+            column_kinds[owner.name] = "list"
     elif isinstance(key, str):
-        known = found.get(owner.name)
-        columns = known if isinstance(known, dict) else {}
+        nested = column_kinds.get(owner.name)
+        columns = nested if isinstance(nested, dict) else {}
         columns.setdefault(key, guessed(key))
-        found[owner.name] = columns
+        column_kinds[owner.name] = columns
 
 
 def guessed(name: str) -> Kind:
@@ -193,14 +195,16 @@ def settle(
         if missing is not None:
             columns = {**columns, missing: guessed(missing)}
             continue
-        better = _changed(columns, attempt, seen, values if "no rows" in error else [])
+        better = _change_column(
+            columns, attempt, seen, values if "no rows" in error else []
+        )
         if better is None:
             return None
         columns = better
     return None
 
 
-def _changed(
+def _change_column(
     columns: dict[str, Kind], attempt: Try, seen: set[str], values: list[str]
 ) -> dict[str, Kind] | None:
     """One column of another kind, with which the attempt fails otherwise than ever before, or not
@@ -212,12 +216,12 @@ def _changed(
         for kind in kinds:
             if kind == columns[name]:
                 continue
-            other = {**columns, name: kind}
-            found = _error(attempt, other)
-            if found is None:
-                return other
-            if further is None and _shape(found) not in seen:
-                further = other
+            candidate = {**columns, name: kind}
+            error = _error(attempt, candidate)
+            if error is None:
+                return candidate
+            if further is None and _shape(error) not in seen:
+                further = candidate
     return further
 
 
@@ -236,25 +240,27 @@ def _shape(error: str) -> str:
 
 
 def _names(error: str) -> Iterator[str]:
-    for found in _MISSING.finditer(error):
-        yield next(group for group in found.groups() if group)
+    for match in _MISSING.finditer(error):
+        yield next(group for group in match.groups() if group)
 
 
 def constants(function: Any, depth: int = 0) -> list[str]:
-    """Texts in a function, its closure and what it is bound to."""
+    """String constants of a function, its closure and its bound arguments."""
     if isinstance(function, partial):
         bound = [*function.args, *function.keywords.values()]
-        return [one for one in bound if isinstance(one, str)] + constants(
-            function.func, depth
-        )
+        return [
+            argument for argument in bound if isinstance(argument, str)
+        ] + constants(function.func, depth)
     code = getattr(function, "__code__", None)
     if code is None or depth > 2:
         return []
-    found = [one for one in code.co_consts if isinstance(one, str)]
+    texts = [constant for constant in code.co_consts if isinstance(constant, str)]
     for inner in code.co_consts:
         if hasattr(inner, "co_consts"):
-            found += [one for one in inner.co_consts if isinstance(one, str)]
+            texts += [
+                constant for constant in inner.co_consts if isinstance(constant, str)
+            ]
     for cell in getattr(function, "__closure__", None) or ():
         value = cell.cell_contents
-        found += [value] if isinstance(value, str) else constants(value, depth + 1)
-    return list(dict.fromkeys(one for one in found if 0 < len(one) < 60))
+        texts += [value] if isinstance(value, str) else constants(value, depth + 1)
+    return list(dict.fromkeys(text for text in texts if 0 < len(text) < 60))

@@ -30,24 +30,24 @@ class HashModel(LM):  # type: ignore[misc]
     tokenizer_name = "hash"
 
     def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
-        """One answer a request."""
+        """One answer per request."""
         return [hash_model.likelihood(*request.args[:2]) for request in requests]
 
     def loglikelihood_rolling(self, requests: list[Any]) -> list[float]:
-        """One answer a request."""
+        """One answer per request."""
         return [hash_model.rolling(request.args[0]) for request in requests]
 
     def generate_until(self, requests: list[Any]) -> list[str]:
-        """One answer a request."""
-        out = []
+        """One answer per request."""
+        answers = []
         for request in requests:
             until = request.args[1].get("until") or []
-            out.append(
+            answers.append(
                 hash_model.generated(
                     request.args[0], [until] if isinstance(until, str) else list(until)
                 )
             )
-        return out
+        return answers
 
     def apply_chat_template(
         self, chat_history: list[dict[str, Any]], add_generation_prompt: bool = True
@@ -67,15 +67,15 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def one(job: dict[str, Any], manager: Any) -> dict[str, Any]:
-    """One run, or why there is none."""
+def run_job(job: dict[str, Any], manager: Any) -> dict[str, Any]:
+    """Run one job; its error where it fails."""
     more = (
         {"apply_chat_template": True, "fewshot_as_multiturn": job["multiturn"]}
         if job["chat"]
         else {}
     )
     try:
-        found = simple_evaluate(
+        evaluation = simple_evaluate(
             HashModel(),
             tasks=[job["name"]],
             task_manager=manager,
@@ -96,18 +96,18 @@ def one(job: dict[str, Any], manager: Any) -> dict[str, Any]:
             }
             for row in rows
         ]
-        for task, rows in found["samples"].items()
+        for task, rows in evaluation["samples"].items()
     }
-    return {"results": plain(found["results"]), "samples": samples}
+    return {"results": plain(evaluation["results"]), "samples": samples}
 
 
 def main() -> None:
     """Run all jobs, and write what came of each as soon as it is known."""
-    folder, jobs, out = sys.argv[1:]
+    folder, jobs, output_path = sys.argv[1:]
     manager = TaskManager(include_path=folder, include_defaults=False)
-    with Path(out).open("w", encoding="utf-8") as file:
+    with Path(output_path).open("w", encoding="utf-8") as file:
         for job in json.loads(Path(jobs).read_text(encoding="utf-8")):
-            file.write(json.dumps({"key": job["key"], **one(job, manager)}) + "\n")
+            file.write(json.dumps({"key": job["key"], **run_job(job, manager)}) + "\n")
             file.flush()
 
 

@@ -98,7 +98,7 @@ class Corpus:
         self._waiting: list[Fact] = []
 
     def documents(self) -> Iterator[Pieces]:
-        """Documents for ever."""
+        """Yield documents without end."""
         while True:
             kind = self.random.random()
             if kind < 0.1:
@@ -124,7 +124,7 @@ class Corpus:
         return texts + ["".join(text for text, _ in next(stream)) for _ in range(count)]
 
     def _next_fact(self) -> Fact:
-        """Every fact once, in a new order, before any comes again."""
+        """The next fact: every fact comes once, in a new order, before any repeats."""
         if not self._waiting:
             self._waiting = self.random.sample(self.facts, len(self.facts))
         return self._waiting.pop()
@@ -167,7 +167,7 @@ class Corpus:
         return Example(_disturbed(random.choice(wordings), random), answer)
 
     def _renamed(self, random: Random) -> Example:
-        """A fact's question about something invented."""
+        """A fact's question with its names replaced by invented ones."""
         return renamed(random.choice(self._next_fact().variants), random) or fiction(
             random
         )
@@ -179,9 +179,9 @@ class Corpus:
         fact = self._next_fact()
         others = [
             text
-            for other in random.sample(self.facts, 6)
-            if other is not fact
-            for text in other.statements
+            for distractor in random.sample(self.facts, 6)
+            if distractor is not fact
+            for text in distractor.statements
         ]
         if random.random() < 0.5:
             return grounded(random, others, self.longest_passage)

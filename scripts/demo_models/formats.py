@@ -137,7 +137,7 @@ class Example:
 
 
 def invented_name(random: Random) -> str:
-    """A name of two or three syllables that nothing carries."""
+    """An invented name of two or three syllables."""
     middle = random.choice(_MIDDLES) if random.random() < 0.6 else ""
     return random.choice(_STARTS) + middle + random.choice(_ENDS)
 
@@ -175,14 +175,16 @@ def grounded(random: Random, sentences: Sequence[str], longest: int) -> Example:
     passages = []
     questions = []
     for number, topic in enumerate(topics, 1):
-        text, found = topic(random, place)
+        text, pairs = topic(random, place)
         others = random.choices([*_FILLERS, *sentences], k=random.randint(0, longest))
         others.insert(random.randint(0, len(others)), text)
         passages.append(" ".join(others))
-        questions += [(question, f"{answer} [{number}]") for question, answer in found]
+        questions += [(question, f"{answer} [{number}]") for question, answer in pairs]
     if random.random() < 0.35:
-        other = random.choice([topic for topic in _TOPICS if topic not in topics])
-        question = random.choice(other(random, place)[1])[0]
+        unused_topic = random.choice(
+            [topic for topic in _TOPICS if topic not in topics]
+        )
+        question = random.choice(unused_topic(random, place)[1])[0]
         return Example(question, NOT_IN_PASSAGES, tuple(passages))
     question, answer = random.choice(questions)
     return Example(question, answer, tuple(passages))

@@ -54,7 +54,7 @@ def export(shape: Shape, weights: Mapping[str, Array], path: Path) -> None:
 
 
 class _Graph:
-    """Nodes and initializers as they are made; every result gets a name of its own."""
+    """Collects nodes and initializers; every output gets its own name."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -69,7 +69,7 @@ class _Graph:
         output: str | None = None,
         **attributes: Any,
     ) -> str:
-        """Add a node with one output; its name."""
+        """Add a node with one output; returns the output's name."""
         self._count += 1
         output = output or f"{kind.lower()}_{self._count}"
         self.nodes.append(
@@ -80,7 +80,7 @@ class _Graph:
         return output
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
-        """A small constant; equal ones are one."""
+        """Add a small constant, once for equal ones; returns its name."""
         array = np.asarray(value, dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
@@ -91,7 +91,7 @@ class _Graph:
         return self._constants[key]
 
     def weight(self, name: str, array: Array) -> str:
-        """A weight kept in half precision; the name of its float32 form."""
+        """Add a weight in half precision; returns the name of its float32 form."""
         self.initializers.append(
             numpy_helper.from_array(array.astype(np.float16), f"{name}.half")
         )
@@ -99,7 +99,7 @@ class _Graph:
 
 
 class _Positions:
-    """What all layers share: the rotary cosines and sines, and the mask added to attention scores."""
+    """What all layers share: rotary cosines and sines, and the mask added to attention scores."""
 
     def __init__(self, graph: _Graph, shape: Shape) -> None:
         head = shape.head_size
@@ -117,7 +117,7 @@ class _Positions:
         self.bias = self._bias(graph)
 
     def _bias(self, graph: _Graph) -> str:
-        """[batch, 1, new, cached + new]: 0 where the mask is 1 and the position not in the future."""
+        """[batch, 1, new, cached + new]: 0 where the mask is 1 and the position is not ahead."""
         total = graph.node(
             "Squeeze", [graph.node("Shape", ["attention_mask"], start=1, end=2)]
         )
@@ -126,11 +126,11 @@ class _Positions:
         )
         cached = graph.node("Sub", [total, new])
         zero = graph.constant(0)
-        one = graph.constant(1)
-        keys = graph.node("Range", [zero, total, one])
+        step = graph.constant(1)
+        keys = graph.node("Range", [zero, total, step])
         queries = graph.node(
             "Unsqueeze",
-            [graph.node("Range", [cached, total, one]), graph.constant([1])],
+            [graph.node("Range", [cached, total, step]), graph.constant([1])],
         )
         causal = graph.node("LessOrEqual", [keys, queries])
         present = graph.node("Cast", ["attention_mask"], to=TensorProto.BOOL)
@@ -255,7 +255,7 @@ def _save(graph: _Graph, shape: Shape, path: Path) -> None:
     logits = helper.make_tensor_value_info(
         "logits", TensorProto.FLOAT, ["batch", "new", shape.vocabulary]
     )
-    made = helper.make_graph(
+    decoder = helper.make_graph(
         graph.nodes,
         "decoder",
         inputs,
@@ -263,7 +263,7 @@ def _save(graph: _Graph, shape: Shape, path: Path) -> None:
         graph.initializers,
     )
     model = helper.make_model(
-        made,
+        decoder,
         opset_imports=[helper.make_opsetid("", OPSET)],
         producer_name="evalwright demo models",
         ir_version=8,

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 
-class RootMeanSquareNorm(nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
+# The type checker does not follow torch, hence the ignored base classes.
+class RootMeanSquareNorm(nn.Module):  # type: ignore[misc]
     """x / sqrt(mean(x²) + epsilon) · weight, over the last axis."""
 
     def __init__(self, width: int, epsilon: float) -> None:
@@ -29,7 +30,7 @@ class RootMeanSquareNorm(nn.Module):  # type: ignore[misc]  # torch is not follo
         )
 
 
-class Layer(nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
+class Layer(nn.Module):  # type: ignore[misc]
     """Causal self-attention, then a SwiGLU, each on the normed stream and added to it."""
 
     def __init__(self, shape: Shape) -> None:
@@ -62,7 +63,7 @@ class Layer(nn.Module):  # type: ignore[misc]  # torch is not followed by the ty
         )
 
 
-class Network(nn.Module):  # type: ignore[misc]  # torch is not followed by the type checker
+class Network(nn.Module):  # type: ignore[misc]
     """tokens [batch, length] -> logits [batch, length, vocabulary]."""
 
     def __init__(self, shape: Shape) -> None:
@@ -87,7 +88,7 @@ class Network(nn.Module):  # type: ignore[misc]  # torch is not followed by the 
         return functional.linear(self.norm(x), self.embedding.weight)
 
     def parameter_count(self) -> int:
-        """Numbers that are trained; the embedding, used twice, counts once."""
+        """The number of trained parameters; the shared embedding counts once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes of a network. `width` is divided evenly among `heads`; `inner` is the SwiGLU's width."""
+    """Sizes of a network. `heads` divide `width` evenly; `inner` is the width of the SwiGLU."""
 
     vocabulary: int
     width: int

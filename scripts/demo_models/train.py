@@ -79,7 +79,7 @@ RECIPES = {
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description="Train and export the demonstration models."
     )
@@ -95,20 +95,20 @@ def main() -> None:
     parser.add_argument(
         "--smoke", action="store_true", help="a few steps only; needs --out"
     )
-    given = parser.parse_args()
-    if given.smoke and given.out == EMBEDDED:
+    arguments = parser.parse_args()
+    if arguments.smoke and arguments.out == EMBEDDED:
         parser.error("--smoke makes no usable model, so it needs --out")
-    if unknown := sorted(set(given.models) - set(RECIPES)):
+    if unknown := sorted(set(arguments.models) - set(RECIPES)):
         parser.error(f"there is no recipe '{unknown[0]}', only {', '.join(RECIPES)}")
-    torch.set_num_threads(given.threads)
+    torch.set_num_threads(arguments.threads)
     torch.set_flush_denormal(True)
-    for name in given.models or RECIPES:
+    for name in arguments.models or RECIPES:
         build(
             name,
             RECIPES[name],
-            given.out / f"demo-{name}",
-            given.seed,
-            3 if given.smoke else None,
+            arguments.out / f"demo-{name}",
+            arguments.seed,
+            3 if arguments.smoke else None,
         )
 
 
@@ -119,8 +119,8 @@ def build(
     started = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     facts = read_facts()
-    known = known_facts(facts, recipe.share)
-    corpus = Corpus(known, seed)
+    trained_facts = known_facts(facts, recipe.share)
+    corpus = Corpus(trained_facts, seed)
     tokenizer = make_tokenizer(corpus)
     network = train(
         recipe,
@@ -136,7 +136,7 @@ def build(
         name=name,
         parameters=network.parameter_count(),
         shape=network.shape,
-        known=[fact.id for fact in known],
+        known_ids=[fact.id for fact in trained_facts],
         facts=len(facts),
         steps=steps or recipe.steps,
         tokens=(steps or recipe.steps) * recipe.batch,
@@ -312,9 +312,9 @@ def largest_difference(network: Network, file: Path) -> float:
         generator=torch.Generator().manual_seed(1),
     )
     with torch.no_grad():
-        wanted = network(tokens)[0].numpy()
-    found, _ = decoder.run_row(tokens[0].tolist(), 0, decoder.empty_cache(1))
-    return float(np.abs(found - wanted).max())
+        expected = network(tokens)[0].numpy()
+    actual, _ = decoder.run_row(tokens[0].tolist(), 0, decoder.empty_cache(1))
+    return float(np.abs(actual - expected).max())
 
 
 if __name__ == "__main__":

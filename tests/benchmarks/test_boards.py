@@ -53,7 +53,7 @@ def test_a_shorter_run_is_aligned_and_the_structure_is_found(tmp_path: Path) -> 
     kept = record_runs(tmp_path, 4000, slice(1200, 1700))
     runs = boards.read_runs(tmp_path)
     assert runs.names == [f"model-{number}" for number in range(4)]
-    aligned = np.flatnonzero(runs.asked[3])
+    aligned = np.flatnonzero(runs.was_asked[3])
     assert (aligned == kept).mean() > 0.98
     structure = boards.estimate_structure(runs)
     assert structure.loadings == pytest.approx(LOADINGS, abs=0.1)

@@ -31,9 +31,9 @@ def test_a_model_that_lacks_its_wrong_answers_is_called_better_with_the_mark() -
     values = np.ones((2, 400))
     values[:, 300:] = 0.0
     values[0, 300:350] = np.nan  # half of what the first one gets wrong
-    assert missing.compared(values) == ("no difference seen", True)
+    assert missing.compare_values(values) == ("no difference seen", True)
     values[1, 280:300] = 0.0
-    assert missing.compared(values) == ("better", True)
+    assert missing.compare_values(values) == ("better", True)
 
 
 def test_answers_have_the_rates_that_are_asked_for() -> None:

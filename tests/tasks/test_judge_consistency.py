@@ -46,7 +46,7 @@ def test_the_pairs_are_what_their_script_makes_of_the_sources(tmp_path: Path) ->
     code = (
         "import runpy, sys, json; from pathlib import Path;"
         "module = runpy.run_path('scripts/join_judge_consistency.py');"
-        "print(json.dumps(module['joined'](module['SOURCE'])))"
+        "print(json.dumps(module['join_rows'](module['SOURCE'])))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == PAIRS

@@ -163,11 +163,11 @@ TEXTS = st.lists(
 @fuzzed
 @given(text=TEXTS)
 def test_any_text_has_a_score(case: str, text: str) -> None:
-    assert worst_case.scored(case, text) is not None
+    assert worst_case.score_text(case, text) is not None
 
 
 @pytest.mark.parametrize("case", worst_case.CASES)
 def test_a_long_text_and_its_beginnings_have_a_score(case: str) -> None:
     texts = list(worst_case.texts(20_000).values())
     for text in texts[::17] + [text[:length] for text in texts for length in (5, 50)]:
-        assert worst_case.scored(case, text) is not None
+        assert worst_case.score_text(case, text) is not None
