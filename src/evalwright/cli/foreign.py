@@ -32,10 +32,12 @@ def _entry_points(
     attribute: str, descriptions: dict[str, str]
 ) -> dict[str, tuple[str, str]]:
     """The entry point and description of each system, by its name."""
-    entry_point = "evalwright.compat.{}.command:" + attribute
+    packages = {name: name.replace("-", "_") for name in descriptions}
     return {
-        name: (entry_point.format(name.replace("-", "_")), text)
-        for name, text in descriptions.items()
+        name: (f"evalwright.compat.{package}.{package}_command:{attribute}", text)
+        for (name, package), text in zip(
+            packages.items(), descriptions.values(), strict=True
+        )
     }
 
 

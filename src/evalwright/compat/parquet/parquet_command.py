@@ -7,13 +7,13 @@ from evalwright.extend import Exporter, Importer
 
 IMPORTER = Importer(
     "Import a run that `evalwright export parquet` wrote: PATH is its file of samples.",
-    import_later("parquet.files:imports"),
+    import_later("parquet.run_tables:imports"),
     "that of the run exported",
 )
 EXPORTER = Exporter(
     "Write each RUN as two Parquet files: NAME.samples.parquet, a row for each sample"
     " and draw, and NAME.scores.parquet, a row for each score.",
-    import_later("parquet.files:exports"),
+    import_later("parquet.run_tables:exports"),
     "parquet",
     "Where the files are written.",
     takes_several_runs=True,
