@@ -9,6 +9,8 @@ a copy. Wants the extra `docs`.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import shutil
 import subprocess
@@ -16,8 +18,10 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = "https://github.com/evalwright/evalwright/blob/main"
@@ -74,6 +78,8 @@ REFERENCE_KINDS = {
     "Errors": ".. autoexception:: {name}\n   :show-inheritance:\n",
 }
 """The parts of a page, and how each name in them is written."""
+CONSTANTS = "Constants and types"
+"""What has no docstring at run time: the text below it in its file is shown."""
 
 _FENCED_FILE = re.compile(
     r"^```(?P<language>\w*)\n(?:#|<!--|//) file: (?P<name>[\w./-]+)(?: -->)?\n",
@@ -161,9 +167,12 @@ def reference(module_name: str) -> Iterator[str]:
     """The page of a module: everything in its `__all__` by kind, with the docstrings."""
     module = import_module(module_name)
     names_by_kind: dict[str, list[str]] = {kind: [] for kind in REFERENCE_KINDS}
+    constants = []
     for name in sorted(module.__all__, key=str.lower):
         if kind := kind_of_name(getattr(module, name)):
             names_by_kind[kind].append(name)
+        elif not name.startswith("__"):
+            constants.append(name)
     yield _underlined(f"Reference: {module_name}", "=")
     yield f"What `import {module_name}` gives. :doc:`stability` says how long it stays.\n"
     yield f".. currentmodule:: {module_name}\n"
@@ -171,13 +180,34 @@ def reference(module_name: str) -> Iterator[str]:
         if names:
             yield _underlined(kind, "-")
             yield from (REFERENCE_KINDS[kind].format(name=name) for name in names)
+    if constants:
+        yield _underlined(CONSTANTS, "-")
+    for name in constants:
+        home, source = module._SOURCES[name]
+        about = text_below(import_module(f"evalwright.{home}"), source)
+        yield f".. data:: {name}\n\n   {' '.join(about.split())}\n"
+
+
+def text_below(module: ModuleType, name: str) -> str:
+    """The text below a constant in its file; "" for none."""
+    body = ast.parse(inspect.getsource(module)).body
+    for statement, below in pairwise(body):
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
+        if name in [target.id for target in targets if isinstance(target, ast.Name)]:
+            is_text = isinstance(below, ast.Expr) and isinstance(
+                below.value, ast.Constant
+            )
+            return str(below.value.value) if is_text else ""  # type: ignore[attr-defined]
+    return ""
 
 
 def kind_of_name(public: object) -> str:
     """The part of a page in which a name is; "" for what has no docstring, such as a version."""
     if isinstance(public, type):
         return "Errors" if issubclass(public, BaseException) else "Classes"
-    return "Functions and decorators" if callable(public) else ""
+    return "Functions and decorators" if inspect.isroutine(public) else ""
 
 
 def _underlined(title: str, line: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import evalwright
+from evalwright import extend
+from support.boundary import TABLE, inside_names
 from support.code_style import code_style
 from support.runs import make_run
 
@@ -21,7 +24,7 @@ SOURCE = ROOT / "src" / "evalwright"
 # A room may import from itself and from rooms above it.
 ORDER = [
     "_version", "core", "bounded", "statistics", "models", "engine", "strategies", "scorers", "metrics", "tasks", "runs", "trackers", "evaluation",
-    "analysis", "reports", "api", "compat", "cli", "__init__", "__main__",
+    "analysis", "reports", "api", "extend", "compat", "cli", "__init__", "__main__",
 ]  # fmt: skip
 # Only these tables name a foreign system, in lines of data; nothing else does outside compat/.
 TABLES = {"cli/foreign.py", "cli/foreign_commands.py", "tasks/dialects.py"}
@@ -64,7 +67,8 @@ def imported_rooms(tree: ast.AST) -> Iterator[tuple[str, int]]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "evalwright" and len(parts) > 1:
-                yield parts[1], node.lineno
+                # What `evalwright` itself gives may be used below `api`.
+                yield "api" if parts[1] in evalwright.__all__ else parts[1], node.lineno
 
 
 def test_imports_point_upwards() -> None:
@@ -242,3 +246,63 @@ def test_reading_finished_runs_loads_no_engine_no_dialect_and_no_http(
     assert not [name for name in loaded if name.startswith(forbidden)]
     heavy = {"aiohttp", "pyreqwest", "asyncio", "rich", "yaml", "pydantic"}
     assert not loaded & (heavy if "--html" in arguments else {*heavy, "jinja2"})
+
+
+MOST_PUBLIC_NAMES = 80
+"""In `evalwright.extend`: what a stranger has to look through."""
+
+
+def test_compat_imports_the_public_lists() -> None:
+    """What it still imports from inside is in a table that only shrinks."""
+    allowed = TABLE.read_text(encoding="utf-8").splitlines()
+    imported = inside_names()
+    new = sorted(set(imported) - set(allowed))
+    gone = sorted(set(allowed) - set(imported))
+    assert not new, f"compat may import only `evalwright` and `evalwright.extend`: {new}"
+    assert not gone, f"remove these lines from {TABLE.name}, nothing imports them any more: {gone}"
+
+
+def test_the_list_for_extensions_is_short_and_resolves() -> None:
+    names = extend.__all__
+    assert len(names) <= MOST_PUBLIC_NAMES
+    assert set(names) == set(extend._SOURCES)
+    assert not set(names) & set(evalwright.__all__)
+    for name in names:
+        assert getattr(extend, name) is not None
+    assert set(names) <= set(dir(extend))
+    with pytest.raises(AttributeError, match="nothing_such"):
+        getattr(extend, "nothing_such")  # noqa: B009
+
+
+@pytest.mark.parametrize("name", extend.__all__)
+def test_a_name_for_extensions_is_documented_and_used(name: str) -> None:
+    """Its source has a docstring, docs/dialects.md a line; something besides `compat` uses it."""
+    module, source = extend._SOURCES[name]
+    base = SOURCE.joinpath(*module.split("."))
+    home = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    assert docstring_of(trees()[home], source), f"{name} has no docstring in {home}"
+    page = (ROOT / "docs" / "dialects.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in page
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    examples = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")]
+    word = re.compile(rf"\b{source}\b")
+    is_used_here = any(
+        word.search(path.read_text(encoding="utf-8"))
+        for path in trees()
+        if path not in (home, SOURCE / "extend" / "__init__.py") and room(path) != "compat"
+    )
+    is_shown = any(re.search(rf"\b{name}\b", text) for text in [code, *examples])
+    assert is_used_here or is_shown, f"only compat uses {name}"
+
+
+def docstring_of(tree: ast.Module, name: str) -> str:
+    """Of a function or class; or the text after a constant, or after the constants below which it stands."""
+    for place, node in enumerate(tree.body):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
+            return ast.get_docstring(node) or ""
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            after = tree.body[place + 1]
+            is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            return str(after.value.value) if is_text else ""  # type: ignore[attr-defined]
+    return ""

@@ -25,7 +25,7 @@ from evalwright.core.samples import Sample, Score
 from evalwright.core.tasks import MetricSpec, Scorer
 from evalwright.tasks.loading import task_from_definition
 from evalwright.metrics.tree import Node
-from evalwright.tasks.dialects import Averaged, Group, Listed, Rules, register
+from evalwright.tasks.dialects import GroupAverage, TaskGroup, ListedTask, ScoringRules, register
 
 METRICS = [MetricSpec("right", "accuracy", "main")]
 
@@ -43,7 +43,7 @@ class Toy:
     right_or_wrong = frozenset({"right"})
 
     def names(self, roots):
-        return [Listed("sums", "task", members=tuple(str(root) for root in roots))]
+        return [ListedTask("sums", "task", members=tuple(str(root) for root in roots))]
 
     def load(self, name, settings, *, prompt_format, chat):
         rows = [{"input": f"{n} and 1", "target": str(n + 1)} for n in range(settings.get("rows", 3))]
@@ -56,10 +56,10 @@ class Toy:
     def groups(self, tasks):
         node = Node("toy:all", tuple(one["name"] for one in tasks))
         found = {one["name"]: one["metrics"][0] for one in tasks}
-        return [Group("toy:all", "all", (Averaged("right", node, found),))]
+        return [TaskGroup("toy:all", "all", (GroupAverage("right", node, found),))]
 
     def rules(self, task, configuration, first, settings):
-        return Rules(scorers(), METRICS, lambda names: METRICS)
+        return ScoringRules(scorers(), METRICS, lambda names: METRICS)
 
 
 register("toy", Toy())

@@ -15,9 +15,14 @@ import click
 from evalwright.cli import LazyGroup, cli, run_command, say
 from evalwright.cli.options import AS_JSON, open_runs, option
 from evalwright.cli.output import echo, print_json
+from evalwright.core.errors import ConfigurationError
+from evalwright.tasks.entry_points import offered
 
 if TYPE_CHECKING:
-    from evalwright.compat.programs import Exporter, Importer
+    from evalwright.extend import CommandLine, Exporter, Importer
+
+Row = tuple[str, str]
+"""Where a system is, as "module:object", and what it is for."""
 
 MOST_FILES = 20
 """How many files an export lists one by one."""
@@ -94,31 +99,69 @@ PROGRAMS = {"hhem-leaderboard": "evalwright.compat.hhem.hhem_command:hhem_leader
 """Programs of foreign systems; each is also a console script (see pyproject.toml)."""
 
 
+IMPORTERS_OF_PACKAGES = "evalwright.importers"
+EXPORTERS_OF_PACKAGES = "evalwright.exporters"
+"""Entry point groups of installed packages."""
+
+
+def _with_offered(table: dict[str, Row], group: str) -> dict[str, Row]:
+    """The systems of a table, and after them those that installed packages offer."""
+    about = "From an installed package."
+    return table | {
+        name: (target, about)
+        for name, target in offered(group).items()
+        if name not in table
+    }
+
+
 class _Importers(LazyGroup):
-    table = IMPORTERS
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.table = _with_offered(IMPORTERS, IMPORTERS_OF_PACKAGES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an importer."""
-        return (
-            import_command(cmd_name, resolve_name(IMPORTERS[cmd_name][0]))
-            if cmd_name in IMPORTERS
-            else None
-        )
+        if cmd_name not in self.table:
+            return None
+        return import_command(cmd_name, _resolved(self.table[cmd_name][0], "Importer"))
 
 
 class _Exporters(LazyGroup):
-    table = EXPORTERS | OWN_EXPORTS
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        systems = _with_offered(EXPORTERS, EXPORTERS_OF_PACKAGES)
+        self.table = systems | OWN_EXPORTS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of an exporter, or one of our own exports."""
+        """The command of an exporter, or one of our own."""
         if cmd_name in OWN_EXPORTS:
             command: click.Command = resolve_name(OWN_EXPORTS[cmd_name][0])
             return command
-        return (
-            export_command(cmd_name, resolve_name(EXPORTERS[cmd_name][0]))
-            if cmd_name in EXPORTERS
-            else None
+        if cmd_name not in self.table:
+            return None
+        return export_command(cmd_name, _resolved(self.table[cmd_name][0], "Exporter"))
+
+
+def _resolved(target: str, kind: str) -> Any:
+    """What an entry point names.
+
+    Raises ConfigurationError if it cannot be imported, or is no Importer or Exporter.
+    """
+    try:
+        resolved = resolve_name(target)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(
+            f"'{target}', an entry point of an installed package, cannot be imported:"
+            f" {error}."
+        ) from error
+    from evalwright import extend
+
+    if not isinstance(resolved, getattr(extend, kind)):
+        raise ConfigurationError(
+            f"'{target}', an entry point of an installed package, must be an"
+            f" `evalwright.extend.{kind}`, not {type(resolved).__name__}."
         )
+    return resolved
 
 
 @click.group("import", cls=_Importers)
@@ -143,9 +186,8 @@ def program(name: str, arguments: Sequence[str] | None = None) -> int:
         name: The program's name.
         arguments: Its arguments; by default those of this process.
     """
-    return run_command(
-        resolve_name(PROGRAMS[name]), arguments, name, obj=_CommandLine()
-    )
+    command_line: CommandLine = _CommandLine()
+    return run_command(resolve_name(PROGRAMS[name]), arguments, name, obj=command_line)
 
 
 class _CommandLine:

@@ -9,11 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
-from evalwright.bounded import from_json
-from evalwright.core.private import check_ordinary, home_folder
+from evalwright import __version__
+from evalwright.extend import home_folder, regular_file, write_text
 from evalwright.tasks.index import unchanged
-from evalwright.tasks.safe_files import write_text
 
 _VERSION = 1
 """Version of the cache's format."""
@@ -36,8 +34,9 @@ def cached_index(
         str(folder).encode(errors="surrogateescape"), digest_size=8
     ).hexdigest()
     cache = home_folder() / system / f"index-{name}.json"
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        stored = from_json(check_ordinary(cache).read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+        text = regular_file(cache).read_text(encoding="utf-8")
+        stored = json.loads(text)
         if stored["state"] == state and unchanged(stored["made"].get("outside", {})):
             return stored["made"]
     stored = {"state": state, "made": build()}

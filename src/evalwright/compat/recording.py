@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AliasChoices,
@@ -22,31 +21,19 @@ from pydantic import (
     ValidationError,
 )
 
-from evalwright._version import __version__
-from evalwright.bounded import from_json
-from evalwright.core.errors import RunError, UnknownName, closest
-from evalwright.core.private import check_ordinary, lines_of
-from evalwright.core.samples import SampleRecord
-from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.core.text import printable
-from evalwright.engine.counts import Counts
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.aggregation import rules_record
-from evalwright.runs.reader import Run, open_run
-from evalwright.runs.results import TaskResult
-from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name
-from evalwright.tasks.dialects import SCORINGS
-from evalwright.tasks.safe_files import failing_as, place_of
-
-UNKNOWN: dict[str, Any] = {
-    "python": "unknown",
-    "platform": "unknown",
-    "processors": None,
-    "libraries": {},
-    "git_commit": None,
-}
-"""An environment of which nothing is known."""
-
+from evalwright.extend import (
+    SCORINGS,
+    ImportedTask,
+    MetricSpec,
+    RunError,
+    TaskResult,
+    UnknownName,
+    closest_names,
+    printable,
+    regular_file,
+    reraise_as,
+    resolve_path,
+)
 
 # -- files -----------------------------------------------------------------------------
 
@@ -55,15 +42,15 @@ UNKNOWN: dict[str, Any] = {
 def open_recorded(path: Path) -> Iterator[BufferedReader]:
     """Open a foreign file. Raises RunError if it cannot be read."""
     with (
-        failing_as(RunError, f"{path} cannot be read"),
-        check_ordinary(path).open("rb") as file,
+        reraise_as(RunError, f"{path} cannot be read"),
+        regular_file(path).open("rb") as file,
     ):
         yield file
 
 
 def writing(path: Path) -> AbstractContextManager[None]:
     """Raise RunError if the block cannot write to the path."""
-    return failing_as(RunError, f"'{path}' cannot be written")
+    return reraise_as(RunError, f"'{path}' cannot be written")
 
 
 @contextmanager
@@ -72,8 +59,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Raises OSError.
     """
-    place_of(path.parent).mkdir(parents=True, exist_ok=True)
-    target = place_of(path)
+    resolve_path(path.parent).mkdir(parents=True, exist_ok=True)
+    target = resolve_path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -92,50 +79,6 @@ def read_whole(path: Path, max_bytes: int, hint: str = "") -> bytes:
             f"{path} has more than the {max_bytes >> 20:,} MiB allowed{hint}."
         )
     return content
-
-
-def read_rows(path: Path) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Yield (file and line, offset of the line, content) of each line that is not empty.
-
-    Raises RunError naming the line.
-    """
-    start = 0
-    with open_recorded(path) as lines:
-        for number, line in enumerate(lines_of(lines), 1):
-            text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-            if text.strip():
-                where = f"{path}, line {number}"
-                row = parse_json(text, where)
-                if not isinstance(row, dict):
-                    raise RunError(
-                        f"{where} is not a record: {type(row).__name__} instead of a"
-                        " mapping."
-                    )
-                yield where, start, row
-            start += len(line)
-
-
-def parse_json(text: bytes | str, where: str) -> Any:
-    """Parse JSON. Raises RunError naming where it is broken."""
-    from pydantic_core import from_json as fast
-
-    # The fast parser takes numbers that no record of ours can hold, and no half of a surrogate
-    # pair.
-    endless = (
-        re.search(r"\d{300}", text)
-        if isinstance(text, str)
-        else re.search(rb"\d{300}", text)
-    )
-    if not endless:
-        with suppress(ValueError):
-            return fast(text)
-    try:
-        return from_json(text)
-    except ValueError as error:
-        raise RunError(
-            f"{where} is not valid JSON: {error}. Correct or remove it; nothing was"
-            " imported."
-        ) from error
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
@@ -192,7 +135,7 @@ def nothing_at(path: Path, advice: str) -> RunError:
         sibling_names = [sibling.name for sibling in path.parent.iterdir()]
     except OSError:
         sibling_names = []
-    similar_names = closest(path.name, sibling_names)
+    similar_names = closest_names(path.name, sibling_names)
     meant = (
         f" Did you mean '{path.parent / similar_names[0]}'?" if similar_names else ""
     )
@@ -286,93 +229,6 @@ def check_scoring(scoring: str) -> None:
         )
 
 
-class Destination:
-    """Chooses the folders of imported runs, by their name, or else by model and qualifiers.
-
-    alone: there is only one run; otherwise the model is added to the name.
-    """
-
-    def __init__(self, folder: Path, name: str, *, alone: bool) -> None:
-        self.out = folder
-        self.name = name
-        self.alone = alone
-        self._taken: set[Path] = set()
-
-    def place(
-        self, model: str, qualifiers: Sequence[str], made_from: Mapping[str, Any] | str
-    ) -> RunFolder:
-        """Choose the folder of a run.
-
-        Raises RunError if it holds a run that was made from something else.
-
-        qualifiers: added to the model's name if the runs have no name. made_from: facts that
-        identify the run, or its identity. Names that differ only in case count as equal.
-        """
-        if self.name:
-            run_name = _slug(check_run_name(self.name)) or "run"
-            run_name = (
-                run_name if self.alone else f"{run_name}-{_slug(model) or 'model'}"
-            )
-        else:
-            run_name = "--".join(
-                segment
-                for segment in (_slug(model) or "model", *map(_slug, qualifiers))
-                if segment
-            )
-        folder = self.out / run_name
-        count = 2
-        while Path(str(folder).lower()) in self._taken:
-            folder = self.out / f"{run_name}-{count}"
-            count += 1
-        self._taken.add(Path(str(folder).lower()))
-        identity = (
-            made_from if isinstance(made_from, str) else fingerprint_of(made_from)
-        )
-        if (folder / RUN_FILE).exists() and open_run(folder).data.get(
-            "identity"
-        ) != identity:
-            raise RunError(
-                f"'{folder}' already has another run: choose another --name or --out,"
-                " or remove it first."
-            )
-        return RunFolder(folder, identity)
-
-
-def _slug(text: str) -> str:
-    cleaned = "".join(
-        char if char.isalnum() or char in "._+-" else "-" for char in text
-    )
-    # Bytes count: a name of 100 characters may be too long for a folder.
-    return cleaned.strip(".-").encode()[:100].decode(errors="ignore").strip(".-")
-
-
-class RunFolder(NamedTuple):
-    """The folder of an imported run, and its identity."""
-
-    folder: Path
-    identity: str
-
-    def write(
-        self,
-        records: Iterable[SampleRecord],
-        finished: Callable[[], Mapping[str, Any]],
-        draws: int | None = None,
-    ) -> Run:
-        """Write the run and open it.
-
-        finished: returns the arguments of `run_record`, called after the last record. draws: of
-        each sample, if the records are not in the order of samples and draws.
-        """
-        with RunWriter(self.folder) as writer:
-            for position, record in enumerate(records):
-                writer.add(
-                    position if draws is None else record.index * draws + record.draw,
-                    record,
-                )
-            writer.finish(run_record(self, **finished()))
-        return open_run(self.folder)
-
-
 def task_record(
     task_result: TaskResult,
     source: str,
@@ -390,65 +246,21 @@ def task_record(
 
     source: the system that it comes from. scorers: names, kinds and options.
     """
-    return {
-        **task_result.as_dict(),
-        "description": description,
-        "metadata": {"imported": source, **(metadata or {})},
-        "definition": {"dialect": source, **definition},
-        "content_hash": content_hash,
-        "draws": draws,
-        "slice_keys": list(slice_keys),
-        **rules_record([Scorer(*scorer, not_scored) for scorer in scorers], metrics),
-    }
+    task = ImportedTask(
+        name=task_result.name,
+        metrics=metrics,
+        version=task_result.version,
+        description=description,
+        definition=definition,
+        scorers={column: (kind, options) for column, kind, options in scorers},
+        slices=slice_keys,
+        metadata=metadata or {},
+    )
+    return task.as_dict(
+        task_result, system=source, content_hash=content_hash, draws=draws
+    )
 
 
 def not_scored(*_: Any) -> Any:
     """Placeholder for the function of a scorer whose scores are imported."""
     raise RuntimeError("what was imported is not scored again")
-
-
-def run_record(
-    run_folder: RunFolder,
-    *,
-    started: str,
-    model: str,
-    code: Mapping[str, Any],
-    tasks: Sequence[Mapping[str, Any]],
-    configuration: Mapping[str, Any],
-    seconds: float = 0.0,
-    facts: Mapping[str, Any] | None = None,
-    environment: Mapping[str, Any] | None = None,
-    **sections: Any,
-) -> dict[str, Any]:
-    """A run's `run.json`.
-
-    code: what identifies the model. facts: what else is known of the model. sections: further
-    top-level keys.
-    """
-    name = run_folder.folder.name
-    return {
-        "schema": SCHEMA_VERSION,
-        "evalwright": __version__,
-        "id": name,
-        "identity": run_folder.identity,
-        "started": started,
-        "seconds": seconds,
-        "model": {
-            "name": model,
-            "abilities": [],
-            "fingerprint": fingerprint_of(code),
-            **(facts or {}),
-        },
-        "roles": {},
-        "configuration": {
-            "tasks": [task["name"] for task in tasks],
-            "limit": None,
-            "seed": None,
-            "name": name,
-            **configuration,
-        },
-        "environment": dict(environment or UNKNOWN),
-        "usage": Counts().as_dict(),
-        "tasks": list(tasks),
-        **sections,
-    }

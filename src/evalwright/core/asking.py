@@ -32,9 +32,16 @@ class Ask(Protocol):
 
 
 def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
-    """The abilities of the model in a role, or None if `ask` does not say.
+    """What the model of a role can do.
 
-    A judge may be a classifier or a text generator; its caller needs to know which.
+    A judge may be a classifier or a model that writes, which its requests depend on.
+
+    Args:
+        ask: what the strategy or scorer was given.
+        role: "target" for the model under test, or another role of the run.
+
+    Returns:
+        Its abilities; None where they are not known.
     """
     lookup = getattr(ask, "abilities", None)
     abilities: frozenset[Ability] | None = lookup(role) if lookup is not None else None
@@ -42,9 +49,14 @@ def abilities_of(ask: Ask, role: str) -> frozenset[Ability] | None:
 
 
 def options_of(ask: Ask, role: str) -> frozenset[str]:
-    """The options (of those that not every model supports) that requests to a role may use.
+    """The options of `Generate` that requests to the model of a role may use.
 
-    Empty if `ask` does not say.
+    Args:
+        ask: what the strategy or scorer was given.
+        role: "target" for the model under test, or another role of the run.
+
+    Returns:
+        Of the options that not every model takes, those that this one does.
     """
     lookup = getattr(ask, "carries", None)
     options: frozenset[str] = lookup(role) if lookup is not None else frozenset()

@@ -399,13 +399,16 @@ MAX_LISTED_NAMES = 20
 def check_known(
     kind: str, names: Iterable[object], allowed: Collection[str], hint: str = "Known: "
 ) -> None:
-    """Raise UnknownName for the first name that is not allowed.
+    """Raise UnknownName for the first name that does not exist.
 
     Args:
         kind: what the names are, as in "option of the scorer 'numeric'".
         names: the names to check.
         allowed: all names that exist.
         hint: the words before the list of allowed names; "" leaves out the list.
+
+    Raises:
+        UnknownName: one of them does not exist.
     """
     if unknown := [name for name in names if name not in allowed]:
         name = str(unknown[0])
@@ -439,9 +442,16 @@ def listed(names: Collection[str], most: int = MAX_LISTED_NAMES) -> str:
 
 
 def closest(name: str, names: Iterable[str], most: int = 4) -> list[str]:
-    """Up to `most` names that resemble `name`, best first.
+    """Find the names that resemble another.
 
-    Names that contain it as a word come before all others ("f1": "token-f1").
+    Args:
+        name: the name that was meant to be one of them.
+        names: the names.
+        most: how many to give.
+
+    Returns:
+        The names that resemble it, best first. Those that contain it as a word come before all
+        others ("f1": "token-f1").
     """
     table = {candidate.lower(): candidate for candidate in names}
     matches = sorted(

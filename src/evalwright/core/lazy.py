@@ -11,11 +11,14 @@ from typing import Any
 def lazy_names(
     package: str, names: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package.
+    """The `__getattr__` and `__dir__` of a package whose names load their module on first use.
 
     Args:
         package: its import name.
         names: by module of the package, the names it provides, separated by spaces.
+
+    Returns:
+        The two functions, for the package to assign.
     """
     homes = {
         name: module for module, listed in names.items() for name in listed.split()

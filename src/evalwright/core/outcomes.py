@@ -46,6 +46,7 @@ Outcome = Literal[
 ]
 
 ANSWERED: Outcome = "answered"
+"""The model wrote an answer."""
 CUT: Outcome = "cut"
 EMPTY: Outcome = "empty"
 REFUSED: Outcome = "refused"

@@ -22,10 +22,17 @@ HOME = ".evalwright"
 
 
 def home_folder(folder: str | Path | None = None) -> Path:
-    """The folder of the store and caches: `folder`, else $EVALWRIGHT_HOME, else `.evalwright`.
+    """The folder of the store and caches.
+
+    Args:
+        folder: the folder that the user named; by default $EVALWRIGHT_HOME, else `.evalwright` in
+            the working folder.
+
+    Returns:
+        The folder, which may not exist yet.
 
     Raises:
-        ConfigurationError: it is an address such as s3://bucket, or the default folder belongs to
+        ConfigurationError: it is an address such as s3://bucket, or `.evalwright` belongs to
             another user, whose files would be taken for answers of models.
     """
     location = folder or os.environ.get("EVALWRIGHT_HOME")
@@ -102,10 +109,17 @@ LARGEST_DOCUMENT = 1 << 28
 
 
 def check_ordinary(path: Path, most: int | None = None) -> Path:
-    """The path, for reading.
+    """Check that a path can be read to its end. `regular_file(path).read_text()` reads well.
 
-    Raises OSError where a pipe or a device stands there, as reading one may never end, or more than
-    `most` bytes.
+    Args:
+        path: a file or a folder.
+        most: the most bytes that it may have; None for any number.
+
+    Returns:
+        The path. One where nothing is passes, so that opening it says so.
+
+    Raises:
+        OSError: a pipe or a device is there, which may never end, or the file is larger.
     """
     try:
         status = path.stat()

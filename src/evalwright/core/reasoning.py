@@ -38,7 +38,12 @@ class Separated:
 def separate_reasoning(response: Response) -> Separated:
     """Split a response's text into reasoning and answer.
 
-    Text without any known form is returned unchanged.
+    Args:
+        response: the response, as it came.
+
+    Returns:
+        `answer` and `reasoning`; `unclosed` if the reasoning never ended, so that there is no
+        answer. A text without any known form of reasoning is the answer, unchanged.
     """
     text = response.text
     field = response.reasoning

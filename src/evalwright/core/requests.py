@@ -300,6 +300,7 @@ class Reward:
 
 
 Request = Generate | LogLikelihood | RollingLogLikelihood | Embed | Classify | Reward
+"""Any request."""
 
 
 def arguments_of(request: Request) -> dict[str, Any]:

@@ -316,7 +316,14 @@ def _decode_base64(text: str) -> str:
 
 
 def mask(text: str) -> str:
-    """`text` without any secret that this process has read; the text itself where it has none."""
+    """Remove every secret that this process has read.
+
+    Args:
+        text: a text to be shown or written.
+
+    Returns:
+        The text with a mark in place of each secret; the same text if it has none.
+    """
     for form in _forms:
         if form in text:
             # A secret of digits alone is no part of a longer number.
@@ -373,9 +380,15 @@ def masked(value: Any) -> Any:
 
 
 def masked_arguments(value: Any, name: str = "") -> Any:
-    """Arguments for a record, with secrets and logins in URLs replaced by `MASKED`.
+    """Arguments of a model, fit for a record.
 
-    An argument is a secret by its name, or because `mask` knows its value.
+    Args:
+        value: an argument, or a mapping or list of arguments.
+        name: the argument's name, by which a secret is told ("api_key").
+
+    Returns:
+        The same with a mark in place of each secret: by its name, in a URL, or read by this
+        process.
     """
     try:
         return _replace_secrets(value, name, lambda _: MASKED, mask)

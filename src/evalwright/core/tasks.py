@@ -30,10 +30,13 @@ class SampleSource(Protocol):
 
 
 class Strategy(Protocol):
-    """How one sample becomes one answer.
+    """How one sample becomes one answer: `answer = await strategy(sample, ask, draw)`.
 
-    `needs` lists what the model under test must be able to do. Some strategies also have `roles`:
-    the other models they use, by role, each with a set of abilities of which it must have one.
+    It may also have `roles`: the other models that it asks, each with the abilities of which it
+    needs one.
+
+    Attributes:
+        needs: what the model under test must be able to do.
     """
 
     needs: frozenset[Ability]

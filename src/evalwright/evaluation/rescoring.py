@@ -35,7 +35,7 @@ from evalwright.runs.environment import environment
 from evalwright.runs.reader import Run, as_recorded
 from evalwright.runs.writer import RunWriter
 from evalwright.scorers.registry import JUDGE_READ, bind, registry
-from evalwright.tasks.dialects import Rules, dialect_of
+from evalwright.tasks.dialects import ScoringRules, dialect_of
 from evalwright.tasks.scoring import with_second, with_votes
 
 RuleReaders = Mapping[str, Mapping[str, str]]
@@ -157,7 +157,7 @@ def _specs(
     return specs
 
 
-Bound = Mapping[str, Rules]
+Bound = Mapping[str, ScoringRules]
 
 
 def _bound(
@@ -165,7 +165,7 @@ def _bound(
     scorers: Sequence[str | Mapping[str, Any]],
     dialect: Mapping[str, Any],
     unsure: Mapping[str, Any],
-) -> dict[str, Rules]:
+) -> dict[str, ScoringRules]:
     """How each task is scored."""
     foreign = {
         task["name"]: foreign_task
@@ -222,7 +222,7 @@ def _first_rows(old: Run, names: set[str]) -> dict[str, Mapping[str, Any]]:
 
 def _rules(
     task: Mapping[str, Any], named_scorers: Sequence[str | Mapping[str, Any]]
-) -> Rules:
+) -> ScoringRules:
     named = dict(_entries(named_scorers))
     recorded_names = [scorer["name"] for scorer in task["scorers"]]
     if (
@@ -232,7 +232,7 @@ def _rules(
     ):
         return _own_again(task, named)
     scorers, metrics = _scorers(task, named_scorers)
-    return Rules(scorers, metrics, lambda names: metrics)
+    return ScoringRules(scorers, metrics, lambda names: metrics)
 
 
 def _entries(
@@ -246,7 +246,7 @@ def _entries(
 
 def _own_again(
     task: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]
-) -> Rules:
+) -> ScoringRules:
     """Some of the run's own scorers again, with options that override theirs; the others' scores
     and the metrics stay.
     """
@@ -270,7 +270,7 @@ def _own_again(
     kept_names = frozenset(
         scorer.name for scorer in scorers if scorer.name not in named
     )
-    return Rules(scorers, metrics, lambda names: metrics, kept_names)
+    return ScoringRules(scorers, metrics, lambda names: metrics, kept_names)
 
 
 def _scorers(
@@ -348,7 +348,7 @@ async def _score(
             for task in (_relabelled(task, scoring) for task in old.data["tasks"]):
                 task_rules = bound[task["name"]]
                 tally = tallies[task["name"]]
-                metrics = task_rules.found(tally.names())
+                metrics = task_rules.metrics_for(tally.names())
                 as_empty = (
                     {}
                     if task_rules.as_empty is None
@@ -445,7 +445,7 @@ async def _score_all(
 
 async def _score_record(
     record: SampleRecord,
-    rules: Rules,
+    rules: ScoringRules,
     as_empty: Sequence[Outcome],
     door: RoleClient,
     unscored: bool,
@@ -505,11 +505,11 @@ def _second_kinds(old: Run, bound: Bound) -> RuleReaders:
 
 def _without_absent_judges(
     bound: Bound, keeping: RuleReaders, roles: Mapping[str, Any]
-) -> dict[str, Rules]:
+) -> dict[str, ScoringRules]:
     """How tasks are scored where nobody names the judge of a run of schema 1: what has no verdict
     is read by the rules alone.
     """
-    by_task: dict[str, Rules] = {}
+    by_task: dict[str, ScoringRules] = {}
     for task, rules in bound.items():
         kept_kinds = keeping.get(task, {})
         scorers = [

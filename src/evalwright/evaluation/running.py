@@ -136,7 +136,17 @@ async def interruptible(
 
 
 def run_blocking(make: Callable[[], Any]) -> Any:
-    """Run a coroutine to its end, also where an event loop is already running (a notebook)."""
+    """Run a coroutine to its end, also where an event loop is already running (a notebook).
+
+    Args:
+        make: makes the coroutine.
+
+    Returns:
+        What the coroutine returns.
+
+    Raises:
+        KeyboardInterrupt: the user interrupted it.
+    """
 
     async def cancelled_by_signals() -> Any:
         with cancellable():

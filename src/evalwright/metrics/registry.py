@@ -322,7 +322,15 @@ def is_known(spec: MetricSpec) -> bool:
 
 
 def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:
-    """The least and greatest value of a metric of `BOUNDED`."""
+    """The least and the greatest value of a metric that has both (`BOUNDED_METRICS`).
+
+    Args:
+        kind: the metric.
+        options: its options.
+
+    Returns:
+        Both values.
+    """
     if kind != "chance-normalised":
         return 0.0, 1.0
     chance = float(options["chance"])

@@ -363,7 +363,14 @@ def unknown_fingerprint() -> str:
 
 
 def fingerprint_of(parts: Mapping[str, Any]) -> str:
-    """A short stable hash of JSON-like values, for `Model.fingerprint`."""
+    """A short stable hash, for `Model.fingerprint` and for what identifies a run.
+
+    Args:
+        parts: everything that can change an answer, as JSON-like values.
+
+    Returns:
+        32 hexadecimal digits; equal for equal parts, whatever their order.
+    """
     text = json.dumps(
         parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
     )

@@ -293,19 +293,24 @@ def function_model(
     batch_size: int | None = None,
     concurrency: int | None = None,
 ) -> FunctionModel:
-    """Make a function a model. Raises ConfigurationError if it does not fit, before it is called.
-
-    A parameter called `messages` gets chat messages. Keyword-only parameters get the request's
-    settings: max_tokens, temperature, top_p, stop, seed, draw.
+    """A function as a model.
 
     Args:
-        function: the function.
-        name: shown on leaderboards; by default the function's own.
-        fingerprint: identifies the model, so that runs share its answers.
-        batch_size: the function takes lists of so many prompts; so does one whose parameter is
-            annotated as a list.
+        function: `def f(prompt: str) -> str`, `async def f(prompt: str) -> str`, or `def f(prompts:
+            list[str]) -> list[str]`. A parameter called `messages` gets chat messages. Keyword-only
+            parameters get settings of the request: max_tokens, temperature, top_p, stop, seed,
+            draw.
+        name: the name shown on boards; by default the function's.
+        fingerprint: identifies what answers, so that runs share its responses.
+        batch_size: prompts in one call, for a function that takes a list.
         concurrency: calls at once: in threads for a plain function (default 1), on the event loop
             for an async one (default 16).
+
+    Returns:
+        The model.
+
+    Raises:
+        ConfigurationError: the function has none of these forms; it is not called to find out.
     """
     if isinstance(function, FunctionModel):
         function = function.function

@@ -134,8 +134,12 @@ class AnswersUsage:
 
 
 class TaskTally(ItemColumns):
-    """Takes the records of one task as they finish, or those that are there; `result` computes its
-    metrics.
+    """Adds up the records of one task as they finish; `result` computes its metrics.
+
+    Args:
+        scorers: the columns of scores.
+        slices: metadata keys by whose values the metrics are also computed.
+        records: those that are there already.
     """
 
     def __init__(

@@ -458,7 +458,7 @@ class _TaskAgain:
             first = self._first_answered or {}
             configuration = self._run.data["configuration"]
             rules = dialect.rules(self._task, configuration, first, {"bootstrap": 0})
-            return list(rules.found(self._tally.names()))
+            return list(rules.metrics_for(self._tally.names()))
         except Exception:
             # Its files or its library may be missing here, and foreign code may raise anything.
             return []
@@ -674,6 +674,7 @@ def _unpacked(packed: bytes | None) -> Confirmation | None:
 KEPT_TABLE = "scores from this machine's table of the same samples"
 PUBLISHED_TABLE = "scores from a published table, not from samples"
 AS_PUBLISHED = "figures as published, not computed here"
+"""Marks numbers that stand as another program computed them."""
 
 
 def numbers_from(runs: Sequence[Run]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from evalwright.runs.measures import UNIT_RANGE, Matrix, make_matrix, pooled
 from evalwright.runs.results import GroupResult, MetricResult
 from evalwright.runs.score_tables import ScoreTable, means_of
 from evalwright.statistics import Estimate
-from evalwright.tasks.dialects import Averaged, Group, dialect, is_dialect
+from evalwright.tasks.dialects import GroupAverage, TaskGroup, dialect, is_dialect
 
 Records = Sequence[Mapping[str, Any]]
 """Tasks as in `run.json`."""
@@ -52,7 +52,7 @@ def group_records(
     return [_record(group, sizes, matrix, ranges) for group in groups]
 
 
-def groups_of(tasks: Records, configuration: Mapping[str, Any]) -> list[Group]:
+def groups_of(tasks: Records, configuration: Mapping[str, Any]) -> list[TaskGroup]:
     """What is averaged over, inner ones first."""
     by_dialect: dict[str, list[Mapping[str, Any]]] = {}
     for task in tasks:
@@ -110,7 +110,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _of_node(node: Node, tasks: Records) -> Group:
+def _of_node(node: Node, tasks: Records) -> TaskGroup:
     """A node of ours: the average of the tasks' main metrics, and of other metrics that all of them
     have.
     """
@@ -118,7 +118,7 @@ def _of_node(node: Node, tasks: Records) -> Group:
     mains = {task["name"]: task["metrics"][0] for task in there}
     labels = {main["label"] for main in mains.values()}
     averages = [
-        Averaged(labels.pop() if len(labels) == 1 else "main metrics", node, mains)
+        GroupAverage(labels.pop() if len(labels) == 1 else "main metrics", node, mains)
     ]
     for metric in there[0]["metrics"] if there else ():
         all_metrics = (
@@ -132,12 +132,12 @@ def _of_node(node: Node, tasks: Records) -> Group:
             if task_metric["label"] == metric["label"]
         }
         if len(metric_by_task) == len(there) and metric["label"] != averages[0].label:
-            averages.append(Averaged(metric["label"], node, metric_by_task))
-    return Group(node.name, node.name, tuple(averages))
+            averages.append(GroupAverage(metric["label"], node, metric_by_task))
+    return TaskGroup(node.name, node.name, tuple(averages))
 
 
 def _record(
-    group: Group,
+    group: TaskGroup,
     sizes: Mapping[str, int],
     matrix: Callable[[str, MetricResult], Matrix],
     ranges: Mapping[tuple[str, str], tuple[float, float]],
@@ -148,7 +148,7 @@ def _record(
     for average in group.averages:
         metric_results = {
             task: metric_result
-            for task, record in average.found.items()
+            for task, record in average.metric_by_task.items()
             if not math.isnan(
                 (metric_result := MetricResult.from_dict(record)).estimate.value
             )
@@ -158,7 +158,7 @@ def _record(
             average.node, metric_results, sizes, matrix, ranges
         )
         node_metrics = list(metric_results.values()) or [
-            MetricResult.from_dict(record) for record in average.found.values()
+            MetricResult.from_dict(record) for record in average.metric_by_task.values()
         ]
         kinds = {metric.kind for metric in node_metrics}
         mixed = "macro" if kinds <= BOUNDED else "mean"

@@ -543,7 +543,7 @@ def _metrics(
     if dialect is not None:
         if answered is None:
             return []
-        return dialect.rules(task, configuration, answered, settings).found(
+        return dialect.rules(task, configuration, answered, settings).metrics_for(
             tally.names()
         )
     specs = [MetricSpec(**spec) for spec in task["metric_specs"]]

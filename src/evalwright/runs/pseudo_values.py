@@ -183,7 +183,7 @@ class Record:
             )
             matching = [
                 spec
-                for spec in rules.found(self.tally.names())
+                for spec in rules.metrics_for(self.tally.names())
                 if (spec.label, spec.scorer) == label_and_scorer
             ]
         return (

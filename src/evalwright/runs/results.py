@@ -17,11 +17,15 @@ from evalwright.statistics import Estimate
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
-    """One number: `label` is the name shown, `kind` the metric, `scorer` the column that it
-    summarises.
+    """One number of a task, and how it was made.
 
-    lower_is_better: said where the kind does not say it; the scores of its items are better when
-    higher all the same.
+    Args:
+        label: the name shown.
+        kind: the metric.
+        scorer: the column that it summarises.
+        estimate: the number, with n, the interval and what is missing.
+        lower_is_better: set where the kind does not imply it; the scores of its items are better
+            when higher all the same.
     """
 
     label: str
@@ -91,13 +95,19 @@ SELDOM = ("slices_left_out", "n_unsure", "n_judged", "n_judge_failed")
 class TaskResult:
     """What a run found on one task.
 
-    n_samples: samples asked; n_missing: those without an answer or score, through no fault of the
-    model; failures: how many answers and scores failed, by kind ("judge: " before those of judges).
-    outcomes: how many answers, draws told apart, had which outcome (`core/outcomes`). n_judged:
-    scores that rules were unsure of and a judge gave instead, draws told apart; n_judge_failed:
-    those where the judge failed, so that the rules' reading stands. slices_left_out: slice keys
-    with too many values to show. n_unsure: samples with a score that a careful reader might argue
-    with.
+    Args:
+        name: the task's name.
+        version: its version.
+        n_samples: samples that were asked.
+        n_missing: those without an answer or score, through no fault of the model.
+        metrics: the numbers; the first is the main one.
+        slices: by metadata key and value, the numbers of those samples.
+        failures: how many answers and scores failed, by kind ("judge: " before those of judges).
+        slices_left_out: slice keys with too many values to show.
+        n_unsure: samples with a score that a careful reader might argue with.
+        outcomes: how many answers, draws told apart, had which outcome (`core/outcomes`).
+        n_judged: scores that rules were unsure of and a judge gave instead, draws told apart.
+        n_judge_failed: those where the judge failed, so that the rules' reading stands.
     """
 
     name: str

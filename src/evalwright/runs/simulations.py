@@ -35,12 +35,15 @@ def refuse_shards(runs: Sequence[Run]) -> None:
 
 
 def refuse_left_out(runs: Sequence[Run], purpose: str) -> None:
-    """Raise ConfigurationError for a run that an earlier version recorded with answers left without
-    a score.
+    """Refuse runs that an earlier version recorded with answers left without a score.
 
     Args:
         runs: the runs whose numbers are used.
         purpose: what is to be done with them, such as "export".
+
+    Raises:
+        ConfigurationError: one of them has such answers; the message has the command that scores
+            them.
     """
     for run in runs:
         if run.n_left_out:

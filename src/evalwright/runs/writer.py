@@ -351,11 +351,15 @@ def write_json(path: Path, data: Mapping[str, Any], *, private: bool = False) ->
 
 
 def to_json(data: Any, **options: Any) -> str:
-    """JSON that every reader takes, whatever a task's metadata or a model's numbers are, without
-    any known secret.
+    """JSON that every reader takes, without any secret that this process has read.
 
-    nan becomes null; an infinity becomes the number 1e999, which reads as one; dates and the like
-    become text.
+    Args:
+        data: plain values; nan becomes null, an infinity the number 1e999, which reads as one, and
+            dates and the like become text.
+        options: those of `json.dumps`, such as `indent`.
+
+    Returns:
+        The text.
     """
     settings: dict[str, Any] = {
         "ensure_ascii": False,

@@ -203,12 +203,22 @@ def checked(
 def bind(
     kind: str, options: Mapping[str, Any] | None = None, name: str | None = None
 ) -> Scorer:
-    """The scorer `kind` with its options set; `name` is its column in the record (default: its
-    kind).
+    """Make a scorer of its registered name and options.
 
-    The option `unsure`, which every scorer has, names the scorer whose verdict replaces readings
-    that are unsure: a name, or `{scorer: name, option: value}`; up to version 1 of records it was
-    called `undecided`. The option `language_penalty`, too, every scorer has (`penalty.py`).
+    Every scorer has two options more: `unsure`, the scorer whose verdict replaces readings that are
+    unsure, as a name or `{scorer: name, option: value}` (up to version 1 of records it was called
+    `undecided`), and `language_penalty` (`penalty.py`).
+
+    Args:
+        kind: the registered name, such as "exact-match".
+        options: its options.
+        name: its column in the record; by default `kind`.
+
+    Returns:
+        The scorer.
+
+    Raises:
+        UsageError: an unknown name or option, or a value that the scorer does not take.
     """
     settings = dict(options or {})
     if "language_penalty" in settings:

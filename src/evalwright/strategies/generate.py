@@ -24,9 +24,25 @@ TARGET = "target"
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an answer is sampled: the fields of `Generate` other than prompt and draw.
+    """How an answer is drawn: the fields of `Generate` beside prompt and draw.
 
-    temperature 0 is greedy: every draw is then the same request. None leaves sampling to the model.
+    Args:
+        max_tokens: most tokens of the answer; None leaves the limit to the model.
+        temperature: 0 is greedy: every draw is then the same request. None leaves sampling to the
+            model.
+        top_p: share of probability to sample from.
+        stop: strings that end the answer and are not part of it.
+        seed: seed of the sampling.
+        top_k: sample from the k most probable tokens.
+        min_p: least probability to sample from, as a share of the most probable token's.
+        num_beams: width of beam search.
+        top_logprobs: None for no log-probabilities, 0 for those of the answer's tokens, k for those
+            with k alternatives each.
+        reasoning_effort: how much to reason, in the provider's own word.
+        reasoning_budget: most tokens of reasoning.
+        json_schema: JSON schema that the reply must follow, as canonical text.
+        length_penalty: beam search divides scores by the length to this power.
+        early_stopping: when beam search stops: False, True or "never", as in transformers.
     """
 
     max_tokens: int | None = None
@@ -232,7 +248,15 @@ def beam_search(
 
 
 def answer_from(prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
-    """The Answer whose text is the last response without its reasoning."""
+    """An Answer whose text is the last response without its reasoning.
+
+    Args:
+        prompt: the prompt that was sent.
+        responses: the responses, in the order in which they came.
+
+    Returns:
+        The answer, which keeps all responses as they came.
+    """
     separated = separate_reasoning(responses[-1])
     return Answer(
         text=separated.answer,
@@ -243,7 +267,17 @@ def answer_from(prompt: Prompt, responses: tuple[Response, ...]) -> Answer:
 
 
 def log_likelihood_of(response: Response) -> float:
-    """The response's log-likelihood; a reply without one is a failure, never a zero."""
+    """The log-likelihood of a response.
+
+    Args:
+        response: the response to a `LogLikelihood`.
+
+    Returns:
+        Its natural logarithm, summed over the tokens.
+
+    Raises:
+        RequestFailed: it has none, which is a failure and never a zero.
+    """
     if response.log_likelihood is None:
         raise RequestFailed(
             Failure("bad reply", "model", "The model's reply has no log-likelihood.")

@@ -167,10 +167,18 @@ def strategy(
 
 
 def bind(name: str, setup: Setup, options: Mapping[str, Any] | None = None) -> Strategy:
-    """Bind the strategy `name` to a task.
+    """Make a strategy for a task.
+
+    Args:
+        name: the strategy's registered name.
+        setup: what the task provides.
+        options: the strategy's options.
+
+    Returns:
+        The strategy.
 
     Raises:
-        UsageError: the name or an option is unknown, or does not fit the task.
+        UsageError: an unknown name or option, or one that does not fit the task.
     """
     arguments = dict(options or {})
     registry.check_options(name, arguments)

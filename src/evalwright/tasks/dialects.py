@@ -35,25 +35,42 @@ framework's own.
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """How a recorded task's answers are scored again. found: the metrics, from the names in the
-    scores by scorer.
+class ScoringRules:
+    """How a recorded task's answers are scored again.
 
-    kept: scorers whose recorded scores stay as they are. as_empty: outcomes scored as an empty
-    answer, None for those of the record.
+    Args:
+        scorers: the task's scorers, bound.
+        metrics: the task's metrics, over the columns of these scorers.
+        choose_metrics: gives the metrics of what the scores turned out to have: from the names of
+            their parts by scorer. None where the metrics are always the same.
+        kept: names of scorers whose recorded scores stay as they are.
+        as_empty: outcomes that are scored as an empty answer; None for those of the record.
     """
 
     scorers: Sequence[Scorer]
     metrics: Sequence[MetricSpec]
-    found: Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]]
+    choose_metrics: (
+        Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]] | None
+    ) = None
     kept: frozenset[str] = frozenset()
     as_empty: Sequence[Outcome] | None = None
 
+    def metrics_for(self, parts: Mapping[str, Sequence[str]]) -> Sequence[MetricSpec]:
+        """The metrics of scores that have these parts, by scorer."""
+        if self.choose_metrics is None:
+            return self.metrics
+        return self.choose_metrics(parts)
+
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A name that can be loaded. kind: "task", "group" or the like; path: its file, "" for none;
-    members: what it stands for.
+class ListedTask:
+    """A name that a dialect can load.
+
+    Args:
+        name: the name, without the dialect's.
+        kind: "task", or what stands for several, such as "group".
+        path: the file that it is from; "" for none.
+        members: the names that it stands for.
     """
 
     name: str
@@ -63,63 +80,97 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Averaged:
-    """One number of a group: the average by `node` of a metric of its tasks.
+class GroupAverage:
+    """One number of a group of tasks: the average of a metric over the tasks that have it.
 
-    label: what it is called; found: the metric of each task that has it, as in `run.json`, by the
-    task's name. published: the number by the other framework's own arithmetic, which then stands as
-    it is.
+    Args:
+        label: what the number is called.
+        node: the tasks, and how their metrics are averaged.
+        metric_by_task: by the task's name, its metric as in `run.json`.
+        published: the number by the other framework's own arithmetic, which is then shown as it is.
     """
 
     label: str
     node: Node
-    found: Mapping[str, Mapping[str, Any]]
+    metric_by_task: Mapping[str, Mapping[str, Any]]
     published: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """A group of tasks with its averages, of which it stands for the first. label: the name shown;
-    absent: asked for, and no task.
+class TaskGroup:
+    """A group of tasks with its averages.
+
+    Args:
+        name: the group's name, unique in a run.
+        label: the name shown.
+        averages: its numbers; the first is the one that stands for the group.
+        absent: members that were requested, and are no task of the run.
     """
 
     name: str
     label: str
-    averages: tuple[Averaged, ...]
+    averages: tuple[GroupAverage, ...]
     absent: tuple[str, ...] = ()
 
 
 class Dialect(Protocol):
-    """Another framework's tasks.
+    """Another framework's tasks, which are named `DIALECT:NAME`.
 
-    Its tasks' definitions have `dialect: NAME`, and their scorers the kind NAME; a scorer's score
-    has a part for each metric. Whoever implements it imports what is heavy in the methods.
-    right_or_wrong: metrics whose values are 0 or 1, for stopping rules. One may have
-    `check_used(settings, tasks)` too, which raises for a setting that none of its tasks of a run
-    uses, `keys`: those of its task files that ours do not have, and `takes_limit`: whether a run's
-    limit is a setting of its tasks too; `takes_among_others` whether its setting `among_others` is,
-    by which a task that cannot be loaded beside others fails alone.
+    Registered by an entry point of the group `evalwright.dialects`, or by `register_dialect` in a
+    plug-in. It may be a module, a class or an object; import what is heavy inside the methods.
+
+    The definitions of its tasks have `dialect: NAME`. Each of its scorers has the kind NAME, unless
+    it is one of ours, and gives scores with a part for each metric.
+
+    It may have more: `check_used(settings, tasks)`, which raises ConfigurationError for
+    a setting that none of its tasks of a run uses; `keys`, those of its task files that ours do not
+    have; `takes_limit`, True if a run's limit is a setting of its tasks; `takes_among_others`, True
+    if its setting `among_others` lets a task that cannot be loaded fail alone.
+
+    Attributes:
+        right_or_wrong: metrics whose scores are 0 or 1, for stopping rules.
     """
 
     right_or_wrong: frozenset[str]
 
-    def names(self, roots: Sequence[Path]) -> Sequence[Listed]:
-        """What can be loaded from folders of task files; without folders, from the installed
-        package.
+    def names(self, roots: Sequence[Path]) -> Sequence[ListedTask]:
+        """List what can be loaded, for `evalwright tasks list --dialect NAME` and for patterns.
+
+        Args:
+            roots: folders with task files, from `--task-root`; without any, list what the
+                installed package has.
+
+        Returns:
+            Tasks, and names that stand for several.
         """
 
     def load(
         self, name: str, settings: Mapping[str, Any], *, prompt_format: str, chat: bool
     ) -> list[Task]:
-        """The tasks of a name, which comes without the dialect. settings: `dialect` of a
-        configuration.
+        """Make the tasks of a name.
 
-        prompt_format, chat: as of `load_tasks`. Raises UsageError.
+        Args:
+            name: the name, without the dialect's.
+            settings: those of the command line: `task_root` and `trust` (folders), `scoring`
+                ("corrected" or "published"), `num_fewshot`, and any given as `-D key=value`.
+            prompt_format: "auto", "chat" or "text".
+            chat: whether the model under test takes messages.
+
+        Returns:
+            The tasks, each named `DIALECT:NAME`.
+
+        Raises:
+            UsageError: there is no such task, or it cannot be used.
         """
 
-    def groups(self, tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:
-        """Groups of a run's tasks that are averaged, inner ones first. tasks: as in `run.json`,
-        those of this dialect.
+    def groups(self, tasks: Sequence[Mapping[str, Any]]) -> Sequence[TaskGroup]:
+        """Average over the tasks of a run.
+
+        Args:
+            tasks: those of this dialect, as in `run.json`.
+
+        Returns:
+            Groups, inner ones first; none if nothing is averaged.
         """
 
     def rules(
@@ -128,12 +179,20 @@ class Dialect(Protocol):
         configuration: Mapping[str, Any],
         first: Mapping[str, Any],
         settings: Mapping[str, Any],
-    ) -> Rules:
-        """How a recorded task is scored again. task, configuration: as in `run.json`; first:
-        metadata of its first answered sample.
+    ) -> ScoringRules:
+        """Say how a recorded task is scored again, without its files.
 
-        settings: given for this, as of the command line; what the run trusted counts for nothing.
-        Raises UsageError.
+        Args:
+            task: the task, as in `run.json`.
+            configuration: the run's configuration, as in `run.json`.
+            first: metadata of its first answered sample.
+            settings: those of the command line; what the run trusted counts for nothing.
+
+        Returns:
+            The scorers and metrics.
+
+        Raises:
+            UsageError: the record does not say enough.
         """
 
 
@@ -141,9 +200,14 @@ _registered: dict[str, Dialect] = {}
 
 
 def register(name: str, dialect: Dialect) -> None:
-    """Add a dialect.
+    """Register a dialect for this process, as a plug-in does.
 
-    Raises ConfigurationError for a name that is empty, has a colon, or belongs to another.
+    Args:
+        name: what its tasks' names begin with.
+        dialect: a module, class or object with the methods of `Dialect`.
+
+    Raises:
+        ConfigurationError: the name is empty, has a colon, or belongs to another.
     """
     if not name or ":" in name or name in DIALECTS:
         raise ConfigurationError(

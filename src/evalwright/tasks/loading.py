@@ -304,8 +304,20 @@ def task_from_definition(
     chat: bool = False,
     prompt_format: PromptFormat = "auto",
 ) -> Task:
-    """The Task of a mapping in the task file's schema. base: the folder that relative paths in it
-    start from.
+    """Make a task of a mapping in the schema of task files (docs/tasks.md).
+
+    Args:
+        definition: the mapping.
+        base: the folder that relative paths in it start from.
+        chat: whether the model under test takes messages.
+        prompt_format: "auto", "chat" or "text", in place of the definition's own.
+
+    Returns:
+        The task.
+
+    Raises:
+        TaskError: the definition cannot be used, or gives several tasks.
+        DatasetError: its data cannot be read.
     """
     from evalwright.tasks.compiling import compile_task
 

@@ -22,13 +22,21 @@ _UNUSABLE = (OSError, ValueError)  # a name with a null character is a ValueErro
 
 
 def place_of(path: Path) -> Path:
-    """Where a file or a folder that was named really is.
+    """Where a file or a folder that the user named really is.
 
-    Raises OSError where a link leads it elsewhere.
+    Whoever brought a folder may have put links into it. So a name within the working folder stays
+    within it, and a name elsewhere within the folder that was named; to write where a link leads,
+    name that place.
 
-    Who brought a folder may have put links into it, so a name within the working folder stays
-    within it, and a name elsewhere within the folder that was named; who wants to write where a
-    link leads names that place. Raises OSError too for an address such as s3://bucket.
+    Args:
+        path: the name.
+
+    Returns:
+        The path, links followed.
+
+    Raises:
+        OSError: a link leads it elsewhere, it is an address such as s3://bucket, or a pipe or a
+            device is there.
     """
     if why := why_not_local(path):
         raise OSError(errno.EINVAL, why)
@@ -49,8 +57,14 @@ def place_of(path: Path) -> Path:
 
 
 def is_within(path: Path, *folders: Path) -> bool:
-    """Whether a path leads, links followed, to a place within one of the folders that is not hidden
-    there (`.env`, `.git/`).
+    """Whether a path leads, links followed, into one of several folders.
+
+    Args:
+        path: a file or a folder.
+        folders: the folders.
+
+    Returns:
+        False also for what is hidden there (`.env`, `.git/`).
     """
     try:
         resolved = path.resolve()
@@ -98,8 +112,21 @@ def write_bytes(path: Path, data: bytes, *, private: bool = False) -> bool:
 
 
 def write_text(path: Path, text: str, *, private: bool = False) -> bool:
-    """As `write_bytes`, for text, without any secret; a lone surrogate, which has no UTF-8 form, is
-    escaped.
+    """Write a text file, without any secret, so that it is either the old or the new one.
+
+    Missing folders are made. A file that was there keeps its permissions. A lone surrogate, which
+    has no UTF-8 form, is escaped.
+
+    Args:
+        path: the file.
+        text: its content.
+        private: whether a new file is for its owner alone.
+
+    Returns:
+        False if the file already has this content.
+
+    Raises:
+        OSError: it cannot be written.
     """
     return write_bytes(
         path, mask(text).encode("utf-8", "backslashreplace"), private=private
@@ -107,9 +134,17 @@ def write_text(path: Path, text: str, *, private: bool = False) -> bool:
 
 
 def write_file(path: Path, data: bytes | str) -> bool:
-    """Write a file that a person named, as `write_bytes` does.
+    """Write a file that the user named, as `write_text` does.
 
-    Raises ConfigurationError with a sentence.
+    Args:
+        path: the file.
+        data: its content: text, from which secrets are removed, or bytes.
+
+    Returns:
+        False if the file already has this content.
+
+    Raises:
+        ConfigurationError: it cannot be written; the message says why.
     """
     with failing_as(
         ConfigurationError, f"'{printable(str(path))}' cannot be written", _UNUSABLE
@@ -120,8 +155,13 @@ def write_file(path: Path, data: bytes | str) -> bool:
 
 
 def check_file(path: Path) -> None:
-    """Raise ConfigurationError, as `write_file` would, where a file cannot be written; nothing is
-    made.
+    """Check that `write_file` could write a file; nothing is made.
+
+    Args:
+        path: the file that the user named.
+
+    Raises:
+        ConfigurationError: it cannot be written; the message says why.
     """
     with failing_as(
         ConfigurationError, f"'{printable(str(path))}' cannot be written", _UNUSABLE
@@ -153,8 +193,18 @@ def failing_as(
     message: str,
     caught: type[Exception] | tuple[type[Exception], ...] = OSError,
 ) -> Iterator[None]:
-    """Around what may fail so: what is caught becomes an error of that kind, in which the reason
-    follows what is said.
+    """Turn errors in a `with` block into an error of ours.
+
+    Args:
+        kind: the class of the error to raise.
+        message: what failed; the reason follows it after a colon.
+        caught: the errors to turn.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        EvalwrightError: of the class `kind`, where the block raised one of `caught`.
     """
     try:
         yield

@@ -12,11 +12,11 @@ from evalwright.core.errors import ConfigurationError, TaskError, UsageError, cl
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import MetricSpec, Scorer, Task
 from evalwright.tasks import schema
-from evalwright.tasks.dialects import Rules
+from evalwright.tasks.dialects import ScoringRules
 from evalwright.tasks.samples import RowError
 from evalwright.tasks.yaml_files import Document, KeyPath, plain
 
-Scored = TypeVar("Scored", Task, Rules)
+Scored = TypeVar("Scored", Task, ScoringRules)
 
 _ACCURACY = ("accuracy",)
 DEFAULTS: dict[str, tuple[str, tuple[str, ...]]] = {

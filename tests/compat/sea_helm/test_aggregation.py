@@ -12,7 +12,7 @@ from compat.sea_helm.scored import golden_lines, needs_golden_file
 from evalwright.compat.sea_helm.aggregation import aggregated, dialect_groups
 from evalwright.compat.sea_helm.over_runs import over_runs
 from evalwright.runs import grouping
-from evalwright.tasks.dialects import Group
+from evalwright.tasks.dialects import TaskGroup
 
 
 def flat(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
@@ -101,7 +101,7 @@ def task(
     }
 
 
-def by_label(groups: list[Group]) -> dict[str, Group]:
+def by_label(groups: list[TaskGroup]) -> dict[str, TaskGroup]:
     return {group.label: group for group in groups}
 
 

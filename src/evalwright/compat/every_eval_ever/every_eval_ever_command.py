@@ -6,27 +6,22 @@ from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import (
-    Exporter,
-    Importer,
-    Imports,
-    import_later,
-    option,
-    summarise_imports,
-)
-from evalwright.runs.reader import Run
+from evalwright import Run
+from evalwright.compat.programs import import_later, option
+from evalwright.extend import Exporter, Importer, ImportSummary, summarise_import
 
 
-def _import(path: Path, folder: Path, name: str) -> Imports:
+def _import(path: Path, folder: Path, name: str) -> ImportSummary:
     from evalwright.compat.every_eval_ever.importing import import_eee
 
-    return summarise_imports(
+    return summarise_import(
         import_eee(path, folder, name), _describe_run, ("format", "file", "notes")
     )
 
 
 def _describe_run(run: Run) -> list[str]:
-    return [f"{', '.join(task.name for task in run.tasks[:10])})"]
+    names = ", ".join(task.name for task in run.tasks[:10])
+    return [f"({run.model}: {names})"]
 
 
 IMPORTER = Importer(

@@ -16,18 +16,19 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
-from evalwright.compat.programs import Exports
+from evalwright import Message, Run, SampleRecord, Score, __version__
 from evalwright.compat.recording import file_name, writing
-from evalwright.core.outcomes import ANSWERED
-from evalwright.core.requests import Message
-from evalwright.core.samples import SampleRecord, Score
-from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, metric_range
-from evalwright.runs.confirmed import AS_PUBLISHED
-from evalwright.runs.reader import Run
-from evalwright.runs.simulations import refuse_left_out
-from evalwright.runs.writer import to_json
-from evalwright.tasks.safe_files import write_text
+from evalwright.extend import (
+    ANSWERED,
+    AS_PUBLISHED,
+    BOUNDED_METRICS,
+    LOWER_IS_BETTER_METRICS,
+    ExportSummary,
+    metric_range,
+    require_scores,
+    to_json,
+    write_text,
+)
 
 SCHEMA = "0.3.0"
 LABEL = "label"
@@ -47,12 +48,12 @@ def export_eee(
     output_folder: Path,
     organisation: str = "unknown",
     relationship: str = "other",
-) -> Exports:
+) -> ExportSummary:
     """Write the tasks of runs under `output_folder/data`, and return the files and notes.
 
     Raises RunError.
     """
-    refuse_left_out(runs, "export")
+    require_scores(runs, "export")
     files: list[Path] = []
     notes: list[str] = []
     source = {
@@ -108,7 +109,7 @@ def export_eee(
                     f"{run.id}, {name}: left out, because they have no number:"
                     f" {', '.join(without)}."
                 )
-    return Exports(files, notes)
+    return ExportSummary(files, notes)
 
 
 def model_id(name: str) -> str:
@@ -175,7 +176,7 @@ def _evaluation_result(
     )
     low, high = (
         metric_range(metric["kind"], options)
-        if metric["kind"] in BOUNDED
+        if metric["kind"] in BOUNDED_METRICS
         else ("-Infinity", "Infinity")
     )
     uncertainty: dict[str, Any] = {"num_samples": metric["n"]}
@@ -222,7 +223,8 @@ def _evaluation_result(
             "metric_id": metric["kind"],
             "metric_name": metric["label"],
             "lower_is_better": (
-                bool(metric.get("lower_is_better")) or metric["kind"] in LOWER_IS_BETTER
+                bool(metric.get("lower_is_better"))
+                or metric["kind"] in LOWER_IS_BETTER_METRICS
             ),
             "score_type": "continuous",
             "min_score": low,

@@ -13,6 +13,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evalwright import (
+    Answer,
+    Message,
+    Response,
+    Run,
+    Sample,
+    SampleRecord,
+    Score,
+    Usage,
+)
 from evalwright.compat.every_eval_ever.exporting import (
     CLUSTER,
     DRAW,
@@ -22,7 +32,6 @@ from evalwright.compat.every_eval_ever.exporting import (
     SAMPLE_PREFIX,
 )
 from evalwright.compat.recording import (
-    Destination,
     Recorded,
     as_list,
     as_mapping,
@@ -32,23 +41,25 @@ from evalwright.compat.recording import (
     hash_files,
     nothing_at,
     number,
-    parse_json,
-    read_rows,
     read_whole,
     start_time,
     task_record,
 )
-from evalwright.core.errors import RunError
-from evalwright.core.requests import Message, Prompt
-from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec
-from evalwright.core.text import printable
+from evalwright.extend import (
+    ImportDestination,
+    MetricResult,
+    MetricSpec,
+    Prompt,
+    RunError,
+    RunFacts,
+    TaskResult,
+    TaskTally,
+    fingerprint_of,
+    parse_json,
+    printable,
+    read_json_lines,
+)
 from evalwright.metrics.registry import is_known
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, TaskResult
 from evalwright.statistics import Estimate
 
 FORMAT = "every_eval_ever"
@@ -114,7 +125,7 @@ def import_eee(path: Path, runs_folder: Path, name: str = "") -> tuple[Run, ...]
     if not files:
         raise RunError(f"'{path}' has no JSON files. {_ADVICE}")
     read = [(file, _aggregate(file)) for file in files]
-    destination = Destination(runs_folder, name, alone=len(read) == 1)
+    destination = ImportDestination(runs_folder, name, alone=len(read) == 1)
     return tuple(_import(file, aggregate, destination) for file, aggregate in read)
 
 
@@ -135,7 +146,9 @@ def _aggregate(path: Path) -> Mapping[str, Any]:
     return as_mapping(aggregate)
 
 
-def _import(path: Path, aggregate: Mapping[str, Any], destination: Destination) -> Run:
+def _import(
+    path: Path, aggregate: Mapping[str, Any], destination: ImportDestination
+) -> Run:
     published = enumerate(aggregate["evaluation_results"], 1)
     evaluations = [
         _Result.of(evaluation, f"{path}, result {position}")
@@ -152,7 +165,7 @@ def _import(path: Path, aggregate: Mapping[str, Any], destination: Destination) 
     task_records = []
     rows = []
     seen: dict[str, str] = {}
-    for where, _, row in read_rows(samples_file) if samples_file.exists() else ():
+    for where, _, row in read_json_lines(samples_file) if samples_file.exists() else ():
         check_depth(row, where)
         if (first := seen.setdefault(fingerprint_of(row), where)) != where:
             raise RunError(
@@ -187,13 +200,13 @@ def _import(path: Path, aggregate: Mapping[str, Any], destination: Destination) 
         "source_metadata": as_mapping(aggregate.get("source_metadata")),
         "evaluation_id": str(aggregate.get("evaluation_id")),
     }
-    run_fields = {
-        "started": start_time([_time(aggregate.get("evaluation_timestamp"))], [path]),
-        "model": model,
-        "code": {"imported": FORMAT, "model": info},
-        "tasks": task_records,
-        "configuration": {"scoring": "published", "imported": imported},
-    }
+    run_fields = RunFacts(
+        started=start_time([_time(aggregate.get("evaluation_timestamp"))], [path]),
+        model=model,
+        code={"imported": FORMAT, "model": info},
+        tasks=task_records,
+        configuration={"scoring": "published", "imported": imported},
+    )
     return run_folder.write(records, lambda: run_fields)
 
 

@@ -16,18 +16,15 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from evalwright.compat.recording import (
-    Clean,
-    Recorded,
-    field,
-    nothing_at,
-    number,
-    read_rows,
+from evalwright.compat.recording import Clean, Recorded, field, nothing_at, number
+from evalwright.extend import (
+    RunError,
+    closest_names,
+    printable,
+    read_json_lines,
+    regular_file,
+    reraise_as,
 )
-from evalwright.core.errors import RunError, closest
-from evalwright.core.private import check_ordinary
-from evalwright.core.text import printable
-from evalwright.tasks.safe_files import failing_as
 
 JUDGMENTS = ("judgments.jsonl", "judgements.jsonl")
 SUMMARIES = "summaries.jsonl"
@@ -202,15 +199,15 @@ def find_folders(path: Path) -> list[Folder]:
             f"'{path}' is not a folder of the HHEM leaderboard engine. {_ADVICE}"
         )
     names = {*JUDGMENTS, SUMMARIES, STATS}
-    with failing_as(RunError, f"'{path}' cannot be read"):
+    with reraise_as(RunError, f"'{path}' cannot be read"):
         folders = sorted(
             {file.parent for file in path.rglob("*.jsonl") if file.name in names}
         )
     if not folders:
         files = [child.name for child in sorted(path.iterdir())][:200]
-        similar_names = [name for name in files if closest(name, [*JUDGMENTS, STATS])][
-            :1
-        ]
+        similar_names = [
+            name for name in files if closest_names(name, [*JUDGMENTS, STATS])
+        ][:1]
         hint = "" if files else " It is empty."
         if similar_names:
             hint = f" The closest is '{path / similar_names[0]}'."
@@ -239,7 +236,7 @@ def _folder(folder: Path) -> Folder:
 
 def read_judgments(folder: Folder) -> list[Judgment]:
     """Read the judgments in file order; empty if there is no file."""
-    rows = read_rows(folder.judgments) if folder.judgments else ()
+    rows = read_json_lines(folder.judgments) if folder.judgments else ()
     return [Judgment.of(row, where) for where, _, row in rows]
 
 
@@ -247,7 +244,7 @@ def read_summaries(folder: Folder) -> list[Summary] | None:
     """Read the summaries in file order; None if there is no file."""
     path = folder.path / SUMMARIES
     return (
-        [Summary.of(row, where) for where, _, row in read_rows(path)]
+        [Summary.of(row, where) for where, _, row in read_json_lines(path)]
         if path.is_file()
         else None
     )
@@ -257,7 +254,7 @@ def read_published(folder: Folder) -> list[Published]:
     """Read what the engine published of the model, one entry for each pair of dates."""
     path = folder.path / STATS
     return (
-        [_published(row, where) for where, _, row in read_rows(path)]
+        [_published(row, where) for where, _, row in read_json_lines(path)]
         if path.is_file()
         else []
     )
@@ -280,14 +277,14 @@ def read_articles(path: Path) -> dict[str, dict[str, str]]:
     """Read category, text_type and dataset by `article_id` from the CSV; texts are dropped."""
     # an annual report has more than the 128 KiB that are allowed otherwise
     csv.field_size_limit(1 << 27)
-    broken = failing_as(
+    broken = reraise_as(
         RunError, f"{path} is not a CSV in UTF-8", (UnicodeDecodeError, csv.Error)
     )
-    unread = failing_as(RunError, f"{path} cannot be read")
+    unread = reraise_as(RunError, f"{path} cannot be read")
     with (
         unread,
         broken,
-        check_ordinary(path).open(encoding="utf-8-sig", newline="") as file,
+        regular_file(path).open(encoding="utf-8-sig", newline="") as file,
     ):
         rows = csv.DictReader(file)
         if "article_id" not in (rows.fieldnames or ()):

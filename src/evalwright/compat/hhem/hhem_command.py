@@ -17,19 +17,18 @@ from typing import Any
 
 import click
 
-from evalwright.compat.programs import (
-    Evalwright,
+from evalwright import Configuration, Run, UsageError
+from evalwright.compat.programs import option, scoring_option
+from evalwright.extend import (
+    CommandLine,
+    ConfigurationError,
     Importer,
-    Imports,
-    option,
-    scoring_option,
-    summarise_imports,
+    ImportSummary,
+    check_writable,
+    summarise_import,
+    write_file,
 )
-from evalwright.core.errors import ConfigurationError, UsageError
-from evalwright.evaluation.configuration import Configuration
-from evalwright.runs.reader import Run
 from evalwright.runs.writer import slug
-from evalwright.tasks.safe_files import check_file, write_file
 
 FILE = "leaderboard.yaml"
 TEST = "test"
@@ -62,14 +61,14 @@ def _import(
     scoring: str,
     articles: str | None,
     all_dates: bool,
-) -> Imports:
+) -> ImportSummary:
     from evalwright.compat.hhem.importing import import_hhem
 
     table = Path(articles) if articles else None
     runs, left_out = import_hhem(
         path, runs_folder, name, scoring=scoring, articles=table, every=all_dates
     )
-    imports = summarise_imports(runs, _describe_run, _SHOWN_KEYS, left_out)
+    imports = summarise_import(runs, _describe_run, _SHOWN_KEYS, left_out)
     for record in imports.record["runs"]:
         (record["metrics"],) = record["metrics"].values()
     imports.record["left_out"] = left_out
@@ -91,7 +90,8 @@ def _describe_run(run: Run) -> list[str]:
     rows = f"{run.data['samples']['records']:,} rows"
     failed = f", {task.n_missing:,} failed or lost" if task.n_missing else ""
     scoring = ", as published" if imported["scoring"] == "published" else ""
-    lines = [f"{rows}{failed}{scoring}): {', '.join(rates)}"]
+    counts = f"({run.model}: {rows}{failed}{scoring})"
+    lines = [f"{counts}: {', '.join(rates)}"]
     differing = []
     for difference in imported["differences"]:
         our_value = "n/a" if difference["ours"] is None else difference["ours"]
@@ -239,7 +239,7 @@ _RUN_OPTIONS = (
 @click.option("--init", is_flag=True, help=f"Write the example as {FILE} and exit.")
 @click.pass_obj
 def hhem_leaderboard(
-    evalwright: Evalwright,
+    evalwright: CommandLine,
     /,
     eval_name: str,
     config: str | None,
@@ -293,10 +293,10 @@ def _smoke(path: Path, trust_file: str | None) -> int:
 
     A model that cannot be reached does not stop the others.
     """
+    from evalwright import open_model
     from evalwright.evaluation.common_arguments import without_refused
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.evaluation.smoke import SmokeTask, smoke_test
-    from evalwright.models.registry import open_model
 
     configuration = read_configuration(path, TEST, trust_file)
     if not configuration.models:
@@ -344,13 +344,13 @@ def _answer_lines(answer: str) -> list[str]:
 
 
 def _evaluate(
-    evalwright: Evalwright, path: Path, suite: str, options: Mapping[str, Any]
+    evalwright: CommandLine, path: Path, suite: str, options: Mapping[str, Any]
 ) -> int:
     """Run the suite, and make a leaderboard of its models in every format."""
     from evalwright.evaluation.configuration_file import read_configuration
     from evalwright.reports.markers import check_text_file
 
-    check_file(Path(options["output_dir"]) / "leaderboard.md")
+    check_writable(Path(options["output_dir"]) / "leaderboard.md")
     if options["into"]:
         check_text_file(Path(options["into"]))
     trust_file = options["trust_file"]

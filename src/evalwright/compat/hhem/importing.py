@@ -16,6 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from evalwright import Run
 from evalwright.compat.hhem.engine_files import (
     SLICES,
     Folder,
@@ -49,16 +50,18 @@ from evalwright.compat.hhem.summary_rows import (
     name_rows,
 )
 from evalwright.compat.recording import (
-    Destination,
-    RunFolder,
     check_scoring,
     hash_files,
     start_time,
     task_record,
 )
-from evalwright.core.errors import RunError
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.reader import Run
+from evalwright.extend import (
+    ImportDestination,
+    ImportFolder,
+    RunError,
+    RunFacts,
+    fingerprint_of,
+)
 
 FORMAT = "hhem-leaderboard"
 
@@ -81,7 +84,7 @@ class _Plan:
     rows: int
     length: int
     scores: array[float] | None
-    run: RunFolder = field(init=False)
+    run: ImportFolder = field(init=False)
     lengths: Sequence[int] = ()
     odd: float | None = None
 
@@ -124,7 +127,9 @@ def import_hhem(
             )
     if not plans:
         raise RunError(f"Nothing in '{path}' was judged. {left_out[0]}")
-    _complete(plans, Destination(runs_folder, name, alone=len(plans) == 1), scoring)
+    _complete(
+        plans, ImportDestination(runs_folder, name, alone=len(plans) == 1), scoring
+    )
     runs: list[Run] = []
     for folder, folder_plans in groupby(plans, key=lambda plan: plan.folder):
         groups = split_groups(folder, every=every)
@@ -158,7 +163,9 @@ def _plan(group: Group, group_index: int) -> _Plan:
     )
 
 
-def _complete(plans: Sequence[_Plan], destination: Destination, scoring: str) -> None:
+def _complete(
+    plans: Sequence[_Plan], destination: ImportDestination, scoring: str
+) -> None:
     """Decide where each run goes, and collect what all groups of a tree share.
 
     Raises RunError if a folder holds another run.
@@ -229,15 +236,15 @@ def _import(
             if any(key in slices for slices in (dataset.articles or {}).values())
         ],
     )
-    run_fields = {
-        "started": start_time(
+    run_fields = RunFacts(
+        started=start_time(
             [group.judgment_date, group.summary_date], group.folder.files
         ),
-        "model": group.name,
-        "code": {"imported": FORMAT, "name": group.name, "settings": settings},
-        "tasks": [task],
-        "configuration": {"scoring": scoring, "imported": imported},
-    }
+        model=group.name,
+        code={"imported": FORMAT, "name": group.name, "settings": settings},
+        tasks=[task],
+        configuration={"scoring": scoring, "imported": imported},
+    )
     return plan.run.write(records, lambda: run_fields)
 
 

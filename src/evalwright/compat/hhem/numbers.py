@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from evalwright import Failure, Sample, SampleRecord, Score
 from evalwright.compat.hhem.engine_files import SLICES
 from evalwright.compat.hhem.groups import DataSet, Group
 from evalwright.compat.hhem.outcomes import FAILED
@@ -23,11 +24,7 @@ from evalwright.compat.hhem.summary_rows import (
     WORDS,
     Names,
 )
-from evalwright.core.errors import Failure
-from evalwright.core.samples import Sample, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.extend import MetricResult, MetricSpec, TaskResult, TaskTally
 
 SPECS = (
     MetricSpec("hallucination-rate", "hallucination-rate", CONSISTENCY),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evalwright.core.errors import Failure
+from evalwright import Failure
 from evalwright.scorers.hhem_validity import (
     EMPTY_SUMMARY,
     MIN_WORDS,

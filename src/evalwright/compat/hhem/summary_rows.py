@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from evalwright import Answer, Failure, Sample, SampleRecord, Score
 from evalwright.compat.hhem.groups import DataSet, Group, Row
 from evalwright.compat.hhem.outcomes import (
     ANSWERED,
@@ -14,8 +15,6 @@ from evalwright.compat.hhem.outcomes import (
     is_refusal,
     row_outcome,
 )
-from evalwright.core.errors import Failure
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.scorers.hhem_validity import is_summary
 
 TASK = "summary-faithfulness"

@@ -8,7 +8,7 @@ Names load their module on first use.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalwright.core.lazy import lazy_names
+from evalwright.extend import lazy_names
 
 if TYPE_CHECKING:
     from evalwright.compat.hret import hret

@@ -15,30 +15,41 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from evalwright import (
+    Ask,
+    Failure,
+    Generate,
+    LocalModel,
+    LogLikelihood,
+    Message,
+    Model,
+    RequestFailed,
+    Response,
+    Reward,
+    Sample,
+)
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.row_samples import ROW, input_of
 from evalwright.compat.hret.settings import Given
-from evalwright.core.asking import Ask, abilities_of, options_of
-from evalwright.core.errors import DatasetError, Failure, RequestFailed
-from evalwright.core.images import Image
-from evalwright.core.private import check_ordinary, home_folder
-from evalwright.core.requests import (
-    Ability,
-    Generate,
-    LogLikelihood,
-    Message,
-    Part,
-    Prompt,
-    Request,
-    Reward,
-)
-from evalwright.core.responses import Response, TokenLogProb
-from evalwright.core.samples import Sample
+from evalwright.core.requests import Part
+from evalwright.core.responses import TokenLogProb
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
-from evalwright.evaluation.running import run_blocking
-from evalwright.models.base import EVERY_OPTION, LocalModel, Model
-from evalwright.strategies.generate import TARGET, Sampling
+from evalwright.extend import (
+    TARGET,
+    Ability,
+    DatasetError,
+    Image,
+    Prompt,
+    Request,
+    Sampling,
+    abilities_of,
+    home_folder,
+    options_of,
+    regular_file,
+    run_blocking,
+)
+from evalwright.models.base import EVERY_OPTION
 from evalwright.tasks.images import fetched
 
 ID = "_evalwright_id"
@@ -590,7 +601,7 @@ def read_image(named: Any) -> Image:
         return Image.from_data_url(str(named))
     if str(named).startswith(("http://", "https://")):
         return fetched(str(named))
-    return Image.read(check_ordinary(Path(str(named))).read_bytes(), str(named))
+    return Image.read(regular_file(Path(str(named))).read_bytes(), str(named))
 
 
 def _text(prompt: Prompt) -> str:

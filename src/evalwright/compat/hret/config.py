@@ -15,7 +15,7 @@ from evalwright.compat.hret import settings
 from evalwright.compat.hret.datasets.base import filled, load_datasets
 from evalwright.compat.hret.published import texts
 from evalwright.compat.hret.settings import Given, Row, Rows
-from evalwright.core.errors import ConfigurationError
+from evalwright.extend import ConfigurationError
 
 log = logging.getLogger("evalwright.hret")
 

@@ -23,11 +23,8 @@ from evalwright.compat.hret.published import texts
 from evalwright.compat.hret.runner import PipelineRunner, failed_result
 from evalwright.compat.hret.scaling import is_default, parser_of
 from evalwright.compat.hret.utils.util import EvaluationResult
-from evalwright.core.errors import ConfigurationError
-from evalwright.core.secrets import mask
-from evalwright.core.text import printable
 from evalwright.evaluation.origins import proposed
-from evalwright.tasks.safe_files import is_within
+from evalwright.extend import ConfigurationError, is_within, mask, printable
 
 __all__ = ["EvaluationResult", "Evaluator", "main", "run_from_config"]
 

@@ -20,9 +20,7 @@ from evalwright.compat.hret.row_samples import plain
 from evalwright.compat.hret.runner import PipelineRunner
 from evalwright.compat.hret.settings import Given, Rows
 from evalwright.compat.hret.utils.util import EvaluationResult, as_json
-from evalwright.core.errors import ConfigurationError
-from evalwright.models.functions import function_model
-from evalwright.tasks.safe_files import write_text
+from evalwright.extend import ConfigurationError, function_model, write_text
 from evalwright.trackers import open_trackers
 
 Function = Callable[..., Any]

@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from evalwright.compat.programs import Importer, import_later, option, scoring_option
-from evalwright.tasks.safe_files import check_file, write_file
+from evalwright.compat.programs import import_later, option, scoring_option
+from evalwright.extend import Importer, check_writable, write_file
 
 IMPORTER = Importer(
     about=(
@@ -155,7 +155,7 @@ def _work(**options: Any) -> int:
         name: option for name, option in options.items() if name not in _NOT_OF_CALL
     }
     if options["output_file"]:
-        check_file(Path(options["output_file"]))
+        check_writable(Path(options["output_file"]))
     if options["config"]:
         context = click.get_current_context()
         command_line = click.core.ParameterSource.COMMANDLINE

@@ -10,28 +10,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalwright import Answer, Failure, Response, Run, SampleRecord, Score
 from evalwright.compat.hret.published import Likelihood
 from evalwright.compat.hret.row_samples import plain, sample_of, task_name
 from evalwright.compat.hret.settings import Given
-from evalwright.compat.programs import Imports, describe_import
 from evalwright.compat.recording import (
-    Destination,
     hash_files,
     nothing_at,
     number,
     open_recorded,
-    parse_json,
     start_time,
     task_record,
 )
-from evalwright.core.errors import Failure, RunError, ScoringError
-from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec
-from evalwright.core.text import printable
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run
+from evalwright.extend import (
+    ImportDestination,
+    ImportSummary,
+    MetricSpec,
+    RunError,
+    RunFacts,
+    ScoringError,
+    TaskTally,
+    fingerprint_of,
+    parse_json,
+    printable,
+    summarise_import,
+)
 
 FORMAT = "hret"
 _WANTED = (
@@ -73,7 +76,7 @@ def _specs(records: Sequence[SampleRecord], metrics: Given) -> list[MetricSpec]:
     ]
 
 
-def imports(path: Path, out: Path, name: str = "") -> Imports:
+def imports(path: Path, out: Path, name: str = "") -> ImportSummary:
     """A run for every result at `path`, for the command line.
 
     Raises RunError for what is no result.
@@ -87,7 +90,8 @@ def imports(path: Path, out: Path, name: str = "") -> Imports:
         note for run in runs for note in run.data["configuration"]["imported"]["notes"]
     ]
     recorded_keys = ("format", "file", "metrics", "notes")
-    return Imports(lines, [describe_import(run, recorded_keys) for run in runs], left)
+    summary = summarise_import(runs, lambda run: ("",), recorded_keys, left)
+    return replace(summary, lines=lines, record=summary.record["runs"])
 
 
 def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
@@ -102,7 +106,7 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
     if not files:
         raise RunError(f"'{path}' has no JSON files. {_WANTED}")
     results = [(file, result) for file in files for result in _results(file)]
-    destination = Destination(out, name, alone=len(results) == 1)
+    destination = ImportDestination(out, name, alone=len(results) == 1)
     try:
         return tuple(_import(file, result, destination) for file, result in results)
     except RecursionError:
@@ -136,7 +140,7 @@ def _results(path: Path) -> Iterator[Given]:
         yield result
 
 
-def _import(file: Path, result: Given, destination: Destination) -> Run:
+def _import(file: Path, result: Given, destination: ImportDestination) -> Run:
     info = plain(result["info"])
     metrics = plain(result["metrics"])
     dataset = _text(result["info"].get("dataset_name"))
@@ -163,14 +167,14 @@ def _import(file: Path, result: Given, destination: Destination) -> Run:
     )
     imported = {"format": FORMAT, "file": file.name, "info": info, "metrics": metrics}
     imported["notes"] = _notes(records, metrics, part)
-    record = {
-        "started": start_time([], [file]),
-        "model": model,
-        "code": {"imported": FORMAT, "name": model, "info": info},
-        "tasks": [part],
-        "configuration": {"scoring": "published", "imported": imported},
-        "seconds": number(info.get("elapsed_time_sec")) or 0.0,
-    }
+    record = RunFacts(
+        started=start_time([], [file]),
+        model=model,
+        code={"imported": FORMAT, "name": model, "info": info},
+        tasks=[part],
+        configuration={"scoring": "published", "imported": imported},
+        seconds=number(info.get("elapsed_time_sec")) or 0.0,
+    )
     return place.write(records, lambda: record)
 
 

@@ -14,22 +14,31 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from evalwright import bounded
+from evalwright import (
+    Answer,
+    Ask,
+    Failure,
+    Generate,
+    Message,
+    NoScore,
+    RequestFailed,
+    Sample,
+    Score,
+    bounded,
+)
 from evalwright.compat.hret.datasets.base import filled
 from evalwright.compat.hret.published import JUDGE_SCORE, PENALTY, Method, texts
 from evalwright.compat.hret.row_samples import ROW, row_of
 from evalwright.compat.hret.settings import Given
-from evalwright.core.asking import Ask, abilities_of
-from evalwright.core.errors import (
+from evalwright.extend import (
     ConfigurationError,
-    Failure,
-    RequestFailed,
+    MetricSpec,
+    Scored,
+    Scorer,
     ScoringError,
+    abilities_of,
+    separate_reasoning,
 )
-from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import Generate, Message
-from evalwright.core.samples import Answer, NoScore, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.scorers.judge.correct import judge_correct
 from evalwright.scorers.judge.pair import FIRST, SAME, SECOND, judge_pair
 from evalwright.scorers.judge.rating import RATING, judge_rating

@@ -14,6 +14,16 @@ from contextvars import copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from evalwright import (
+    Answer,
+    Ask,
+    Failure,
+    RequestFailed,
+    Response,
+    Reward,
+    Sample,
+    Task,
+)
 from evalwright.compat.hret.asking import (
     AS_IT_LIKES,
     ID,
@@ -40,21 +50,19 @@ from evalwright.compat.hret.scaling import strategy_of
 from evalwright.compat.hret.scaling_methods.base import BuiltInMethod
 from evalwright.compat.hret.scoring import scoring_of
 from evalwright.compat.hret.settings import Given, Rows
-from evalwright.core.asking import Ask
-from evalwright.core.errors import (
+from evalwright.core.errors import EmptyReply
+from evalwright.extend import (
+    NO_ANSWER,
+    TARGET,
+    Ability,
     AbilityError,
     ConfigurationError,
-    EmptyReply,
-    Failure,
-    RequestFailed,
+    MetricSpec,
+    Request,
+    Scorer,
+    Strategy,
 )
-from evalwright.core.outcomes import NO_ANSWER
-from evalwright.core.requests import Ability, Request, Reward
-from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample
-from evalwright.core.tasks import MetricSpec, Scorer, Strategy, Task
 from evalwright.models.functions import FunctionModel
-from evalwright.strategies.generate import TARGET
 
 if TYPE_CHECKING:
     from evalwright.compat.hret.runner import PipelineRunner

@@ -17,10 +17,9 @@ from importlib import resources
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-from evalwright import bounded
+from evalwright import Score, bounded
 from evalwright.compat.hret.settings import Given
-from evalwright.core.errors import ConfigurationError, MissingExtra, ScoringError
-from evalwright.core.samples import Score
+from evalwright.extend import ConfigurationError, MissingExtra, ScoringError
 from evalwright.scorers.text.formulas import compare_with_math_verify
 
 PENALTY = "language_penalizer"

@@ -16,9 +16,9 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from evalwright import Answer, Sample, Score
 from evalwright.compat.hret.settings import Given
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.extend import MetricResult, TaskResult
 
 ROW = "row"
 

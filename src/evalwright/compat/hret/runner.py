@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from evalwright import Run, SampleRecord, Task, evaluate
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.asking import model_of
 from evalwright.compat.hret.config import PipelineConfig, Shots, log
@@ -32,12 +33,7 @@ from evalwright.compat.hret.scoring import ALIASES
 from evalwright.compat.hret.settings import Given, Rows
 from evalwright.compat.hret.utils.metrics import language_penalizer
 from evalwright.compat.hret.utils.util import EvaluationResult
-from evalwright.core.samples import SampleRecord
-from evalwright.core.tasks import Task
-from evalwright.evaluation.evaluating import evaluate
-from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult
-from evalwright.strategies.generate import TARGET
+from evalwright.extend import TARGET, MetricResult
 
 NO_SAMPLES = "No samples for evaluation after few-shot processing"
 

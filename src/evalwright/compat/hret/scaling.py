@@ -21,6 +21,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
+from evalwright import (
+    Answer,
+    Ask,
+    Failure,
+    Generate,
+    Model,
+    RequestFailed,
+    Response,
+    Reward,
+    Sample,
+)
 from evalwright.compat.hret.asking import Native, Parser, logits_of
 from evalwright.compat.hret.published import final_answer, texts
 from evalwright.compat.hret.row_samples import ROW, input_of
@@ -30,23 +41,21 @@ from evalwright.compat.hret.utils.prompt_template import (
     extract_final_answer,
 )
 from evalwright.compat.hret.utils.util import _load_function
-from evalwright.core.asking import Ask, options_of
-from evalwright.core.errors import (
-    NO_TOKEN_LOG_PROBS,
+from evalwright.core.errors import NO_TOKEN_LOG_PROBS
+from evalwright.core.outcomes import outcome_of
+from evalwright.extend import (
+    ANSWERED,
+    TARGET,
+    Ability,
     AbilityError,
     ConfigurationError,
-    Failure,
-    RequestFailed,
+    Request,
+    Setup,
+    Strategy,
+    bind_strategy,
+    options_of,
 )
-from evalwright.core.outcomes import ANSWERED, outcome_of
-from evalwright.core.requests import Ability, Generate, Request, Reward
-from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample
-from evalwright.core.tasks import Strategy
-from evalwright.models.base import Model
 from evalwright.scorers.reading import reader
-from evalwright.strategies.generate import TARGET
-from evalwright.strategies.registry import Setup, bind
 
 logger = logging.getLogger("evalwright")
 
@@ -595,7 +604,7 @@ def _native(name: str, model: Native, trigger: str = "", **options: Any) -> Stra
     )
     chosen_by_tokens = options.get("by") == "log-probability" and model is not _PLUGIN
     probe = LogProbabilityProbe(model.model.name) if chosen_by_tokens else None
-    return _Native(bind(name, setup, options), model, probe)
+    return _Native(bind_strategy(name, setup, options), model, probe)
 
 
 def _read_as_hret(sample: Sample, answer: Answer) -> str:

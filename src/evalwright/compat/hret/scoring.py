@@ -17,6 +17,7 @@ from functools import partial
 from string import ascii_uppercase, digits
 from typing import Any, NamedTuple, cast
 
+from evalwright import Answer, Ask, Column, Sample, Score
 from evalwright.compat.hret import published as arithmetic
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.asking import RowGenerate
@@ -36,17 +37,21 @@ from evalwright.compat.hret.published import (
 )
 from evalwright.compat.hret.row_samples import ROW, row_of
 from evalwright.compat.hret.settings import Given, check_parameters
-from evalwright.core.asking import Ask
-from evalwright.core.errors import ConfigurationError, ScoringError, UnknownName
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scored, Scorer
-from evalwright.metrics.registry import Column
+from evalwright.extend import (
+    ConfigurationError,
+    MetricSpec,
+    Scored,
+    Scorer,
+    ScoringError,
+    UnknownName,
+    bind_scorer,
+)
 from evalwright.scorers import penalty
 from evalwright.scorers.answers.name_targets import find_mentions, parse_name_targets
 from evalwright.scorers.answers.reply import parse_reply
 from evalwright.scorers.answers.verdict import correct, incorrect
 from evalwright.scorers.reading import reader
-from evalwright.scorers.registry import JUDGE, bind
+from evalwright.scorers.registry import JUDGE
 from evalwright.scorers.text.folded import fold_text
 from evalwright.scorers.text.languages import check_language
 from evalwright.scorers.text.normalise import plain
@@ -397,7 +402,9 @@ def _by(
     What it is unsure of the judge reads again, where the call has one.
     """
     more = {"unsure": "judge-correct"} if call.judge else {}
-    inner = {kind: bind(kind, {**options, **more}) for kind, options in kinds.items()}
+    inner = {
+        kind: bind_scorer(kind, {**options, **more}) for kind, options in kinds.items()
+    }
 
     def score(sample: Sample, answer: Answer, *ask: Ask) -> Any:
         prepared = prepare(sample, answer)
@@ -594,8 +601,8 @@ def _likelihood(call: Call) -> Made:
     """`log_likelihood`: the most probable option, also by length, and whether its probability among
     the options means what it says.
     """
-    plainly = bind("choice", {})
-    by_length = bind("choice", {"normalise": "characters"})
+    plainly = bind_scorer("choice", {})
+    by_length = bind_scorer("choice", {"normalise": "characters"})
 
     def score(sample: Sample, answer: Answer) -> Scored:
         row = row_of(sample, answer)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, cast
 
-from evalwright.core.errors import UnknownName
+from evalwright.extend import UnknownName
 
 Scoring = Literal["published", "corrected"]
 """HRET's own arithmetic, faults included, or ours."""

@@ -12,15 +12,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
+from evalwright import Run, __version__
 from evalwright.compat.huggingface.hf_results import select_metric, select_task
 from evalwright.compat.recording import writing
-from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.metrics.registry import BOUNDED
-from evalwright.runs.confirmed import AS_PUBLISHED
-from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.tasks.safe_files import write_text
+from evalwright.extend import (
+    AS_PUBLISHED,
+    BOUNDED_METRICS,
+    ConfigurationError,
+    MetricResult,
+    TaskResult,
+    UnknownName,
+    write_text,
+)
 
 FOLDER = ".eval_results"
 UNITS = {"percent": "percent", "share": "share of 1"}
@@ -124,14 +127,16 @@ def _check(
 
 
 def _number(metric: MetricResult, value: float, unit: str) -> float:
-    scaled = 100 * value if metric.kind in BOUNDED and unit == "percent" else value
+    scaled = (
+        100 * value if metric.kind in BOUNDED_METRICS and unit == "percent" else value
+    )
     return round(scaled, 4 if unit == "percent" else 6)
 
 
 def _notes(run: Run, task: TaskResult, metric: MetricResult, unit: str) -> str:
     """The unit, then the uncertainty of the number and what it is computed from."""
     estimate = metric.estimate
-    unit_text = UNITS[unit] if metric.kind in BOUNDED else "its own unit"
+    unit_text = UNITS[unit] if metric.kind in BOUNDED_METRICS else "its own unit"
     notes = [
         f"{metric.label} in {unit_text}, {'lower' if metric.less_is_better else 'higher'}"
         " is better"

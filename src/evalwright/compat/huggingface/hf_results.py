@@ -14,21 +14,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
+from evalwright import Run, __version__
 from evalwright.compat.lm_eval.runs.names import file_safe
 from evalwright.compat.recording import writing
-from evalwright.core.errors import (
+from evalwright.core.errors import known_names
+from evalwright.extend import (
+    AS_PUBLISHED,
+    BOUNDED_METRICS,
     ConfigurationError,
+    MetricResult,
     RunError,
+    TaskResult,
     UnknownName,
-    known_names,
+    require_scores,
+    to_json,
+    write_text,
 )
-from evalwright.metrics.registry import BOUNDED
-from evalwright.runs.confirmed import AS_PUBLISHED
-from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, TaskResult
-from evalwright.runs.simulations import refuse_left_out
-from evalwright.runs.writer import write_json
 
 NAMES = {"mean-words": "average_summary_length"}
 """Hub names of metrics that are not ours with underscores."""
@@ -116,7 +117,7 @@ def export_hf_results(
         },
     }
     with writing(file):
-        write_json(file, contents)
+        write_text(file, to_json(contents, indent=2) + "\n")
     return file
 
 
@@ -125,7 +126,7 @@ def select_task(run: Run, name: str) -> TaskResult:
 
     Raises RunError if the name is missing, UnknownName if it is unknown.
     """
-    refuse_left_out([run], "export")
+    require_scores([run], "export")
     if name:
         return run.task(name)
     tasks = [task for task in run.tasks if task.main]
@@ -258,4 +259,4 @@ def _their_name(label: str) -> str:
 def _scale(metric: MetricResult, value: float) -> float | None:
     if not math.isfinite(value):
         return None
-    return round(100 * value if metric.kind in BOUNDED else value, 3)
+    return round(100 * value if metric.kind in BOUNDED_METRICS else value, 3)

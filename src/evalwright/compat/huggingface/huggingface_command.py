@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import Exporter, Exports, option
-from evalwright.core.errors import ConfigurationError
-from evalwright.runs.reader import Run
+from evalwright import Run
+from evalwright.compat.programs import option
+from evalwright.extend import ConfigurationError, Exporter, ExportSummary
 
 
 def _export_results(
@@ -19,7 +19,7 @@ def _export_results(
     task: str,
     annotations: str | None,
     category: str,
-) -> Exports:
+) -> ExportSummary:
     from evalwright.compat.huggingface.hf_results import (
         export_hf_results,
         is_annotated,
@@ -39,7 +39,7 @@ def _export_results(
             )
         files.append(file)
     lacking = [run.model for run in runs if table and not is_annotated(table, run)]
-    return Exports(
+    return ExportSummary(
         files,
         [
             f"'{annotations}' has no annotations of '{model}': they are null."
@@ -56,13 +56,13 @@ def _eval_results(
     source_name: str,
     source_user: str,
     **options: str,
-) -> Exports:
+) -> ExportSummary:
     from evalwright.compat.huggingface.eval_results import export_eval_results
 
     if not source_url and (source_name or source_user):
         raise click.UsageError("--source-name and --source-user need --source-url.")
     source = {"url": source_url, "name": source_name, "user": source_user}
-    return Exports(
+    return ExportSummary(
         [
             export_eval_results(
                 runs[0], folder, source=source if source_url else None, **options

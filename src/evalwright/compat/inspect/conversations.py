@@ -10,16 +10,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from evalwright import Message
 from evalwright.compat.recording import as_list, as_mapping
-from evalwright.core.errors import DatasetError
-from evalwright.core.images import Image
-from evalwright.core.outcomes import CONTENT_FILTER, LENGTH
-from evalwright.core.requests import Message, Part, Prompt
+from evalwright.core.requests import Part
+from evalwright.extend import DatasetError, Image, Prompt
 
 STOPS = {
-    "max_tokens": LENGTH,
-    "model_length": LENGTH,
-    "content_filter": CONTENT_FILTER,
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
     "unknown": "",
 }
 """inspect_ai's stop reasons, where ours have another name."""

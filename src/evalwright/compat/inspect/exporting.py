@@ -15,18 +15,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from evalwright._version import __version__
+from evalwright import Run, SampleRecord, Score, Usage, __version__
 from evalwright.compat.inspect.conversations import STOPS, write_messages
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
-from evalwright.compat.programs import Exports
 from evalwright.compat.recording import as_mapping, file_name, replacing, writing
-from evalwright.core.responses import Usage
-from evalwright.core.samples import SampleRecord, Score
 from evalwright.core.secrets import holds_secret, masked
-from evalwright.runs.confirmed import AS_PUBLISHED
-from evalwright.runs.reader import Run
-from evalwright.runs.simulations import refuse_left_out
+from evalwright.extend import AS_PUBLISHED, ExportSummary, require_scores
 
 _LETTERS = {worth: letter for letter, worth in WORDS.items()}
 _STOPS = {ours: theirs for theirs, ours in reversed(STOPS.items())}
@@ -43,9 +38,9 @@ _MAX_SHOWN_CHARS = 1000
 _INTERVAL = ("low", "high", "level", "n", "n_missing", "method", "bounds")
 
 
-def export_inspect(runs: Sequence[Run], folder: Path) -> Exports:
+def export_inspect(runs: Sequence[Run], folder: Path) -> ExportSummary:
     """Write a log for each task of each run, and return the files and notes. Raises RunError."""
-    refuse_left_out(runs, "export")
+    require_scores(runs, "export")
     files = []
     notes = []
     for run in runs:
@@ -63,7 +58,7 @@ def export_inspect(runs: Sequence[Run], folder: Path) -> Exports:
                     f"{path.name}: images are named by their hash: no record holds"
                     " their bytes."
                 )
-    return Exports(files, notes)
+    return ExportSummary(files, notes)
 
 
 class _Export:

@@ -9,6 +9,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
+from evalwright import (
+    Answer,
+    Failure,
+    Passage,
+    Response,
+    Run,
+    Sample,
+    SampleRecord,
+    Score,
+    Usage,
+)
 from evalwright.compat.inspect.conversations import (
     STOPS,
     message_text,
@@ -18,10 +29,7 @@ from evalwright.compat.inspect.conversations import (
 )
 from evalwright.compat.inspect.log_files import Log, LoggedSample, find_logs
 from evalwright.compat.inspect.scores import OURS, ScoreReader, scores_by_scorer
-from evalwright.compat.programs import Imports, summarise_imports
 from evalwright.compat.recording import (
-    UNKNOWN,
-    Destination,
     as_list,
     as_mapping,
     count_of,
@@ -30,19 +38,21 @@ from evalwright.compat.recording import (
     start_time,
     task_record,
 )
-from evalwright.core.errors import Failure, Party, RunError
-from evalwright.core.outcomes import LENGTH
-from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer, Passage, Sample, SampleRecord, Score
-from evalwright.core.secrets import masked_arguments
-from evalwright.core.tasks import MetricSpec
-from evalwright.core.text import printable
-from evalwright.engine.counts import Counts
+from evalwright.core.errors import Party
+from evalwright.extend import (
+    ImportDestination,
+    ImportSummary,
+    MetricSpec,
+    RunError,
+    RunFacts,
+    TaskResult,
+    TaskTally,
+    fingerprint_of,
+    masked_arguments,
+    printable,
+    summarise_import,
+)
 from evalwright.metrics.registry import is_known
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run
-from evalwright.runs.results import TaskResult
 
 FORMAT = KEY = "inspect_ai"
 _MOST_COLUMNS = 1000
@@ -66,10 +76,10 @@ _PARTIES: tuple[tuple[str, Party], ...] = (
 )
 
 
-def imports(path: Path, runs_folder: Path, name: str = "") -> Imports:
+def imports(path: Path, runs_folder: Path, name: str = "") -> ImportSummary:
     """Import every log at `path`, for the command line."""
     runs, left_out = import_inspect(path, runs_folder, name)
-    return summarise_imports(
+    return summarise_import(
         runs, _describe_run, ("format", "file", "status", "notes"), left_out
     )
 
@@ -80,7 +90,8 @@ def _describe_run(run: Run) -> list[str]:
         f"{metric.label} {metric.estimate.value:.4g}" for metric in task.metrics[:6]
     )
     failed = f", without a score {task.n_missing}" if task.n_missing else ""
-    return [f"samples {task.n_samples}{failed}{'; ' if figures else ''}{figures})"]
+    counts = f"samples {task.n_samples}{failed}"
+    return [f"({run.model}: {counts}{'; ' if figures else ''}{figures})"]
 
 
 def import_inspect(
@@ -91,7 +102,7 @@ def import_inspect(
     Raises RunError.
     """
     logs, left_out = find_logs(path)
-    destination = Destination(runs_folder, name, alone=len(logs) == 1)
+    destination = ImportDestination(runs_folder, name, alone=len(logs) == 1)
     return tuple(_Import(log).run(destination) for log in logs), left_out
 
 
@@ -290,7 +301,7 @@ class _Import:
 
     # -- records
 
-    def run(self, destination: Destination) -> Run:
+    def run(self, destination: ImportDestination) -> Run:
         """Write the run."""
         log = self.log
         spec = self.spec
@@ -317,7 +328,7 @@ class _Import:
                 ]
                 yield record
 
-        def finished() -> Mapping[str, Any]:
+        def finished() -> RunFacts:
             stats = as_mapping(header.get("stats"))
             config = as_mapping(as_mapping(header["eval"]).get("config"))
             task_result = tally.result(
@@ -351,17 +362,15 @@ class _Import:
                 str(stats.get(key) or "") for key in ("started_at", "completed_at")
             )
             seed = as_mapping(spec.get("model_generate_config")).get("seed")
-            return {
-                "started": start_time(
-                    [began, str(spec.get("created") or "")], [log.path]
-                ),
-                "model": model,
-                "code": {
+            return RunFacts(
+                started=start_time([began, str(spec.get("created") or "")], [log.path]),
+                model=model,
+                code={
                     "imported": FORMAT,
                     **{key: as_mapping(header["eval"]).get(key) for key in _MODEL_KEYS},
                 },
-                "tasks": [recorded_task],
-                "configuration": {
+                tasks=[recorded_task],
+                configuration={
                     "scoring": "published",
                     "limit": (
                         config.get("limit")
@@ -371,16 +380,10 @@ class _Import:
                     "seed": seed if isinstance(seed, int) else None,
                     "imported": imported,
                 },
-                "seconds": _between(began, ended),
-                "environment": _environment(spec),
-                "usage": (
-                    Counts(
-                        usage=_usage(
-                            as_mapping(stats.get("model_usage")).get(spec["model"])
-                        )
-                    ).as_dict()
-                ),
-            }
+                seconds=_between(began, ended),
+                environment=_environment(spec),
+                usage=_usage(as_mapping(stats.get("model_usage")).get(spec["model"])),
+            )
 
         return run_folder.write(records(), finished, self.epochs)
 
@@ -494,7 +497,7 @@ class _Import:
         )
         latency = number(row.output.get("time")) or 0.0
         model = str(row.output.get("model") or "")
-        reason = LENGTH if row.limit and not text else reason
+        reason = "length" if row.limit and not text else reason
         response = Response(
             text, reasoning, reason, usage=usage, latency=latency, model=model
         )
@@ -653,7 +656,7 @@ def _environment(spec: Mapping[str, Any]) -> dict[str, Any]:
     packages = as_mapping(spec.get("packages")).items()
     libraries = {printable(key): printable(str(value)) for key, value in packages}
     commit_hash = printable(commit) if isinstance(commit, str) else None
-    return {**UNKNOWN, "libraries": libraries, "git_commit": commit_hash}
+    return {"libraries": libraries, "git_commit": commit_hash}
 
 
 def _without_ids(section: Any) -> Any:

@@ -22,12 +22,15 @@ from evalwright.compat.recording import (
     field,
     nothing_at,
     open_recorded,
-    parse_json,
     read_whole,
 )
-from evalwright.core.errors import MissingExtra, RunError
-from evalwright.core.private import check_ordinary
-from evalwright.core.text import printable
+from evalwright.extend import (
+    MissingExtra,
+    RunError,
+    parse_json,
+    printable,
+    regular_file,
+)
 
 ADVICE = "Name a log of inspect_ai (.eval or .json), or a folder with some."
 MAX_PART_BYTES = 1 << 28
@@ -238,7 +241,7 @@ class _Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._zip = zipfile.ZipFile(check_ordinary(path))
+            self._zip = zipfile.ZipFile(regular_file(path))
         except _UNREADABLE as error:
             raise RunError(f"{path} cannot be read as an archive: {error}.") from error
         self.names = list(self._zip.NameToInfo)

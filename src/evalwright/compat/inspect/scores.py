@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalwright import Failure, Score
 from evalwright.compat.inspect.log_files import LoggedSample
 from evalwright.compat.recording import as_mapping, number
-from evalwright.core.errors import Failure
-from evalwright.core.samples import Score
-from evalwright.core.text import printable
+from evalwright.extend import printable
 
 OURS = "evalwright"
 """The key in inspect_ai's metadata that holds what only our records have."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.compat.lm_eval.api.instance import Instance
 from evalwright.compat.lm_eval.api.model import LM, CacheHook, TemplateLM
 from evalwright.compat.lm_eval.api.registry import register_model
-from evalwright.core.lazy import lazy_names
+from evalwright.extend import lazy_names
 
 if TYPE_CHECKING:
     from evalwright.compat.lm_eval.evaluator import evaluate, simple_evaluate

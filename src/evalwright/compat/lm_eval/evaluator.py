@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from evalwright import Configuration, Model, ModelSpec, Run
 from evalwright.compat.lm_eval.api.model import CachingLM
 from evalwright.compat.lm_eval.harness.backends import (
     PARALLELIZE_FLAG,
@@ -32,14 +33,15 @@ from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.index import TaskDict, TaskManager
 from evalwright.compat.lm_eval.tasks.index import names as task_names
 from evalwright.compat.lm_eval.tasks.options import PREFIX, as_paths, installed_tasks
-from evalwright.core.errors import ConfigurationError, UnknownName, check_known
-from evalwright.core.secrets import masked_arguments
-from evalwright.evaluation.configuration import Configuration, ModelSpec
 from evalwright.evaluation.processes import check_one_process
-from evalwright.models.base import Model
+from evalwright.extend import (
+    SCORINGS,
+    ConfigurationError,
+    UnknownName,
+    check_known,
+    masked_arguments,
+)
 from evalwright.runs.progress import ProgressReporter
-from evalwright.runs.reader import Run
-from evalwright.tasks.dialects import SCORINGS
 
 Settings = Mapping[str, Any]
 _LABELS = ("name", "group", "job_type", "tags", "notes", "step")
@@ -329,8 +331,8 @@ def _finished_run(
 ) -> Run:
     from evalwright.evaluation.evaluating import evaluate_settings
     from evalwright.evaluation.objects import Objects
-    from evalwright.evaluation.running import run_blocking
     from evalwright.evaluation.settings import Settings
+    from evalwright.extend import run_blocking
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalwright.compat.programs import Exporter, Exports, Importer, Imports
-from evalwright.runs.reader import Run
+from evalwright import Run
+from evalwright.extend import Exporter, ExportSummary, Importer, ImportSummary
 
 
-def _import(path: Path, folder: Path, name: str) -> Imports:
+def _import(path: Path, folder: Path, name: str) -> ImportSummary:
     from evalwright.compat.lm_eval.runs.importing import import_lm_eval
     from evalwright.reports.numbers import counted
 
@@ -22,25 +22,25 @@ def _import(path: Path, folder: Path, name: str) -> Imports:
         lines.append(
             f"Imported: {run.folder} ({run.model}: {tasks}, {samples}{failed})"
         )
-    return Imports(
+    return ImportSummary(
         lines,
         [{"id": run.id, "model": run.model, "folder": str(run.folder)} for run in runs],
     )
 
 
-def _export(runs: Sequence[Run], folder: Path) -> Exports:
+def _export(runs: Sequence[Run], folder: Path) -> ExportSummary:
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
 
     (run,) = runs
     files = export_lm_eval(run, folder)
     if not run.n_missing:
-        return Exports(files)
+        return ExportSummary(files)
     failed = (
         "1 failed sample is"
         if run.n_missing == 1
         else f"{run.n_missing} failed samples are"
     )
-    return Exports(
+    return ExportSummary(
         files,
         [
             f"{failed} in failures_*.jsonl, or in samples_*.jsonl without a value; they"

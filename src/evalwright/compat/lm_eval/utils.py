@@ -17,7 +17,7 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.extend import ConfigurationError
 
 eval_logger = logging.getLogger("evalwright.lm_eval")
 LARGEST = 2**28

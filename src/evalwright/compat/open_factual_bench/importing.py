@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalwright import Run, SampleRecord, Score
 from evalwright.compat.open_factual_bench.recorded_rows import (
     GROUPS,
     HALLUCINATED,
@@ -28,18 +29,20 @@ from evalwright.compat.open_factual_bench.run_files import (
 )
 from evalwright.compat.open_factual_bench.task_files import write_tasks
 from evalwright.compat.recording import (
-    Destination,
     check_scoring,
     open_recorded,
     start_time,
     task_record,
 )
-from evalwright.core.errors import RunError
-from evalwright.core.samples import UNREADABLE, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run
+from evalwright.extend import (
+    UNREADABLE,
+    ImportDestination,
+    MetricSpec,
+    RunError,
+    RunFacts,
+    TaskTally,
+    fingerprint_of,
+)
 
 FORMAT = "open-factual-bench"
 TASK = "open-factual-bench"
@@ -100,13 +103,13 @@ def import_ofb(
         )
     if questions is not None and task_files is not None:
         write_tasks(questions, task_files, (TASK, STRESS_TASK))
-    destination = Destination(runs_folder, name, alone=len(recorded) == 1)
+    destination = ImportDestination(runs_folder, name, alone=len(recorded) == 1)
     return tuple(_import(run, destination, chosen, questions) for run in recorded)
 
 
 def _import(
     recorded: RecordedRun,
-    destination: Destination,
+    destination: ImportDestination,
     scoring: str,
     questions: Mapping[str, Question] | None,
 ) -> Run:
@@ -126,15 +129,15 @@ def _import(
     records = list(_records(rows))
     imported = _imported(recorded, rows, scoring)
     stamps = sorted(row.timestamp for row in recorded.results if row.timestamp)
-    run_fields = {
-        "started": start_time(stamps, [recorded.path]),
-        "model": recorded.model,
-        "code": {
+    run_fields = RunFacts(
+        started=start_time(stamps, [recorded.path]),
+        model=recorded.model,
+        code={
             "imported": FORMAT,
             "name": recorded.model,
             "settings": imported["settings"],
         },
-        "tasks": [
+        tasks=[
             _task(
                 task,
                 [record for record in records if record.task == task],
@@ -143,9 +146,9 @@ def _import(
             )
             for task in dict.fromkeys(record.task for record in records)
         ],
-        "configuration": {"scoring": scoring, "imported": imported},
-        "seconds": round(sum(row.latency for row in recorded.results), 3),
-    }
+        configuration={"scoring": scoring, "imported": imported},
+        seconds=round(sum(row.latency for row in recorded.results), 3),
+    )
     return run_folder.write(records, lambda: run_fields)
 
 

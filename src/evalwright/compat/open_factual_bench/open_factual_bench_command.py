@@ -7,15 +7,9 @@ from pathlib import Path
 
 import click
 
-from evalwright.compat.programs import (
-    Importer,
-    Imports,
-    option,
-    scoring_option,
-    summarise_imports,
-)
-from evalwright.core.text import printable
-from evalwright.runs.reader import Run
+from evalwright import Run
+from evalwright.compat.programs import option, scoring_option
+from evalwright.extend import Importer, ImportSummary, printable, summarise_import
 
 _SHOWN = 60
 _SHOWN_KEYS = (
@@ -38,7 +32,7 @@ def _import(
     scoring: str | None,
     tasks: str | None,
     task_files: str | None,
-) -> Imports:
+) -> ImportSummary:
     from evalwright.compat.open_factual_bench.importing import import_ofb
     from evalwright.compat.open_factual_bench.task_files import FOLDER
 
@@ -49,7 +43,7 @@ def _import(
     runs = import_ofb(
         path, runs_folder, name, scoring=scoring, tasks=questions, task_files=folder
     )
-    imports = summarise_imports(runs, _describe_run, _SHOWN_KEYS)
+    imports = summarise_import(runs, _describe_run, _SHOWN_KEYS)
     if not questions:
         return imports
     hint = (
@@ -63,7 +57,8 @@ def _describe_run(run: Run) -> list[str]:
     """Describe the run's counts, then each row that differs and why."""
     imported = run.data["configuration"]["imported"]
     scoring = ", as published" if imported["scoring"] == "published" else ""
-    lines = [f"{run.data['samples']['records']:,} rows{scoring})"]
+    rows = f"{run.data['samples']['records']:,} rows"
+    lines = [f"({run.model}: {rows}{scoring})"]
     for task in run.tasks:
         metrics = ", ".join(
             f"{metric.label} {round(metric.estimate.value * metric.estimate.n)} of"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evalwright import Answer, Failure, NoScore, Response, Sample, Score, Usage
 from evalwright.compat.open_factual_bench.run_files import Question, RecordedRun, Result
 from evalwright.compat.open_factual_bench.scoring import (
     CANDIDATE,
@@ -15,12 +16,7 @@ from evalwright.compat.open_factual_bench.scoring import (
     published_correct,
     published_label,
 )
-from evalwright.core.errors import Failure
-from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import UNREADABLE, Answer, NoScore, Sample, Score
-from evalwright.core.tasks import Scorer
-from evalwright.evaluation.running import run_blocking
-from evalwright.scorers.registry import bind
+from evalwright.extend import UNREADABLE, Scorer, bind_scorer, run_blocking
 
 SHORT_ANSWER = "short-answer"
 STRESS = "stress"
@@ -155,7 +151,7 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
     if not is_graded(question.reference):
         why = "its reference is not a short answer"
         return Judged(row, question, False, recorded, published, "", None, why)
-    ours = _apply_scorer(bind(SHORT_ANSWER), row, question)
+    ours = _apply_scorer(bind_scorer(SHORT_ANSWER), row, question)
     score = ours
     if scoring == "published":
         score = Score(float(bool(right)), published, "by its own arithmetic")
@@ -167,7 +163,7 @@ def _judge_short(row: Result, question: Question | None, scoring: str) -> Judged
 def _judge_stress(row: Result, question: Question | None, scoring: str) -> Judged:
     published = published_label(row.response)
     ours = (
-        _apply_scorer(bind(STRESS, {"judge": "never"}), row, question)
+        _apply_scorer(bind_scorer(STRESS, {"judge": "never"}), row, question)
         if question is not None
         else None
     )

@@ -20,13 +20,15 @@ from evalwright.compat.recording import (
     field,
     nothing_at,
     number,
-    parse_json,
-    read_rows,
     read_whole,
 )
-from evalwright.core.errors import RunError
-from evalwright.core.text import printable
-from evalwright.tasks.safe_files import failing_as
+from evalwright.extend import (
+    RunError,
+    parse_json,
+    printable,
+    read_json_lines,
+    reraise_as,
+)
 
 MOST_BYTES = 64 << 20
 """The largest file accepted; the benchmark has only a few dozen questions."""
@@ -229,13 +231,13 @@ def _question_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if suffix == ".py":
         yield from _python_rows(path)
     elif suffix == ".csv":
-        with failing_as(RunError, f"{path} is not CSV", csv.Error):
+        with reraise_as(RunError, f"{path} is not CSV", csv.Error):
             rows = list(csv.DictReader(_text(path).splitlines(keepends=True)))
         yield from (
             (f"{path}, row {position}", row) for position, row in enumerate(rows, 1)
         )
     elif suffix == ".jsonl":
-        yield from ((where, row) for where, _, row in read_rows(path))
+        yield from ((where, row) for where, _, row in read_json_lines(path))
     else:
         document = _json(path)
         listed = document.get("tasks") if isinstance(document, dict) else document

@@ -16,7 +16,7 @@ from evalwright.compat.open_factual_bench.recorded_rows import (
 )
 from evalwright.compat.open_factual_bench.run_files import Question
 from evalwright.compat.open_factual_bench.scoring import is_graded
-from evalwright.tasks.safe_files import write_file
+from evalwright.extend import write_file
 
 FOLDER = "open-factual-bench"
 

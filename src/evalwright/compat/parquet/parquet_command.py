@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evalwright.compat.programs import Exporter, Importer, import_later
+from evalwright.compat.programs import import_later
+from evalwright.extend import Exporter, Importer
 
 IMPORTER = Importer(
     "Import a run that `evalwright export parquet` wrote: PATH is its file of samples.",

@@ -13,22 +13,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.programs import Exports, Imports
-from evalwright.compat.recording import (
-    Destination,
-    as_mapping,
-    nothing_at,
+from evalwright import Run
+from evalwright.compat.recording import as_mapping, nothing_at, replacing, writing
+from evalwright.extend import (
+    ExportSummary,
+    ImportDestination,
+    ImportSummary,
+    MissingExtra,
+    RunError,
     parse_json,
-    replacing,
-    writing,
+    regular_file,
+    to_json,
 )
-from evalwright.core.errors import MissingExtra, RunError
-from evalwright.core.private import check_ordinary
 from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import upgrade_row, upgrade_run
-from evalwright.runs.reader import Run, open_run
+from evalwright.runs.reader import open_run
 from evalwright.runs.records import record_from, record_row
-from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, to_json
+from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
 
 _KEY = b"evalwright.run"
 _RECORD_COLUMN = "record"
@@ -52,22 +53,22 @@ _SCORES = {
 }  # fmt: skip
 
 
-def imports(path: Path, folder: Path, name: str) -> Imports:
+def imports(path: Path, folder: Path, name: str) -> ImportSummary:
     """Import a file of samples, for the command line."""
     run = import_parquet(path, folder, name)
     line = (
         f"Imported: {run.folder} ({run.model}: {run.data['samples']['records']:,}"
         " records)"
     )
-    return Imports(
+    return ImportSummary(
         [line],
         {"runs": [{"id": run.id, "model": run.model, "folder": str(run.folder)}]},
     )
 
 
-def exports(runs: Sequence[Run], folder: Path) -> Exports:
+def exports(runs: Sequence[Run], folder: Path) -> ExportSummary:
     """Export runs, for the command line."""
-    return Exports([file for run in runs for file in export_parquet(run, folder)])
+    return ExportSummary([file for run in runs for file in export_parquet(run, folder)])
 
 
 def export_parquet(run: Run, folder: Path) -> list[Path]:
@@ -110,7 +111,7 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
     if not path.exists():
         raise nothing_at(path, "Name a file that `evalwright export parquet` wrote.")
     try:
-        with pq.ParquetFile(check_ordinary(path)) as file:
+        with pq.ParquetFile(regular_file(path)) as file:
             facts = (file.schema_arrow.metadata or {}).get(_KEY)
             if (
                 facts is None
@@ -130,8 +131,10 @@ def import_parquet(path: Path, runs_folder: Path, name: str = "") -> Run:
                 1, SCHEMA_VERSION + 1
             ) or not isinstance(run_record.get("id"), str):
                 raise RunError(f"{path} has a run that this version does not read.")
-            destination = Destination(runs_folder, name or run_record["id"], alone=True)
-            folder = destination.place("", [], str(run_record.get("identity"))).folder
+            destination = ImportDestination(
+                runs_folder, name or run_record["id"], alone=True
+            )
+            folder = destination.place("", [], str(run_record.get("identity"))).path
             with RunWriter(folder) as writer:
                 for position, record in enumerate(_records(file, path)):
                     try:

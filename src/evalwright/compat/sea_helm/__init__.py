@@ -7,8 +7,7 @@ The dialect is this module. Its functions load their module on first use.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalwright.core.lazy import lazy_names
-from evalwright.tasks.dialects import Group
+from evalwright.extend import TaskGroup, lazy_names
 
 takes_limit = True
 takes_among_others = True
@@ -18,7 +17,7 @@ __getattr__, __dir__ = lazy_names(
 )
 
 
-def groups(tasks: Sequence[Mapping[str, Any]]) -> Sequence[Group]:
+def groups(tasks: Sequence[Mapping[str, Any]]) -> Sequence[TaskGroup]:
     """Its tree: groups of tasks, competencies, languages, everything."""
     from evalwright.compat.sea_helm.aggregation import dialect_groups
 

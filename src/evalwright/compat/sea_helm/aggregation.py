@@ -21,9 +21,7 @@ from evalwright.compat.sea_helm.scoring import (
     as_published,
     normalised,
 )
-from evalwright.metrics.registry import BOUNDED
-from evalwright.metrics.tree import Node
-from evalwright.tasks.dialects import Averaged, Group
+from evalwright.extend import BOUNDED_METRICS, GroupAverage, TaskGroup, TreeNode
 
 if TYPE_CHECKING:
     from evalwright.statistics import Estimate
@@ -62,7 +60,7 @@ def result_of(task: Mapping[str, Any]) -> Results:
         value = metric["value"]
         if value is None or math.isnan(value) or metric["label"] == INDIVIDUAL.label:
             continue
-        value = value * 100 if metric["kind"] in BOUNDED else value
+        value = value * 100 if metric["kind"] in BOUNDED_METRICS else value
         if metric["method"].startswith("failed"):
             numbers["error"] = ERROR
         head, _, path = metric["label"].partition(".")
@@ -198,7 +196,7 @@ def _diagnostics(competency_results: Results) -> None:
 # -- the tree of a run -----------------------------------------------------------------
 
 
-def dialect_groups(tasks: Tasks) -> list[Group]:
+def dialect_groups(tasks: Tasks) -> list[TaskGroup]:
     """The nodes of the tree over a run's tasks, inner ones first; published ones with SEA-HELM's
     own number.
     """
@@ -220,8 +218,10 @@ def dialect_groups(tasks: Tasks) -> list[Group]:
                 else None
             )
             label = " ".join(path) or "all languages"
-            averages = (Averaged("score", node, metric_by_task, published_estimate),)
-            groups.append(Group(node.name, label, averages, _left_out(tasks, path)))
+            averages = (
+                GroupAverage("score", node, metric_by_task, published_estimate),
+            )
+            groups.append(TaskGroup(node.name, label, averages, _left_out(tasks, path)))
     return groups
 
 
@@ -241,7 +241,7 @@ def _left_out(tasks: Tasks, path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
+def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], TreeNode]]:
     """Each node with its path: (language, competency, group), (language, competency), (language,),
     ("SEA",) and (), inner ones first.
     """
@@ -251,9 +251,9 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
             facts["competency"], {}
         )
         groups.setdefault(str(facts.get("aggregation_group") or name), []).append(name)
-    nodes: dict[tuple[str, ...], Node] = {}
+    nodes: dict[tuple[str, ...], TreeNode] = {}
 
-    def node(path: tuple[str, ...], below: Any) -> str | Node:
+    def node(path: tuple[str, ...], below: Any) -> str | TreeNode:
         if below == [path[-1]]:  # a task of no group
             return path[-1]
         parts = (
@@ -264,7 +264,9 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
                 for child, grandchildren in below.items()
             ]
         )
-        return nodes.setdefault(path, Node(f"{DIALECT}:{'/'.join(path)}", tuple(parts)))
+        return nodes.setdefault(
+            path, TreeNode(f"{DIALECT}:{'/'.join(path)}", tuple(parts))
+        )
 
     languages = {
         language: node((language,), competencies)
@@ -278,8 +280,8 @@ def _nodes(tasks: Tasks) -> Iterator[tuple[tuple[str, ...], Node]]:
                 languages.get(language, f"{DIALECT}:{language} (no task)")
                 for language in SEA
             )
-            yield ("SEA",), Node(f"{DIALECT}:SEA", parts)
-        yield (), Node(f"{DIALECT}:all", tuple(languages.values()))
+            yield ("SEA",), TreeNode(f"{DIALECT}:SEA", parts)
+        yield (), TreeNode(f"{DIALECT}:all", tuple(languages.values()))
 
 
 def with_totals(results: Results, tasks: Tasks) -> tuple[Results, str]:

@@ -15,6 +15,18 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from evalwright import (
+    Answer,
+    Ask,
+    Failure,
+    Message,
+    RequestFailed,
+    Response,
+    Sample,
+    Task,
+    Usage,
+    UsageError,
+)
 from evalwright.compat.sea_helm.config import (
     DIALECT,
     PREFIX,
@@ -50,27 +62,22 @@ from evalwright.compat.sea_helm.task_rows import (
     loader_of,
     unset,
 )
-from evalwright.core.asking import Ask
-from evalwright.core.errors import (
+from evalwright.core.errors import EmptyReply, OutOfReach
+from evalwright.extend import (
+    ANSWERED,
+    NO_ANSWER,
+    Ability,
     ConfigurationError,
     DatasetError,
-    EmptyReply,
-    Failure,
-    OutOfReach,
-    RequestFailed,
-    UsageError,
+    Image,
+    Prompt,
+    Sampling,
+    ScoringRules,
+    Setup,
     check_known,
 )
-from evalwright.core.images import Image
-from evalwright.core.outcomes import ANSWERED, NO_ANSWER
-from evalwright.core.requests import Ability, Message, Prompt
-from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer, Sample
-from evalwright.core.tasks import Task
-from evalwright.strategies.generate import Sampling, SingleDraw
-from evalwright.strategies.registry import Setup
+from evalwright.strategies.generate import SingleDraw
 from evalwright.strategies.two_phases import ReasonThenChoose
-from evalwright.tasks.dialects import Rules
 from evalwright.tasks.yaml_files import plain
 
 
@@ -736,7 +743,7 @@ def rules(
     configuration: Mapping[str, Any],
     first: Mapping[str, Any],
     settings: Mapping[str, Any],
-) -> Rules:
+) -> ScoringRules:
     """How a recorded task is scored again: by the folder's files as they are now, over the rows
     that were asked.
 
@@ -773,7 +780,7 @@ def rules(
             " its answers cannot be scored again. Run it again with `evalwright run`,"
             " or name the folder of then with --task-root."
         )
-    return Rules(
+    return ScoringRules(
         task_again.scorers,
         task_again.metrics,
         lambda names: task_again.metrics,

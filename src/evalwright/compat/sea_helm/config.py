@@ -23,14 +23,9 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from evalwright.compat.indexes import State, cached_index
-from evalwright.core.errors import (
-    ConfigurationError,
-    DatasetError,
-    OutOfReach,
-    TaskError,
-)
+from evalwright.core.errors import OutOfReach
 from evalwright.core.secrets import remember_within
-from evalwright.tasks.safe_files import is_within
+from evalwright.extend import ConfigurationError, DatasetError, TaskError, is_within
 from evalwright.tasks.schema import Drawing
 from evalwright.tasks.validation import first_mistake
 from evalwright.tasks.yaml_files import (

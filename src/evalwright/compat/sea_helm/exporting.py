@@ -17,8 +17,7 @@ from typing import Any
 
 import yaml
 
-from evalwright._version import __version__
-from evalwright.compat.programs import Exports
+from evalwright import Message, Run, SampleRecord, __version__
 from evalwright.compat.recording import writing
 from evalwright.compat.sea_helm.aggregation import ERROR, result_of, with_totals
 from evalwright.compat.sea_helm.config import DIALECT, SeaTask
@@ -26,20 +25,22 @@ from evalwright.compat.sea_helm.over_runs import write_over_runs
 from evalwright.compat.sea_helm.recorded import REPLY, USAGE, at
 from evalwright.compat.sea_helm.results import NumberedRun, check_names, file_of
 from evalwright.compat.sea_helm.scoring import METRICS, SCORER, scoring_of
-from evalwright.core.errors import RunError
-from evalwright.core.requests import Message
-from evalwright.core.samples import SampleRecord
-from evalwright.core.tasks import MetricSpec
-from evalwright.runs.aggregation import TaskTally
-from evalwright.runs.reader import Run, as_recorded
-from evalwright.runs.simulations import refuse_left_out
-from evalwright.runs.writer import to_json
-from evalwright.tasks.safe_files import place_of, write_text
+from evalwright.extend import (
+    ExportSummary,
+    MetricSpec,
+    RunError,
+    TaskTally,
+    require_scores,
+    resolve_path,
+    to_json,
+    write_text,
+)
+from evalwright.runs.reader import as_recorded
 
 
 def export_sea_helm(
     runs: Sequence[Run], out: Path, *, over_runs: bool = False
-) -> Exports:
+) -> ExportSummary:
     """Write runs under `out/{organisation}/{model}/run_{n}`; return the files and what to know.
 
     Raises RunError.
@@ -48,7 +49,7 @@ def export_sea_helm(
     beside them. Several runs of one model, and the repeats of each, are numbered in the order
     given.
     """
-    refuse_left_out(runs, "export")
+    require_scores(runs, "export")
     _check_one_scoring(runs)
     if over_runs:
         _check_samples(runs)
@@ -92,7 +93,7 @@ def export_sea_helm(
         path = folder / f"{folder.name}_scores.yaml"
         notes += write_over_runs(numbered, path)
         files.append(path)
-    return Exports(files, notes)
+    return ExportSummary(files, notes)
 
 
 def _check_one_scoring(runs: Sequence[Run]) -> None:
@@ -426,6 +427,6 @@ def _text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _written(path: Path, text: str) -> Path:
-    place_of(path.parent).mkdir(parents=True, exist_ok=True)
+    resolve_path(path.parent).mkdir(parents=True, exist_ok=True)
     write_text(path, text)
     return path

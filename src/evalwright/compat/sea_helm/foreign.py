@@ -25,8 +25,7 @@ from typing import Any
 
 from evalwright import bounded
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask, log
-from evalwright.core.errors import TaskError, closest
-from evalwright.tasks.safe_files import is_within
+from evalwright.extend import TaskError, closest_names, is_within
 
 _OWN = ("src", "seahelm_tasks")
 _NOT_TAKEN = {
@@ -119,7 +118,7 @@ def check_trusted(task: SeaTask, named: Class, known_classes: Iterable[Class]) -
     ):
         near = "".join(
             f"Did you mean {class_name}? "
-            for class_name in closest(
+            for class_name in closest_names(
                 name, [class_name for _, class_name in known_classes]
             )[:1]
         )

@@ -17,6 +17,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from evalwright import (
+    Column,
+    EvalwrightError,
+    Failure,
+    Run,
+    Sample,
+    SampleRecord,
+    Score,
+    UsageError,
+)
 from evalwright.compat import recording
 from evalwright.compat.recording import as_mapping, not_scored, number
 from evalwright.compat.sea_helm.compiling import OF_TREE, Samples, shots_of
@@ -50,13 +60,16 @@ from evalwright.compat.sea_helm.scoring import (
     scoring_of,
     slices_of,
 )
-from evalwright.core.errors import EvalwrightError, Failure, RunError, UsageError
-from evalwright.core.samples import Sample, SampleRecord, Score
-from evalwright.core.tasks import MetricSpec, Scorer
-from evalwright.metrics.registry import Column
-from evalwright.runs.aggregation import TaskTally
+from evalwright.extend import (
+    ImportDestination,
+    ImportFolder,
+    MetricSpec,
+    RunError,
+    RunFacts,
+    Scorer,
+    TaskTally,
+)
 from evalwright.runs.grouping import group_records
-from evalwright.runs.reader import Run
 from evalwright.statistics import Estimate
 
 _BROKEN = (EvalwrightError, KeyError, TypeError, ValueError, AttributeError, IndexError)
@@ -87,7 +100,7 @@ def import_sea_helm(
     models = find_runs(path)
     runs = []
     left_out = []
-    destination = recording.Destination(out, name, alone=len(models) == 1)
+    destination = ImportDestination(out, name, alone=len(models) == 1)
     for numbered_runs in models:
         try:
             check_one_scoring(numbered_runs)
@@ -122,7 +135,7 @@ def import_sea_helm(
 
 def _import(
     numbered_runs: Sequence[NumberedRun],
-    place: recording.RunFolder,
+    place: ImportFolder,
     scoring: str,
     tree: Tree | None,
 ) -> Run:
@@ -148,7 +161,7 @@ def _import(
                 f"'{first.folder}' has no samples of a task: nothing in inferences/."
             )
 
-    def finished() -> dict[str, Any]:
+    def finished() -> RunFacts:
         task_records = [task.as_dict(missing) for task in imported_tasks]
         tables = {task.name: task.tally for task in imported_tasks}
         groups = group_records(task_records, {}, lambda name: tables[name].table())
@@ -193,14 +206,14 @@ def _import(
         began = recording.start_time(
             [first.stamp], [file for run in numbered_runs for file in run.files]
         )
-        record = {
-            "started": began,
-            "model": model,
-            "code": code,
-            "tasks": task_records,
-            "configuration": configuration,
-        }
-        return {**record, **({"groups": groups} if groups else {})}
+        return RunFacts(
+            started=began,
+            model=model,
+            code=code,
+            tasks=task_records,
+            configuration=configuration,
+            groups=groups or (),
+        )
 
     return place.write(records(), finished)
 

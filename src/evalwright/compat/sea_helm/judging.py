@@ -20,20 +20,29 @@ from math import prod
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
+from evalwright import (
+    Answer,
+    Ask,
+    Failure,
+    Generate,
+    Message,
+    RequestFailed,
+    Sample,
+    Score,
+)
 from evalwright.compat.sea_helm.config import Row, SeaTask, drawing, log
 from evalwright.compat.sea_helm.scoring import Numbers, Scoring, SeaHelmRaised
-from evalwright.core.asking import Ask, options_of, refusal_of
-from evalwright.core.errors import (
-    Failure,
-    RequestFailed,
+from evalwright.core.asking import refusal_of
+from evalwright.core.requests import OPTIONS
+from evalwright.extend import (
+    Ability,
+    MetricSpec,
     ScoringError,
     TaskError,
     check_known,
+    options_of,
+    separate_reasoning,
 )
-from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import OPTIONS, Ability, Generate, Message
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec
 from evalwright.scorers.judge.criteria import SEVERITY
 from evalwright.scorers.judge.forms import json_objects
 from evalwright.scorers.judge.material import Exchange
@@ -47,7 +56,7 @@ from evalwright.scorers.judge.pair import FIRST, LABELS, SAME, SECOND
 from evalwright.strategies.several import gather_all
 
 if TYPE_CHECKING:
-    from evalwright.metrics.registry import Column
+    from evalwright import Column
 
 _PROVIDERS = {
     "local_openai": "openai",

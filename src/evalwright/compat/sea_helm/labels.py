@@ -11,6 +11,7 @@ from dataclasses import replace
 from statistics import fmean as mean
 from typing import TYPE_CHECKING, Any
 
+from evalwright import Answer, Sample, Score, UsageError
 from evalwright.compat.sea_helm.config import Row
 from evalwright.compat.sea_helm.scoring import (
     Numbers,
@@ -21,14 +22,11 @@ from evalwright.compat.sea_helm.scoring import (
     search,
     standard_error,
 )
-from evalwright.core.errors import ScoringError, TaskError, UsageError
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scored
+from evalwright.extend import MetricSpec, Scored, ScoringError, TaskError, bind_scorer
 from evalwright.scorers.label import NULL, score_label
-from evalwright.scorers.registry import bind
 
 if TYPE_CHECKING:
-    from evalwright.metrics.registry import Column
+    from evalwright import Column
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _OPTION = re.compile(r"(?:option|choice|opsi|pilihan)_?([a-z]|\d{1,2})", re.IGNORECASE)
@@ -335,7 +333,7 @@ class English(Scoring):
         self.options["class"] = task.scored_by[1]
         self.kinds: set[str] = set()
         self.scorers = [
-            bind(self.kind, {**options, "published": task.published})
+            bind_scorer(self.kind, {**options, "published": task.published})
             for options in self.forms()
         ]
         for place, row in enumerate(self.rows):

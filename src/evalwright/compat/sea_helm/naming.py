@@ -29,9 +29,13 @@ from evalwright.compat.sea_helm.config import (
     read_tree,
     root_of,
 )
-from evalwright.core.errors import ConfigurationError, UnknownName, check_known
-from evalwright.strategies.generate import Sampling
-from evalwright.tasks.dialects import Listed
+from evalwright.extend import (
+    ConfigurationError,
+    ListedTask,
+    Sampling,
+    UnknownName,
+    check_known,
+)
 from evalwright.tasks.validation import first_mistake
 
 
@@ -165,16 +169,16 @@ def chosen(
     return selection
 
 
-def listed(tree: Tree) -> Sequence[Listed]:
+def listed(tree: Tree) -> Sequence[ListedTask]:
     """Every name: tasks, and each in its languages; groups and sets with their members."""
-    entries: list[Listed] = []
+    entries: list[ListedTask] = []
     for name, file in tree.files.items():
         pairs = tuple(f"{name}/{language}" for language in tree.languages(name))
-        entries.append(Listed(name, "task", file, pairs))
-        entries += [Listed(pair, "task in a language", file) for pair in pairs]
+        entries.append(ListedTask(name, "task", file, pairs))
+        entries += [ListedTask(pair, "task in a language", file) for pair in pairs]
     taken_names = {*tree.tasks, *tree.sets}
     entries += [
-        Listed(name, "group", "", tuple(group_members))
+        ListedTask(name, "group", "", tuple(group_members))
         for name, group_members in tree.groups.items()
         if name not in taken_names
     ]
@@ -184,11 +188,11 @@ def listed(tree: Tree) -> Sequence[Listed]:
             for language, tasks in expanded(tree, name).items()
             for task in tasks
         )
-        entries.append(Listed(name, "set", "", tuple(set_members)))
+        entries.append(ListedTask(name, "set", "", tuple(set_members)))
     return entries
 
 
-def names(roots: Sequence[Path]) -> Sequence[Listed]:
+def names(roots: Sequence[Path]) -> Sequence[ListedTask]:
     """All that can be named; nothing where a folder of another framework's has none of these."""
     root = root_of(roots)
     return listed(read_tree(root)) if has_tasks(root) else ()

@@ -15,11 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from evalwright import Answer, Sample, Score
 from evalwright.compat.sea_helm.config import Row, SeaTask, assigned, local_file
 from evalwright.compat.sea_helm.scoring import Scoring
-from evalwright.core.errors import DatasetError, MissingExtra, TaskError, check_known
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import Scored
+from evalwright.extend import DatasetError, MissingExtra, Scored, TaskError, check_known
 from evalwright.scorers.listed import agreement, named
 from evalwright.tasks.long_texts import (
     CODE_POINTS,

@@ -16,13 +16,11 @@ from typing import Any
 
 import yaml
 
-from evalwright.compat.recording import read_rows
 from evalwright.compat.sea_helm.aggregation import SEA, Results
 from evalwright.compat.sea_helm.labels import label_scores
 from evalwright.compat.sea_helm.results import NumberedRun, check_one_scoring, there
 from evalwright.compat.sea_helm.scoring import normalised, standard_error
-from evalwright.core.errors import RunError
-from evalwright.tasks.safe_files import write_text
+from evalwright.extend import RunError, read_json_lines, write_text
 
 _NOT_COUNTED = ("th", "my")
 """Languages in which the notebook leaves out instructions that count words."""
@@ -172,7 +170,7 @@ def _scores_and_labels(
     if not there(path):
         return scores, labels
     name: str | None = None
-    for place, (_, _, row) in enumerate(read_rows(path)):
+    for place, (_, _, row) in enumerate(read_json_lines(path)):
         row_scores = row.get("individual_scores")
         if place == 0 and isinstance(row_scores, Mapping):
             name = str(next(iter(row_scores), ""))

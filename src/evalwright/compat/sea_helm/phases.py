@@ -12,16 +12,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evalwright.core.asking import Ask
-from evalwright.core.requests import LogLikelihood, Message, Prompt
-from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.generate import (
-    TARGET,
-    Sampling,
-    answer_from,
-    log_likelihood_of,
-)
+from evalwright import Answer, Ask, LogLikelihood, Message, Response, Sample
+from evalwright.extend import TARGET, Prompt, Sampling, answer_from, log_likelihood_of
 
 
 def text_with_tag(first: Response, tag: str) -> str:

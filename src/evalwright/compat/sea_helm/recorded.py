@@ -9,14 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalwright import Answer, Failure, Message, Response, Score, Usage
 from evalwright.compat.recording import as_list, as_mapping, number
 from evalwright.compat.sea_helm.task_rows import ROLES
-from evalwright.core.errors import Failure
-from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import Message
-from evalwright.core.responses import Response, Usage
-from evalwright.core.samples import Answer, Score
 from evalwright.core.secrets import mask_message
+from evalwright.extend import separate_reasoning
 
 REPLY = {
     "responses": "text",

@@ -17,21 +17,20 @@ from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any
 
+from evalwright import Failure
 from evalwright.analysis.run_checks import RunCheck, describe_problems
-from evalwright.compat.recording import (
-    as_mapping,
-    nothing_at,
-    number,
-    open_recorded,
-    parse_json,
-    read_rows,
-)
+from evalwright.compat.recording import as_mapping, nothing_at, number, open_recorded
 from evalwright.compat.sea_helm.config import TASKS, Tree, check, is_name, tree_of
 from evalwright.compat.sea_helm.recorded import REPLY, answer_of, score_of
-from evalwright.core.errors import Failure, RunError, TaskError
-from evalwright.core.text import printable
-from evalwright.runs.writer import to_json
-from evalwright.tasks.safe_files import is_within
+from evalwright.extend import (
+    RunError,
+    TaskError,
+    is_within,
+    parse_json,
+    printable,
+    read_json_lines,
+    to_json,
+)
 from evalwright.tasks.yaml_files import plain, read_document
 
 PARTS = ("configs", "results", "inferences")
@@ -197,13 +196,13 @@ class NumberedRun:
         if self._has(path := self.file(name, language)):
             return [
                 {key: row[key] for key in row if key not in _UNUSED}
-                for _, _, row in read_rows(path)
+                for _, _, row in read_json_lines(path)
             ]
         rows: list[dict[str, Any]] = []
         for path in takewhile(
             self._has, (self.file(name, language, turn) for turn in count(1))
         ):
-            for place, (_, _, row) in enumerate(read_rows(path)):
+            for place, (_, _, row) in enumerate(read_json_lines(path)):
                 rows += [{}] if place == len(rows) else []
                 for key in (*REPLY, "errors", "token_usages"):
                     rows[place].setdefault(key, []).append(row.get(key))

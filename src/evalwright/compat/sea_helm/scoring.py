@@ -30,25 +30,31 @@ from statistics import fmean as mean
 from statistics import variance
 from typing import TYPE_CHECKING, Any
 
-from evalwright import bounded
+from evalwright import (
+    Answer,
+    Failure,
+    RequestFailed,
+    Sample,
+    Score,
+    UsageError,
+    bounded,
+)
 from evalwright.compat.recording import not_scored
 from evalwright.compat.sea_helm.config import Class, Row, SeaTask
 from evalwright.compat.sea_helm.phases import written_in_two
-from evalwright.core.errors import (
-    Failure,
-    RequestFailed,
+from evalwright.extend import (
+    Ability,
+    MetricSpec,
+    Scored,
+    Scorer,
     ScoringError,
     TaskError,
-    UsageError,
 )
-from evalwright.core.requests import Ability
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scored, Scorer
 from evalwright.scorers.label import behind_tag
 from evalwright.scorers.text.formulas import compare_with_math_verify
 
 if TYPE_CHECKING:
-    from evalwright.metrics.registry import Column
+    from evalwright import Column
     from evalwright.statistics import Estimate
 
 LINE = r"[\s\r\n`*]*(.*)"

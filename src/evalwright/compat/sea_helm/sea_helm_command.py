@@ -5,16 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from evalwright.compat.programs import (
-    Exporter,
-    Importer,
-    Imports,
-    import_later,
-    option,
-    scoring_option,
-    summarise_imports,
-)
-from evalwright.runs.reader import Run
+from evalwright import Run
+from evalwright.compat.programs import import_later, option, scoring_option
+from evalwright.extend import Exporter, Importer, ImportSummary, summarise_import
 
 _KEPT = ("scoring", "runs", "git", "published", "totals", "notes")
 """What of an imported run other programs are told."""
@@ -38,7 +31,7 @@ def _import(
     scoring: str,
     task_root: str | None,
     over_runs: bool,
-) -> Imports:
+) -> ImportSummary:
     from evalwright.compat.sea_helm.importing import import_sea_helm
 
     if over_runs:
@@ -54,7 +47,7 @@ def _import(
         scoring=scoring,
         task_root=Path(task_root) if task_root else None,
     )
-    imports = summarise_imports(runs, _summary_lines, _KEPT, left_out)
+    imports = summarise_import(runs, _summary_lines, _KEPT, left_out)
     return (
         replace(imports, lines=[*imports.lines, *_over_runs(path, out)])
         if over_runs
@@ -83,7 +76,7 @@ def _summary_lines(run: Run) -> list[str]:
         f"{counted(len(run.tasks), 'task')},"
         f" {counted(len(imported['runs']), 'run')}{failed}"
     )
-    return [f"{what}; {imported['scoring']})"]
+    return [f"({run.model}: {what}; {imported['scoring']})"]
 
 
 IMPORTER = Importer(

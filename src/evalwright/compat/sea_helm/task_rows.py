@@ -32,7 +32,8 @@ from evalwright.compat.sea_helm.config import (
     local_file,
     pieces,
 )
-from evalwright.core.errors import DatasetError, MissingExtra, OutOfReach, TaskError
+from evalwright.core.errors import OutOfReach
+from evalwright.extend import DatasetError, MissingExtra, TaskError
 from evalwright.tasks import templates
 from evalwright.tasks.datasets.copies import (
     copy_of_file,

@@ -11,7 +11,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from evalwright import bounded
+from evalwright import (
+    Answer,
+    Ask,
+    Failure,
+    RequestFailed,
+    Reward,
+    Sample,
+    Score,
+    UsageError,
+    bounded,
+)
 from evalwright.compat.sea_helm import foreign
 from evalwright.compat.sea_helm.config import Row
 from evalwright.compat.sea_helm.scoring import (
@@ -26,17 +36,7 @@ from evalwright.compat.sea_helm.scoring import (
     normalised,
     search,
 )
-from evalwright.core.asking import Ask
-from evalwright.core.errors import (
-    Failure,
-    RequestFailed,
-    ScoringError,
-    TaskError,
-    UsageError,
-)
-from evalwright.core.requests import Reward
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import MetricSpec, Scored
+from evalwright.extend import MetricSpec, Scored, ScoringError, TaskError, bind_scorer
 from evalwright.metrics.corpus import SCORES
 from evalwright.scorers import procedure
 from evalwright.scorers.code.livecodebench import read_cases, run_test
@@ -44,13 +44,12 @@ from evalwright.scorers.code.sandbox import Outcome, run_script
 from evalwright.scorers.code.unit_tests import program_slots
 from evalwright.scorers.corpus import PARTS, require, statistics
 from evalwright.scorers.label import NULL
-from evalwright.scorers.registry import bind
 from evalwright.scorers.rouge import f1_of_subsequence
 from evalwright.scorers.text import published_words
 from evalwright.scorers.token_f1 import overlap, words
 
 if TYPE_CHECKING:
-    from evalwright.metrics.registry import Column
+    from evalwright import Column
     from evalwright.statistics import Estimate
 
 METRICX = "metricx"
@@ -68,7 +67,7 @@ class Answers(Scoring):
 
     def prepare(self) -> None:
         language = self.task.language
-        self._f1 = bind("token-f1", {"language": language}).function
+        self._f1 = bind_scorer("token-f1", {"language": language}).function
         if self.task.published:
             published_words.require(
                 language, f"The published F1 of the task '{self.task.name}'"
@@ -172,7 +171,7 @@ class Summaries(_WithChrf):
         task = self.task
         super().prepare()
         self.names += self.rouge
-        self._scorer = bind(
+        self._scorer = bind_scorer(
             "rouge", {"kind": "rougeL", "language": task.language}
         ).function
         if task.published and task.language == "th":
@@ -342,7 +341,7 @@ class Mathematics(Scoring):
     """
 
     def prepare(self) -> None:
-        self._final = bind("final-answer", {"kind": "math"}).function
+        self._final = bind_scorer("final-answer", {"kind": "math"}).function
 
     def published(self, row: Row, text: str) -> Score:
         try:

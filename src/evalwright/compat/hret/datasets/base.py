@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.settings import Classes, Given, Rows
-from evalwright.core.errors import MissingExtra
+from evalwright.extend import MissingExtra
 from evalwright.tasks.datasets.hub import hub_libraries
 
 DATASET_REGISTRY = Classes(

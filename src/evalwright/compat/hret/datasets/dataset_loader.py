@@ -13,7 +13,7 @@ from typing import Any
 
 from evalwright.compat.hret.datasets.base import BaseDataset, filled, register_dataset
 from evalwright.compat.hret.settings import Rows, check_parameters
-from evalwright.core.errors import DatasetError, MissingExtra
+from evalwright.extend import DatasetError, MissingExtra
 from evalwright.tasks.data_files import listed
 from evalwright.tasks.datasets.formats import SUFFIXES
 from evalwright.tasks.datasets.opening import file_rows

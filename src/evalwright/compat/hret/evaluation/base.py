@@ -7,17 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from evalwright import Answer, Failure, Response, Sample, SampleRecord
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.row_samples import ROW, counts_of, scored_row, values_of
 from evalwright.compat.hret.scoring import ALIASES, METHODS, method_of, scoring_of
 from evalwright.compat.hret.settings import Classes, Given, Rows
-from evalwright.core.errors import Failure, ScoringError
-from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample, SampleRecord
-from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.scoring import score_answer
-from evalwright.runs.aggregation import TaskTally
+from evalwright.extend import ScoringError, TaskTally, run_blocking, separate_reasoning
 
 EVALUATION_REGISTRY = Classes(
     "evaluator",

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from evalwright import RequestFailed, Response, Reward, Sample, open_model
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.asking import (
     Native,
@@ -40,12 +41,7 @@ from evalwright.compat.hret.models.base import (
 from evalwright.compat.hret.published import texts
 from evalwright.compat.hret.scaling import DEFAULT_PARSER, parser_of
 from evalwright.compat.hret.settings import Given, Rows, check_parameters
-from evalwright.core.errors import RequestFailed
-from evalwright.core.requests import Reward
-from evalwright.core.responses import Response
-from evalwright.core.samples import Sample
-from evalwright.models.registry import open_model
-from evalwright.strategies.generate import Sampling
+from evalwright.extend import Sampling
 
 __all__ = [
     "MODEL_REGISTRY",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalwright import Sample
 from evalwright.compat.hret import settings
 from evalwright.compat.hret.asking import METHODS, PluginModel, SampleDoor, asked_alone
 from evalwright.compat.hret.row_samples import row_of
 from evalwright.compat.hret.scaling import most_common, strategy_of
 from evalwright.compat.hret.settings import Classes, Rows
-from evalwright.core.samples import Sample
 
 SCALING_REGISTRY = Classes(
     "scaling method", "Unknown scaling method: {name}. Available: {known}", ("apply",)

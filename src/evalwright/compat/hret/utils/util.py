@@ -12,12 +12,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from evalwright import Run
 from evalwright.analysis.answers import AnsweredItem, analyse, split_words
 from evalwright.compat.hret.internal.benchhub_info import citation_report
 from evalwright.compat.hret.row_samples import input_of, plain
 from evalwright.compat.hret.settings import Given, Rows
-from evalwright.runs.reader import Run
-from evalwright.tasks.safe_files import write_text
+from evalwright.extend import write_text
 
 _FIELDS = ("metrics", "samples", "info")
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from evalwright.compat.lm_eval.api.instance import Instance
 from evalwright.compat.lm_eval.api.registry import METHODS
 from evalwright.compat.lm_eval.utils import simple_parse_args_string
-from evalwright.core.errors import ConfigurationError
+from evalwright.extend import ConfigurationError
 
 ModelClass = TypeVar("ModelClass", bound="LM")
 eval_logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from evalwright.compat.lm_eval.tasks.registered import (
     register_aggregation,
     register_metric,
 )
-from evalwright.core.errors import ConfigurationError, UnknownName
+from evalwright.extend import ConfigurationError, UnknownName
 
 __all__ = [
     "BUILT_IN",

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalwright import ModelSpec
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness.flags import MODELS, names_a_file, renamed_model
 from evalwright.compat.lm_eval.harness.plugins import (
@@ -27,8 +28,7 @@ from evalwright.compat.lm_eval.models.clients import (
 )
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
-from evalwright.core.errors import ConfigurationError, UnknownName
-from evalwright.evaluation.configuration import ModelSpec
+from evalwright.extend import ConfigurationError, UnknownName
 
 CLASSES: list[str] = TABLES["classes"]
 _NEEDLESS: dict[str, str] = TABLES["needless"]

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.core.errors import ConfigurationError, check_known
-from evalwright.tasks.safe_files import failing_as
+from evalwright.extend import ConfigurationError, check_known, reraise_as
 from evalwright.tasks.yaml_files import read_document
 
 SEEDS = (0, 1234, 1234, 1234)
@@ -266,7 +265,7 @@ def parse_mapping(name: str, value: Any) -> dict[str, Any]:
             f"--{name} takes key=value, or a mapping, not {quoted(str(value))}."
         )
     if len(texts) == 1 and texts[0].lstrip().startswith("{"):
-        with failing_as(
+        with reraise_as(
             ConfigurationError,
             f"--{name}: {quoted(texts[0])} is not valid JSON",
             ValueError,

@@ -18,12 +18,12 @@ from evalwright.compat.lm_eval.harness.backends import PARALLELIZE_FLAG
 from evalwright.compat.lm_eval.tasks.options import installed_tasks
 from evalwright.compat.lm_eval.utils import make_table
 from evalwright.evaluation.processes import check_one_process
+from evalwright.extend import check_writable
 from evalwright.reports.text import inert, shorten
-from evalwright.tasks.safe_files import check_file
 
 if TYPE_CHECKING:
+    from evalwright import Run
     from evalwright.compat.lm_eval.evaluator import Evaluation
-    from evalwright.runs.reader import Run
 
 _KINDS = {
     "tasks": (),
@@ -100,7 +100,7 @@ def run(ctx: click.Context) -> int:
         _print_note(note)
     _print_note(f"As our own command: {as_command(evaluation)}")
     if settings.get("output_path"):
-        check_file(_output_location(settings)[0] / "model" / "results.json")
+        check_writable(_output_location(settings)[0] / "model" / "results.json")
     if settings.get("check_integrity") and _run_native_command(
         ctx, "check", evaluation.configuration.tasks, evaluation
     ):
@@ -229,7 +229,7 @@ def _write_results(
 ) -> list[Path]:
     """Write lm_eval's files to --output_path, a folder or the name of the results file."""
     from evalwright.compat.lm_eval.runs.export import export_lm_eval
-    from evalwright.runs.writer import write_json
+    from evalwright.extend import to_json, write_text
 
     folder, stem = _output_location(settings)
     files = export_lm_eval(run, folder, results_json["model_name"])
@@ -240,7 +240,7 @@ def _write_results(
     )
     for file in files[len(written_files) :]:
         file.unlink()
-    write_json(files[0], results_json)
+    write_text(files[0], to_json(results_json, indent=2) + "\n")
     if stem:
         named = folder / files[0].name.replace("results", stem, 1)
         files[0].replace(named)

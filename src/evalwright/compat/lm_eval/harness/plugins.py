@@ -9,9 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from evalwright import EvalwrightError
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY, register_model
 from evalwright.compat.lm_eval.tasks.functions import load_file
-from evalwright.core.errors import ConfigurationError, EvalwrightError, UnknownName
+from evalwright.extend import ConfigurationError, UnknownName
 
 
 def load_plugin(file: str) -> ModuleType:

@@ -18,7 +18,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pkgutil import resolve_name
 from typing import Any
 
-from evalwright._version import __version__
+from evalwright import (
+    Failure,
+    Generate,
+    LocalModel,
+    LogLikelihood,
+    Message,
+    Model,
+    Response,
+    RollingLogLikelihood,
+    __version__,
+)
 from evalwright.compat.lm_eval.api import registry
 from evalwright.compat.lm_eval.api.instance import Instance, OutputType
 from evalwright.compat.lm_eval.api.model import argument_string
@@ -33,33 +43,20 @@ from evalwright.compat.lm_eval.models.classes import (
     own_method,
 )
 from evalwright.compat.lm_eval.models.clients import CLIENTS
-from evalwright.core.errors import (
+from evalwright.core.requests import arguments_of
+from evalwright.core.secrets import digested_arguments
+from evalwright.extend import (
     ConfigurationError,
-    Failure,
     MissingExtra,
     ModelError,
-    RequestError,
-    UnknownName,
-)
-from evalwright.core.requests import (
-    Generate,
-    LogLikelihood,
-    Message,
     Prompt,
     Request,
-    RollingLogLikelihood,
-    arguments_of,
-)
-from evalwright.core.responses import Response
-from evalwright.core.secrets import digested_arguments, masked_arguments
-from evalwright.models.base import (
-    LocalModel,
-    Model,
+    RequestError,
+    UnknownName,
     fingerprint_of,
-    stop_at,
-    stop_in,
-    unknown_fingerprint,
+    masked_arguments,
 )
+from evalwright.models.base import stop_at, stop_in, unknown_fingerprint
 from evalwright.models.local.model_files import special_tokens_of
 from evalwright.tasks.entry_points import offered
 

@@ -14,17 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from evalwright import Generate, LogLikelihood, RollingLogLikelihood, UsageError
 from evalwright.compat.lm_eval.api import model as interface
 from evalwright.compat.lm_eval.api.instance import OutputType
 from evalwright.compat.lm_eval.harness.flags import is_size
 from evalwright.compat.lm_eval.tables import TABLES
-from evalwright.core.errors import ConfigurationError, UnknownName, UsageError, closest
-from evalwright.core.requests import (
-    Ability,
-    Generate,
-    LogLikelihood,
-    RollingLogLikelihood,
-)
+from evalwright.extend import Ability, ConfigurationError, UnknownName, closest_names
 from evalwright.models.local.hf.source import ADAPTER_CONFIG, open_repository
 from evalwright.models.local.model_files import content_hash, file_hash
 
@@ -218,7 +213,9 @@ def check_arguments(name: str, model_class: type, arguments: Mapping[str, Any]) 
     ]
     known_names, open_ended = _accepted_names(model_class)
     for key in arguments:
-        if key not in known_names and (not open_ended or closest(key, known_names, 1)):
+        if key not in known_names and (
+            not open_ended or closest_names(key, known_names, 1)
+        ):
             hint = (
                 f"Known: {', '.join(known_names)}." if known_names else "It takes none."
             )

@@ -17,6 +17,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from evalwright import (
+    Generate,
+    LogLikelihood,
+    RemoteModel,
+    Response,
+    RollingLogLikelihood,
+    Usage,
+)
 from evalwright.compat.lm_eval.api.registry import get_model
 from evalwright.compat.lm_eval.models.api_models import JsonChatStr
 from evalwright.compat.lm_eval.models.clients import (
@@ -36,23 +44,16 @@ from evalwright.compat.lm_eval.utils import (
     get_rolling_token_windows,
     make_disjoint_window,
 )
-from evalwright.core.errors import (
-    BadReply,
+from evalwright.core.errors import BadReply
+from evalwright.core.requests import arguments_of
+from evalwright.extend import (
+    Ability,
     ConfigurationError,
+    Prompt,
+    Request,
     RequestError,
     UnknownName,
 )
-from evalwright.core.requests import (
-    Ability,
-    Generate,
-    LogLikelihood,
-    Prompt,
-    Request,
-    RollingLogLikelihood,
-    arguments_of,
-)
-from evalwright.core.responses import Response, Usage
-from evalwright.models.base import RemoteModel
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.exchange import Call, Reply, largest_reply
 from evalwright.models.remote.openai import OpenAIModel

@@ -15,7 +15,7 @@ from pathlib import Path
 from shutil import copyfileobj
 from typing import Any
 
-from evalwright._version import __version__
+from evalwright import Run, SampleRecord, __version__
 from evalwright.compat.lm_eval.runs.names import (
     NO_FILTER,
     NOT_AVAILABLE,
@@ -47,13 +47,15 @@ from evalwright.compat.lm_eval.runs.settings import (
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.lm_eval.tasks.results import all_results, selected_groups
 from evalwright.compat.recording import writing
-from evalwright.core.errors import RunError
-from evalwright.core.samples import SampleRecord
-from evalwright.runs.confirmed import AS_PUBLISHED
-from evalwright.runs.reader import Run
-from evalwright.runs.simulations import refuse_left_out
-from evalwright.runs.writer import to_json, write_json
-from evalwright.tasks.safe_files import failing_as, place_of, write_text
+from evalwright.extend import (
+    AS_PUBLISHED,
+    RunError,
+    require_scores,
+    reraise_as,
+    resolve_path,
+    to_json,
+    write_text,
+)
 
 AS_PUBLISHED_KEY = "evalwright_as_published"
 """Key of the results that lists figures which were not computed from these samples."""
@@ -72,7 +74,7 @@ def export_lm_eval(
     Raises:
         RunError: the run cannot be exported or the files cannot be written.
     """
-    refuse_left_out([run], "export")
+    require_scores([run], "export")
     render = render or renderer(run)
     time = (
         _start_time(run)
@@ -82,7 +84,7 @@ def export_lm_eval(
     )
     folder = output_folder / file_safe(model or run.model)
     with writing(folder):
-        place_of(folder).mkdir(parents=True, exist_ok=True)
+        resolve_path(folder).mkdir(parents=True, exist_ok=True)
         requested_files = _requested_files(run)
         tasks = {
             task["name"]: _Exported(task, folder, time, render, requested_files, run)
@@ -91,7 +93,8 @@ def export_lm_eval(
         for name, records in groupby(run.samples(), key=lambda record: record.task):
             tasks[name].write(records)
         results_file = folder / f"results_{time}.json"
-        write_json(results_file, _results(run, list(tasks.values())))
+        text = to_json(_results(run, list(tasks.values())), indent=2)
+        write_text(results_file, text + "\n")
     return [results_file, *(file for task in tasks.values() for file in task.files)]
 
 
@@ -448,7 +451,7 @@ def _groups(
 
 
 def _start_time(run: Run) -> datetime:
-    with failing_as(
+    with reraise_as(
         RunError, f"The run '{run.id}' does not say when it started", ValueError
     ):
         return datetime.fromisoformat(str(run.data["started"]))

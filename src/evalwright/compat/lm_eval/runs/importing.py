@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evalwright import Run, SampleRecord
 from evalwright.bounded import from_json
 from evalwright.compat.lm_eval.runs.names import (
     MODEL_NAME_ARGUMENTS,
@@ -37,25 +38,28 @@ from evalwright.compat.lm_eval.runs.records import (
 )
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.recording import (
-    Destination,
-    RunFolder,
     as_mapping,
     hash_files,
     nothing_at,
     open_recorded,
-    parse_json,
-    read_rows,
     start_time,
     task_record,
 )
-from evalwright.core.errors import RunError
-from evalwright.core.samples import SampleRecord
-from evalwright.core.secrets import is_secret, masked_arguments
-from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import LOWER_IS_BETTER
-from evalwright.models.base import fingerprint_of
-from evalwright.runs.reader import Run
-from evalwright.runs.results import MetricResult, TaskResult
+from evalwright.core.secrets import is_secret
+from evalwright.extend import (
+    LOWER_IS_BETTER_METRICS,
+    ImportDestination,
+    ImportFolder,
+    MetricResult,
+    MetricSpec,
+    RunError,
+    RunFacts,
+    TaskResult,
+    fingerprint_of,
+    masked_arguments,
+    parse_json,
+    read_json_lines,
+)
 from evalwright.runs.scores import hashed
 
 _RESULTS = re.compile(r"results(?:_(?P<time>.+))?\.json")
@@ -212,7 +216,7 @@ class SampleLines:
         self.metrics: dict[str, list[str]] = {}
         self._places: dict[int, array[int]] = {}
         filter_names = filters or (NO_FILTER,)
-        for where, start, row in read_rows(path):
+        for where, start, row in read_json_lines(path):
             doc = row.get("doc_id")
             if not isinstance(doc, int) or isinstance(doc, bool) or abs(doc) >= 2**62:
                 raise RunError(
@@ -282,7 +286,7 @@ def import_lm_eval(path: Path, runs_folder: Path, name: str = "") -> list[Run]:
         RunError: a file is broken, or another run already has that name.
     """
     sources = find_sources(path)
-    destination = Destination(runs_folder, name, alone=len(sources) == 1)
+    destination = ImportDestination(runs_folder, name, alone=len(sources) == 1)
     run_folders = []
     for source in sources:
         names = json.dumps([file.name for file in source.files])
@@ -294,7 +298,7 @@ def import_lm_eval(path: Path, runs_folder: Path, name: str = "") -> list[Run]:
     ]
 
 
-def _import(source: Source, run_folder: RunFolder) -> Run:
+def _import(source: Source, run_folder: ImportFolder) -> Run:
     tasks = [_Task(source, name) for name in _task_names(source)]
     if not tasks:
         raise RunError(f"{source.file or source.folder} has no task with a metric.")
@@ -310,18 +314,18 @@ def _import(source: Source, run_folder: RunFolder) -> Run:
     }
     return run_folder.write(
         (record for task in tasks for record in task.records()),
-        lambda: {
-            "started": _start_time(source),
-            "model": model,
-            "code": {"imported": DIALECT, "name": model, "backend": backend, **facts},
-            "tasks": [task.as_dict() for task in tasks],
-            "configuration": configuration,
-            "seconds": max(
+        lambda: RunFacts(
+            started=_start_time(source),
+            model=model,
+            code={"imported": DIALECT, "name": model, "backend": backend, **facts},
+            tasks=[task.as_dict() for task in tasks],
+            configuration=configuration,
+            seconds=max(
                 0.0, number(source.document.get("total_evaluation_time_seconds")) or 0.0
             ),
-            "facts": facts,
-            "environment": _environment(source),
-        },
+            facts=facts,
+            environment=_environment(source),
+        ),
     )
 
 
@@ -386,7 +390,7 @@ class _Task:
     def _failed_records(self) -> dict[int, SampleRecord]:
         path = self.source.failures.get(self.name)
         records: dict[int, SampleRecord] = {}
-        for where, _, row in read_rows(path) if path else ():
+        for where, _, row in read_json_lines(path) if path else ():
             doc = row.get("doc_id")
             if not isinstance(doc, int) or doc in records:
                 raise RunError(f"{where} has no 'doc_id' of its own.")
@@ -437,7 +441,7 @@ class _Task:
                 self.lost,
                 self.clustered,
             )
-            less = metric in self.less and summary.kind not in LOWER_IS_BETTER
+            less = metric in self.less and summary.kind not in LOWER_IS_BETTER_METRICS
             metric_results.append(replace(summary, lower_is_better=less))
         version = str(source.section("versions").get(name, "N/A"))
         samples = self.count or reported_size

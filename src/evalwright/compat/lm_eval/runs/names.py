@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from evalwright.metrics.registry import LOWER_IS_BETTER
+from evalwright.extend import LOWER_IS_BETTER_METRICS
 
 NO_FILTER = "none"
 NOT_AVAILABLE = "N/A"
@@ -70,7 +70,7 @@ def their_metric(label: str, kind: str, scorer: Mapping[str, Any]) -> str:
 
 def higher_is_better(kind: str) -> bool:
     """Whether higher is better for a kind of metric."""
-    return kind not in LOWER_IS_BETTER
+    return kind not in LOWER_IS_BETTER_METRICS
 
 
 def digest(text: str) -> str:

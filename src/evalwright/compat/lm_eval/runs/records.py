@@ -17,6 +17,16 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from evalwright import (
+    Answer,
+    Column,
+    EvalwrightError,
+    Failure,
+    Response,
+    Sample,
+    SampleRecord,
+    Score,
+)
 from evalwright.compat.lm_eval.runs.names import (
     COUNT_UNITS,
     NO_FILTER,
@@ -29,11 +39,8 @@ from evalwright.compat.lm_eval.runs.sample_lines import (
 )
 from evalwright.compat.lm_eval.tasks.aggregation import BRIER_RANGE, by_error
 from evalwright.compat.recording import number as finite
-from evalwright.core.errors import EvalwrightError, Failure
-from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample, SampleRecord, Score
-from evalwright.metrics.registry import BOUNDED, LOWER_IS_BETTER, Column, compute
-from evalwright.runs.results import MetricResult
+from evalwright.extend import BOUNDED_METRICS, LOWER_IS_BETTER_METRICS, MetricResult
+from evalwright.metrics.registry import compute
 from evalwright.statistics import Estimate
 
 _NUMPY = re.compile(r"(?:np|numpy)\.\w+\((.*)\)")
@@ -487,7 +494,7 @@ def _recompute(
     except EvalwrightError:
         return kind, None
     # The kind says which way is better, so a mean of which less is better keeps its name.
-    return kind if kind in LOWER_IS_BETTER else recomputed_kind, estimate
+    return kind if kind in LOWER_IS_BETTER_METRICS else recomputed_kind, estimate
 
 
 def _as_published(
@@ -502,7 +509,12 @@ def _as_published(
         return by_error(value, None, n, n_missing, why)
     method = "imported from lm_eval: normal interval from its standard error"
     return by_error(
-        value, error, n, n_missing, method, (0.0, 1.0) if kind in BOUNDED else None
+        value,
+        error,
+        n,
+        n_missing,
+        method,
+        (0.0, 1.0) if kind in BOUNDED_METRICS else None,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
+from evalwright import Answer, Message, SampleRecord
 from evalwright.compat.lm_eval.runs.names import (
     COUNT_UNITS,
     digest,
@@ -19,8 +20,8 @@ from evalwright.compat.lm_eval.runs.names import (
 )
 from evalwright.compat.lm_eval.tasks.estimates import FILTERED, NAMED
 from evalwright.compat.lm_eval.tasks.options import DIALECT
-from evalwright.core.requests import Message, Prompt, prompt_from
-from evalwright.core.samples import Answer, SampleRecord
+from evalwright.core.requests import prompt_from
+from evalwright.extend import Prompt
 
 GENERATE, CHOOSE, CONTINUE, ROLLING = [
     "generate_until",

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
+from evalwright import EvalwrightError, Message, Run
 from evalwright.compat.lm_eval.runs.names import depths, digest
 from evalwright.compat.lm_eval.runs.sample_lines import Render, as_json
 from evalwright.compat.lm_eval.tasks.config import FewShot
@@ -14,10 +15,7 @@ from evalwright.compat.lm_eval.tasks.estimates import LOWER_IS_BETTER_NAMES
 from evalwright.compat.lm_eval.tasks.options import DIALECT
 from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import PUBLISHED_METRICS
-from evalwright.core.errors import EvalwrightError
-from evalwright.core.requests import Message
-from evalwright.core.secrets import masked_arguments
-from evalwright.runs.reader import Run
+from evalwright.extend import masked_arguments
 
 
 def task_config(

@@ -27,7 +27,7 @@ listing names loads no YAML, and rescoring no task files.
 
 from typing import TYPE_CHECKING
 
-from evalwright.core.lazy import lazy_names
+from evalwright.extend import lazy_names
 
 if TYPE_CHECKING:
     from evalwright.compat.lm_eval.tasks.index import TaskManager, get_task_dict

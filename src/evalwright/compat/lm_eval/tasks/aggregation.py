@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks import labels
 from evalwright.compat.lm_eval.tasks.registered import registered_aggregation
-from evalwright.core.errors import TaskError, check_known
+from evalwright.extend import TaskError, check_known
 from evalwright.metrics import corpus
 from evalwright.scorers.corpus import require, statistics
 from evalwright.statistics import Estimate

@@ -9,26 +9,30 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from evalwright import (
+    Answer,
+    Ask,
+    Generate,
+    LogLikelihood,
+    Response,
+    RollingLogLikelihood,
+    Sample,
+)
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.prompts import Prompts
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
-from evalwright.core.asking import Ask
-from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import (
+from evalwright.core.requests import prompt_payload
+from evalwright.extend import (
+    TARGET,
     Ability,
-    Generate,
-    LogLikelihood,
     Prompt,
     Request,
-    RollingLogLikelihood,
-    prompt_payload,
+    log_likelihood_of,
+    separate_reasoning,
 )
-from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample
 from evalwright.models.local.hf.options import GENERATE_ARGUMENTS, SAMPLING_ARGUMENTS
-from evalwright.strategies.generate import TARGET, log_likelihood_of
 
 ABILITIES: Mapping[str, Ability] = {
     "loglikelihood": "log-likelihood",

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from evalwright import Answer, Message, Sample, Score, Task
 from evalwright.compat.lm_eval.tasks.asking import Arguments, published_response
 from evalwright.compat.lm_eval.tasks.compiling import TaskWork, try_render
 from evalwright.compat.lm_eval.tasks.config import (
@@ -35,15 +36,14 @@ from evalwright.compat.lm_eval.tasks.task_yaml import (
     has_code_metric,
     refusal_reasons,
 )
-from evalwright.core.errors import (
+from evalwright.extend import (
+    Ability,
     ConfigurationError,
     DatasetError,
+    Prompt,
     ScoringError,
     TaskError,
 )
-from evalwright.core.requests import Ability, Message, Prompt
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import Task
 
 INSTALL = install_command("lm_eval")
 STRUCTURE = ("tag", "group", "task_list", "class")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
 
+from evalwright import Answer, Ask, EvalwrightError, Sample, Score, Task
 from evalwright.compat.lm_eval.tasks import generative
 from evalwright.compat.lm_eval.tasks.asking import (
     ABILITIES,
@@ -34,12 +35,7 @@ from evalwright.compat.lm_eval.tasks.results import Group
 from evalwright.compat.lm_eval.tasks.scoring import Scoring, require_trust
 from evalwright.compat.lm_eval.tasks.splits import Splits, reported
 from evalwright.compat.lm_eval.tasks.task_yaml import FunctionRef, is_sandboxed
-from evalwright.core.asking import Ask
-from evalwright.core.errors import DatasetError, EvalwrightError, TaskError
-from evalwright.core.outcomes import NO_ANSWER
-from evalwright.core.requests import Ability
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.core.tasks import Scorer, Task
+from evalwright.extend import NO_ANSWER, Ability, DatasetError, Scorer, TaskError
 from evalwright.scorers.code.unit_tests import program_slots
 
 MAX_REPEATS = 10_000

@@ -10,7 +10,7 @@ from typing import Any
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.filters import Pipeline, build_pipelines
 from evalwright.compat.lm_eval.tasks.registered import registered_metric
-from evalwright.core.errors import TaskError, UnknownName, check_known, closest
+from evalwright.extend import TaskError, UnknownName, check_known, closest_names
 
 OUTPUT_TYPES = (
     "loglikelihood",
@@ -244,7 +244,7 @@ def _metric(
     for key in options:
         if unused or (exact and key not in _EXACT_MATCH):
             closest_keys = (
-                [] if key in _EXACT_MATCH else closest(str(key), _METRIC_KEYS)
+                [] if key in _EXACT_MATCH else closest_names(str(key), _METRIC_KEYS)
             )
             meant = f" Was '{closest_keys[0]}' meant?" if closest_keys else ""
             findings.append(

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from evalwright import Column, Score
 from evalwright.compat.lm_eval.runs.names import stringify
 from evalwright.compat.lm_eval.tasks import aggregation, labels
 from evalwright.compat.lm_eval.tasks.aggregation import Aggregation, by_error
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
-from evalwright.core.samples import Score
-from evalwright.core.tasks import MetricSpec
-from evalwright.metrics.registry import LOWER_IS_BETTER, Column
+from evalwright.extend import LOWER_IS_BETTER_METRICS, MetricSpec
 from evalwright.scorers.corpus import require
 from evalwright.statistics import Estimate
 
@@ -117,7 +116,7 @@ class Metrics:
             kind=kind,
             scorer=pipeline,
             options={"aggregation": name or "the task's own"},
-            lower_is_better=self.less(metric) and kind not in LOWER_IS_BETTER,
+            lower_is_better=self.less(metric) and kind not in LOWER_IS_BETTER_METRICS,
             function=partial(self.estimate, metric, name, function),
         )
 

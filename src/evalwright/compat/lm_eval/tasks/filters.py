@@ -18,8 +18,7 @@ from typing import Any
 
 from evalwright import bounded
 from evalwright.compat.lm_eval.tasks.task_yaml import Unavailable
-from evalwright.core.errors import ScoringError, TaskError, check_known
-from evalwright.tasks.safe_files import failing_as
+from evalwright.extend import ScoringError, TaskError, check_known, reraise_as
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -396,7 +395,7 @@ def _step(step: Mapping[str, Any], task: str) -> Callable[[], Any]:
             filters_by_name[function] = package_filters.get(function)
         check_known(f"filter (in the task '{task}')", [function], filters_by_name)
         cls = filters_by_name[function]
-    with failing_as(
+    with reraise_as(
         TaskError,
         f"The task '{task}': the filter '{function}' cannot be made",
         TypeError,

@@ -39,7 +39,7 @@ from evalwright.compat.lm_eval.tasks.task_yaml import (
     Unavailable,
     replace_functions,
 )
-from evalwright.core.errors import TaskError, UnknownName
+from evalwright.extend import TaskError, UnknownName
 
 EXTRAS: dict[str, list[str]] = TABLES["extras"]
 _ELSEWHERE = {"tinyBenchmarks": "git+https://github.com/felipemaiapolo/tinyBenchmarks"}

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evalwright import EvalwrightError
 from evalwright.compat.lm_eval.tasks.index import Index
 from evalwright.compat.lm_eval.tasks.options import PREFIX
 from evalwright.compat.lm_eval.tasks.task_yaml import Files
-from evalwright.core.errors import EvalwrightError
-from evalwright.tasks.dialects import Listed
+from evalwright.extend import ListedTask
 
 FORM_WORDS = frozenset(("chat", "cot", "gen", "generate", "generative"))
 """Words that mark a generative variant's name."""
@@ -76,7 +76,7 @@ def _name_words(name: str) -> set[str]:
     return set(filter(None, re.split(r"[^a-z0-9]+", name.lower())))
 
 
-def _generates(listed: Listed, index: Index) -> bool:
+def _generates(listed: ListedTask, index: Index) -> bool:
     """Whether a task, or the first task of a group or tag, is answered by text."""
     for task in _leaves(listed, index, ()):
         try:
@@ -90,7 +90,9 @@ def _generates(listed: Listed, index: Index) -> bool:
     return False
 
 
-def _leaves(listed: Listed, index: Index, parents: tuple[str, ...]) -> Iterator[Listed]:
+def _leaves(
+    listed: ListedTask, index: Index, parents: tuple[str, ...]
+) -> Iterator[ListedTask]:
     if listed.kind == "task":
         yield listed
         return

@@ -20,28 +20,27 @@ from evalwright.compat.lm_eval.tasks.options import (
     as_paths,
     installed_tasks,
 )
-from evalwright.core.errors import TaskError, UnknownName
-from evalwright.tasks.dialects import Listed
+from evalwright.extend import ListedTask, TaskError, UnknownName
 from evalwright.tasks.index import stamp
 
 _SKIPPED_FOLDERS = {"__pycache__", ".ipynb_checkpoints"}
 
 
-class Index(Mapping[str, Listed]):
+class Index(Mapping[str, ListedTask]):
     """The names in one or more folders; of equal names the later folder's wins.
 
     problems: files that define nothing or cannot be read, with the reason.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._entries: dict[str, Listed] = {}
+        self._entries: dict[str, ListedTask] = {}
         self.problems: dict[str, str] = {}
         for folder in folders:
             entries, problems = _read_folder_index(folder)
             self._entries.update((listed.name, listed) for listed in entries)
             self.problems.update(problems)
 
-    def __getitem__(self, name: str) -> Listed:
+    def __getitem__(self, name: str) -> ListedTask:
         """Return what a name stands for. Raises UnknownName with the closest names."""
         try:
             return self._entries[name]
@@ -66,13 +65,13 @@ class Index(Mapping[str, Listed]):
         return len(self._entries)
 
 
-def _read_folder_index(folder: Path) -> tuple[list[Listed], dict[str, str]]:
+def _read_folder_index(folder: Path) -> tuple[list[ListedTask], dict[str, str]]:
     files = sorted(_yaml_files(str(folder)))
     index = cached_index(
         DIALECT, folder, files, lambda: _read(folder, [path for path, *_ in files])
     )
     entries = [
-        Listed(name, kind, path, tuple(members))
+        ListedTask(name, kind, path, tuple(members))
         for name, kind, path, members in index["entries"]
     ]
     return entries, dict(index["problems"])
@@ -108,7 +107,7 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
     from evalwright.compat.lm_eval.tasks.task_yaml import Files
 
     files = Files()
-    entries: dict[str, Listed] = {}
+    entries: dict[str, ListedTask] = {}
     tags: dict[str, set[str]] = {}
     problems: dict[str, str] = {}
     for path in paths:
@@ -119,7 +118,7 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
         except TaskError as error:
             problems[path] = str(error)
     for tag, members in tags.items():
-        entries.setdefault(tag, Listed(tag, "tag", members=tuple(sorted(members))))
+        entries.setdefault(tag, ListedTask(tag, "tag", members=tuple(sorted(members))))
     outside = {
         str(read_path): stamp(str(read_path))
         for read_path in files.used()
@@ -132,7 +131,7 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
     return {"outside": outside, "entries": rows, "problems": problems}
 
 
-def names(roots: Sequence[Path]) -> Sequence[Listed]:
+def names(roots: Sequence[Path]) -> Sequence[ListedTask]:
     """List the tasks, groups, tags and classes of some folders."""
     return list(Index(Options(roots=tuple(roots)).folders()).values())
 
@@ -149,7 +148,7 @@ def kind_and_name(config: Mapping[str, Any]) -> tuple[str, str | None]:
 def _register(
     config: Mapping[str, Any],
     path: str,
-    entries: dict[str, Listed],
+    entries: dict[str, ListedTask],
     tags: dict[str, set[str]],
 ) -> None:
     kind, name = kind_and_name(config)
@@ -162,7 +161,7 @@ def _register(
             f"{path}: the name '{name}' is already used by {entries[name].path}; this"
             " file is not used."
         )
-    entries[name] = Listed(name, kind, path)
+    entries[name] = ListedTask(name, kind, path)
     if kind != "group":
         tag = config.get("tag") or ()
         for tag_name in [tag] if isinstance(tag, str) else tag:

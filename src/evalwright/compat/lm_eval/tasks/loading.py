@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from evalwright import Task
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.asking import FURTHER_GENERATION, GENERATION
 from evalwright.compat.lm_eval.tasks.classes import compile_class
@@ -27,9 +28,13 @@ from evalwright.compat.lm_eval.tasks.task_yaml import (
     replace_functions,
     unavailable_in,
 )
-from evalwright.core.errors import ConfigurationError, TaskError, check_known
-from evalwright.core.tasks import Task
-from evalwright.tasks.dialects import SCORINGS, Listed
+from evalwright.extend import (
+    SCORINGS,
+    ConfigurationError,
+    ListedTask,
+    TaskError,
+    check_known,
+)
 
 _GROUP_KEYS = frozenset(
     {"group", "group_alias", "task", "aggregate_metric_list", "metadata"}
@@ -119,13 +124,13 @@ class Library:
             kind, task_name = kind_and_name(self.files.read(path))
             if task_name is None:
                 raise TaskError(f"The file '{name}' names no task and no group.")
-            self._add(Listed(task_name, kind, str(path)), {}, collection)
+            self._add(ListedTask(task_name, kind, str(path)), {}, collection)
         else:
             self._add(self.index[name], {}, collection)
         return collection
 
     def _add(
-        self, listed: Listed, overrides: Settings, collection: Collection
+        self, listed: ListedTask, overrides: Settings, collection: Collection
     ) -> list[str]:
         """Add what a name stands for, and return the names of its tasks."""
         if listed.kind == "tag":

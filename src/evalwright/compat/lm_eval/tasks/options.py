@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from evalwright.core.errors import ConfigurationError
+from evalwright.extend import ConfigurationError
 
 Scoring = Literal["corrected", "published"]
 DIALECT = "lm-eval"

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
+from evalwright import Message
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.options import Options
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields, render_field
-from evalwright.core.errors import TaskError, UnknownName
-from evalwright.core.requests import Message, Prompt
+from evalwright.extend import Prompt, TaskError, UnknownName
 
 SAMPLERS = ("default", "first_n")
 

@@ -19,7 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from evalwright import bounded
 from evalwright.compat.lm_eval.tasks.config import TaskConfig
-from evalwright.core.errors import TaskError
+from evalwright.extend import TaskError
 from evalwright.tasks.linear_templates import LONGEST, is_linear
 
 Doc = Mapping[str, Any]

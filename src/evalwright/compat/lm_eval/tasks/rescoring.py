@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+from evalwright import Answer, Sample, Score
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.aggregation import BUILT_IN
 from evalwright.compat.lm_eval.tasks.classes import compile_class
@@ -22,9 +23,7 @@ from evalwright.compat.lm_eval.tasks.filters import BUILT_IN_FILTERS, Pipeline
 from evalwright.compat.lm_eval.tasks.loading import Library, read_options
 from evalwright.compat.lm_eval.tasks.options import PREFIX, Options
 from evalwright.compat.lm_eval.tasks.task_yaml import refusals, unavailable_in
-from evalwright.core.errors import ConfigurationError
-from evalwright.core.samples import Answer, Sample, Score
-from evalwright.tasks.dialects import Rules
+from evalwright.extend import ConfigurationError, ScoringRules
 
 _NOT_SCORING = frozenset(
     {"process_docs", "custom_dataset", "fewshot_config", "metadata"}
@@ -58,7 +57,7 @@ def rules(
     configuration: Mapping[str, Any],
     first: Mapping[str, Any],
     settings: Mapping[str, Any],
-) -> Rules:
+) -> ScoringRules:
     """The scoring rules of a recorded task of this dialect.
 
     Args:
@@ -99,7 +98,7 @@ def rules(
         for pipeline in task_definition.pipelines
     ]
     names = [metric.name for metric in task_definition.metrics]
-    return Rules(
+    return ScoringRules(
         scorers,
         work.metrics.specs(
             {pipeline.name: names for pipeline in task_definition.pipelines}
@@ -214,7 +213,7 @@ def _from_files(definition: Mapping[str, Any], options: Options) -> Definition:
     )
 
 
-def _class_rules(task: Mapping[str, Any], options: Options) -> Rules:
+def _class_rules(task: Mapping[str, Any], options: Options) -> ScoringRules:
     definition = task["definition"]
     class_options = replace(options, num_fewshot=int(definition["num_fewshot"]))
     library, settings = _settings(str(definition["task"]), class_options)
@@ -226,7 +225,7 @@ def _class_rules(task: Mapping[str, Any], options: Options) -> Rules:
             " again with `evalwright run`."
         )
     assert compiled.found_metrics is not None
-    return Rules(compiled.scorers, compiled.metrics, compiled.found_metrics)
+    return ScoringRules(compiled.scorers, compiled.metrics, compiled.found_metrics)
 
 
 def fields_row(doc: Any, task: str) -> dict[str, Any]:

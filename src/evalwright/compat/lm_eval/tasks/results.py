@@ -12,14 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from evalwright import Run
 from evalwright.compat.lm_eval.tasks.aggregation import by_error
 from evalwright.compat.lm_eval.tasks.options import DIALECT, PREFIX
 from evalwright.compat.lm_eval.tasks.task_yaml import FunctionRef
-from evalwright.core.errors import TaskError, check_known
-from evalwright.metrics.tree import Node
-from evalwright.runs.reader import Run
+from evalwright.extend import GroupAverage, TaskError, TaskGroup, TreeNode, check_known
 from evalwright.statistics import Estimate
-from evalwright.tasks import dialects
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +249,7 @@ def _theirs(tasks: Tasks) -> list[Mapping[str, Any]]:
 # -- averages --------------------------------------------------------------------------
 
 
-def groups(tasks: Tasks) -> list[dialects.Group]:
+def groups(tasks: Tasks) -> list[TaskGroup]:
     """The groups that have averages, inner ones first. tasks: those of `run.json`."""
     results_by_task = task_results(tasks)
     by_name = {task["definition"]["task"]: task for task in tasks}
@@ -262,7 +260,7 @@ def groups(tasks: Tasks) -> list[dialects.Group]:
         averages = tuple(_averages(group, members, absent, results_by_task))
         if averages:
             averaged_groups.append(
-                dialects.Group(f"{PREFIX}{group.name}", group.alias, averages)
+                TaskGroup(f"{PREFIX}{group.name}", group.alias, averages)
             )
     return averaged_groups
 
@@ -272,7 +270,7 @@ def _averages(
     tasks: Tasks,
     absent: Sequence[str],
     results_by_task: Mapping[str, Mapping[str, Any]],
-) -> Iterator[dialects.Averaged]:
+) -> Iterator[GroupAverage]:
     published = bool(tasks) and all(
         task["definition"].get("scoring") == "published" for task in tasks
     )
@@ -295,7 +293,7 @@ def _averages(
             if not metrics_by_task:
                 continue
             members = (*metrics_by_task, *lost_tasks)
-            node = Node(
+            node = TreeNode(
                 f"{PREFIX}{group.name}",
                 members,
                 "weighted" if average.weight_by_size else "macro",
@@ -318,7 +316,7 @@ def _averages(
                     list(metrics_by_task.values()),
                     results_by_task,
                 )
-            yield dialects.Averaged(label, node, metrics_by_task, published_estimate)
+            yield GroupAverage(label, node, metrics_by_task, published_estimate)
 
 
 def _metric(

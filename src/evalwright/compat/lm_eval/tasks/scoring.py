@@ -17,13 +17,8 @@ from evalwright.compat.lm_eval.tasks.config import Definition, MetricEntry
 from evalwright.compat.lm_eval.tasks.filters import remove_matches
 from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
 from evalwright.compat.lm_eval.tasks.rendering import Doc, Fields
-from evalwright.core.errors import (
-    MissingExtra,
-    ScoringError,
-    TaskError,
-    UnknownName,
-    known_names,
-)
+from evalwright.core.errors import known_names
+from evalwright.extend import MissingExtra, ScoringError, TaskError, UnknownName
 
 if TYPE_CHECKING:
     import numpy as np

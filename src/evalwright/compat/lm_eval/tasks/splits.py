@@ -17,16 +17,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from evalwright import EvalwrightError
 from evalwright.compat.lm_eval.tasks.config import Definition
 from evalwright.compat.lm_eval.tasks.functions import advice
 from evalwright.compat.lm_eval.tasks.options import Options, trust_advice
-from evalwright.core.errors import (
-    DatasetError,
-    EvalwrightError,
-    MissingExtra,
-    TaskError,
-    cause_of,
-)
+from evalwright.core.errors import cause_of
+from evalwright.extend import DatasetError, MissingExtra, TaskError
 from evalwright.tasks.datasets.hub import hub_libraries
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")

@@ -14,11 +14,11 @@ from typing import Any
 
 import yaml
 
+from evalwright import EvalwrightError
 from evalwright.compat.lm_eval.tables import TABLES
 from evalwright.compat.lm_eval.tasks.options import trust_advice
 from evalwright.compat.lm_eval.tasks.programs import CODE_METRIC, runs_in_sandbox
-from evalwright.core.errors import ConfigurationError, EvalwrightError, TaskError
-from evalwright.tasks.safe_files import failing_as
+from evalwright.extend import ConfigurationError, TaskError, reraise_as
 from evalwright.tasks.yaml_files import MAX_NODES, expanded_size, too_deep
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -142,7 +142,7 @@ class Files:
 
 def parse(path: Path) -> dict[str, Any]:
     """Parse one file, leaving `include` in it. Raises TaskError, with the line if known."""
-    with failing_as(TaskError, f"The task file '{path}' cannot be read"):
+    with reraise_as(TaskError, f"The task file '{path}' cannot be read"):
         if not path.is_file():  # a device or a pipe may never end
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         content = path.read_bytes()

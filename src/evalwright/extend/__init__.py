@@ -1,0 +1,244 @@
+"""What a dialect, an importer, an exporter, a judge or a backend may use of Evalwright.
+
+This list is public and stable (docs/stability.md), as `evalwright` and `evalwright.statistics` are;
+everything else may change in any release. docs/dialects.md says what each name is for, and shows a
+dialect and an importer of about 100 lines.
+
+    from evalwright import Sample, Score
+    from evalwright.extend import ListedTask, Scorer, ScoringRules, task_from_definition
+
+A name loads its module on first use, so that importing this one costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalwright.core.asking import abilities_of, options_of
+    from evalwright.core.errors import (
+        AbilityError,
+        ConfigurationError,
+        DatasetError,
+        MissingExtra,
+        ModelError,
+        RequestError,
+        RunError,
+        ScoringError,
+        TaskError,
+        UnknownName,
+        check_known,
+    )
+    from evalwright.core.errors import closest as closest_names
+    from evalwright.core.images import Image
+    from evalwright.core.lazy import lazy_names
+    from evalwright.core.outcomes import ANSWERED, NO_ANSWER
+    from evalwright.core.private import check_ordinary as regular_file
+    from evalwright.core.private import home_folder
+    from evalwright.core.reasoning import separate_reasoning
+    from evalwright.core.requests import Ability, Prompt, Request
+    from evalwright.core.samples import UNREADABLE
+    from evalwright.core.secrets import mask, masked_arguments
+    from evalwright.core.tasks import MetricSpec, Scored, Scorer, Strategy
+    from evalwright.core.text import printable
+    from evalwright.evaluation.running import run_blocking
+    from evalwright.extend.commands import (
+        CommandLine,
+        Exporter,
+        ExportSummary,
+        Importer,
+        ImportSummary,
+        summarise_import,
+    )
+    from evalwright.extend.importing import (
+        ImportDestination,
+        ImportedTask,
+        ImportFolder,
+        RunFacts,
+        write_run,
+    )
+    from evalwright.extend.reading import parse_json, read_json, read_json_lines
+    from evalwright.metrics.registry import BOUNDED as BOUNDED_METRICS
+    from evalwright.metrics.registry import LOWER_IS_BETTER as LOWER_IS_BETTER_METRICS
+    from evalwright.metrics.registry import metric_range
+    from evalwright.metrics.tree import Node as TreeNode
+    from evalwright.models.base import fingerprint_of
+    from evalwright.models.functions import function_model
+    from evalwright.runs.aggregation import TaskTally
+    from evalwright.runs.confirmed import AS_PUBLISHED
+    from evalwright.runs.results import MetricResult, TaskResult
+    from evalwright.runs.simulations import refuse_left_out as require_scores
+    from evalwright.runs.writer import to_json
+    from evalwright.scorers.registry import bind as bind_scorer
+    from evalwright.strategies.generate import (
+        TARGET,
+        Sampling,
+        answer_from,
+        log_likelihood_of,
+    )
+    from evalwright.strategies.registry import Setup
+    from evalwright.strategies.registry import bind as bind_strategy
+    from evalwright.tasks.dialects import (
+        SCORINGS,
+        Dialect,
+        GroupAverage,
+        ListedTask,
+        ScoringRules,
+        TaskGroup,
+    )
+    from evalwright.tasks.dialects import register as register_dialect
+    from evalwright.tasks.loading import task_from_definition
+    from evalwright.tasks.safe_files import check_file as check_writable
+    from evalwright.tasks.safe_files import failing_as as reraise_as
+    from evalwright.tasks.safe_files import is_within, write_file, write_text
+    from evalwright.tasks.safe_files import place_of as resolve_path
+
+_NAMES = {
+    "core.asking": "abilities_of options_of",
+    "core.errors": (
+        "AbilityError ConfigurationError DatasetError MissingExtra ModelError"
+        " RequestError RunError ScoringError TaskError UnknownName check_known"
+        " closest:closest_names"
+    ),
+    "core.images": "Image",
+    "core.lazy": "lazy_names",
+    "core.outcomes": "ANSWERED NO_ANSWER",
+    "core.private": "home_folder check_ordinary:regular_file",
+    "core.reasoning": "separate_reasoning",
+    "core.requests": "Ability Prompt Request",
+    "core.samples": "UNREADABLE",
+    "core.secrets": "mask masked_arguments",
+    "core.tasks": "MetricSpec Scored Scorer Strategy",
+    "core.text": "printable",
+    "evaluation.running": "run_blocking",
+    "extend.commands": (
+        "CommandLine ExportSummary Exporter ImportSummary Importer summarise_import"
+    ),
+    "extend.importing": "ImportDestination ImportFolder ImportedTask RunFacts write_run",
+    "extend.reading": "parse_json read_json read_json_lines",
+    "metrics.registry": (
+        "BOUNDED:BOUNDED_METRICS LOWER_IS_BETTER:LOWER_IS_BETTER_METRICS metric_range"
+    ),
+    "metrics.tree": "Node:TreeNode",
+    "models.base": "fingerprint_of",
+    "models.functions": "function_model",
+    "runs.aggregation": "TaskTally",
+    "runs.confirmed": "AS_PUBLISHED",
+    "runs.results": "MetricResult TaskResult",
+    "runs.simulations": "refuse_left_out:require_scores",
+    "runs.writer": "to_json",
+    "scorers.registry": "bind:bind_scorer",
+    "strategies.generate": "Sampling TARGET answer_from log_likelihood_of",
+    "strategies.registry": "Setup bind:bind_strategy",
+    "tasks.dialects": (
+        "Dialect GroupAverage ListedTask SCORINGS ScoringRules TaskGroup"
+        " register:register_dialect"
+    ),
+    "tasks.safe_files": (
+        "check_file:check_writable failing_as:reraise_as is_within"
+        " place_of:resolve_path write_file write_text"
+    ),
+    "tasks.loading": "task_from_definition",
+}
+"""By module, its names; `source:public` where the public name is another."""
+
+_SOURCES = {
+    name.rpartition(":")[2]: (module, name.partition(":")[0])
+    for module, listed in _NAMES.items()
+    for name in listed.split()
+}
+"""By public name, the module and the name in it."""
+
+__all__ = [
+    "ANSWERED",
+    "AS_PUBLISHED",
+    "BOUNDED_METRICS",
+    "LOWER_IS_BETTER_METRICS",
+    "NO_ANSWER",
+    "SCORINGS",
+    "TARGET",
+    "UNREADABLE",
+    "Ability",
+    "AbilityError",
+    "CommandLine",
+    "ConfigurationError",
+    "DatasetError",
+    "Dialect",
+    "ExportSummary",
+    "Exporter",
+    "GroupAverage",
+    "Image",
+    "ImportDestination",
+    "ImportFolder",
+    "ImportSummary",
+    "ImportedTask",
+    "Importer",
+    "ListedTask",
+    "MetricResult",
+    "MetricSpec",
+    "MissingExtra",
+    "ModelError",
+    "Prompt",
+    "Request",
+    "RequestError",
+    "RunError",
+    "RunFacts",
+    "Sampling",
+    "Scored",
+    "Scorer",
+    "ScoringError",
+    "ScoringRules",
+    "Setup",
+    "Strategy",
+    "TaskError",
+    "TaskGroup",
+    "TaskResult",
+    "TaskTally",
+    "TreeNode",
+    "UnknownName",
+    "abilities_of",
+    "answer_from",
+    "bind_scorer",
+    "bind_strategy",
+    "check_known",
+    "check_writable",
+    "closest_names",
+    "fingerprint_of",
+    "function_model",
+    "home_folder",
+    "is_within",
+    "lazy_names",
+    "log_likelihood_of",
+    "mask",
+    "masked_arguments",
+    "metric_range",
+    "options_of",
+    "parse_json",
+    "printable",
+    "read_json",
+    "read_json_lines",
+    "register_dialect",
+    "regular_file",
+    "require_scores",
+    "reraise_as",
+    "resolve_path",
+    "run_blocking",
+    "separate_reasoning",
+    "summarise_import",
+    "task_from_definition",
+    "to_json",
+    "write_file",
+    "write_run",
+    "write_text",
+]
+
+if not TYPE_CHECKING:  # or a type checker would take every name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _SOURCES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module, source = _SOURCES[name]
+        globals()[name] = getattr(import_module(f"evalwright.{module}"), source)
+        return globals()[name]
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_SOURCES})

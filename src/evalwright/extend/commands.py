@@ -1,0 +1,154 @@
+"""What another system adds to the command line: `evalwright import NAME`, `evalwright export NAME`,
+a program of its own.
+
+The commands are written once, in `cli/foreign.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import click
+
+from evalwright.runs.reader import Run
+
+
+class CommandLine(Protocol):
+    """The command line of Evalwright, which a system's own program gets as click's `obj`."""
+
+    def __call__(self, arguments: Sequence[str]) -> int:
+        """Run a command.
+
+        Args:
+            arguments: the command and its arguments, such as `["runs", "list"]`.
+
+        Returns:
+            Its exit code.
+        """
+
+    def load_plugins(self, files: Sequence[str]) -> None:
+        """Load the user's plug-ins.
+
+        Args:
+            files: Python files, and TOML files of providers.
+
+        Raises:
+            ConfigurationError: a file cannot be read or used.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What an import made, for the command line.
+
+    Args:
+        lines: what is printed.
+        record: what `--json` prints, as plain JSON.
+        left_out: a sentence for each thing that was not imported.
+    """
+
+    lines: Sequence[str]
+    record: Any
+    left_out: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """`evalwright import NAME PATH --name --out --json`.
+
+    An installed package offers one as an entry point of the group `evalwright.importers`.
+
+    Args:
+        about: the help text.
+        make: called with the path, the folder for runs and the run's name ("" where the user gave
+            none), and the options by name. It raises RunError for what cannot be imported.
+        run_name: what a run is named after by default, such as "the model and the task".
+        options: further options of the command.
+    """
+
+    about: str
+    make: Callable[..., ImportSummary]
+    run_name: str
+    options: Sequence[click.Parameter] = ()
+
+
+class ExportSummary(NamedTuple):
+    """What an export wrote, for the command line.
+
+    Args:
+        files: the files.
+        notes: a sentence for each thing that the user should know of them.
+    """
+
+    files: Sequence[Path]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """`evalwright export NAME RUN... --out --runs --json`.
+
+    An installed package offers one as an entry point of the group `evalwright.exporters`.
+
+    Args:
+        about: the help text.
+        make: called with a list of runs, the folder to write into, and the options by name.
+        default_folder: the default of `--out`.
+        out_help: what that folder is for, as a sentence.
+        takes_several_runs: whether it takes more than one run.
+        options: further options of the command.
+    """
+
+    about: str
+    make: Callable[..., ExportSummary]
+    default_folder: str
+    out_help: str
+    takes_several_runs: bool = False
+    options: Sequence[click.Parameter] = ()
+
+
+def summarise_import(
+    runs: Sequence[Run],
+    describe_run: Callable[[Run], Sequence[str]],
+    shown_keys: Sequence[str],
+    left_out: Sequence[str] = (),
+) -> ImportSummary:
+    """Say what was imported: a line for each run, its notes, and its metrics for `--json`.
+
+    Args:
+        runs: the imported runs.
+        describe_run: gives what follows the run's folder in its line, and further lines.
+        shown_keys: facts of the import that `--json` shows, by their keys in the run's
+            `configuration.imported`.
+        left_out: a sentence for each thing that was not imported.
+
+    Returns:
+        The summary that an Importer returns.
+    """
+    lines: list[str] = []
+    for run in runs:
+        first, *further_lines = describe_run(run)
+        notes = run.data["configuration"]["imported"]["notes"]
+        lines += [f"Imported: {run.folder} {first}", *further_lines]
+        lines += [f"  Note: {note.removesuffix('.')}." for note in notes]
+    records = [_record_of(run, shown_keys) for run in runs]
+    return ImportSummary(lines, {"runs": records}, left_out)
+
+
+def _record_of(run: Run, shown_keys: Sequence[str]) -> dict[str, Any]:
+    imported = run.data["configuration"]["imported"]
+    return {
+        "id": run.id,
+        "model": run.model,
+        "folder": str(run.folder),
+        **{key: imported[key] for key in shown_keys},
+        "metrics": {
+            task.name: {
+                metric.label: metric.estimate.as_dict() for metric in task.metrics
+            }
+            for task in run.tasks
+        },
+    }

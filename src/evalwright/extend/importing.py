@@ -1,0 +1,373 @@
+"""Results of another system as runs: where a run goes, what is known of it, and how it is written.
+
+An importer reads its files, makes a `SampleRecord` for each sample and draw, and hands them to
+`write_run`. Where its numbers are not those of our metrics, it makes the tasks' records itself and
+calls `ImportFolder.write`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evalwright._version import __version__
+from evalwright.core.errors import RunError
+from evalwright.core.responses import Usage
+from evalwright.core.samples import SampleRecord
+from evalwright.core.tasks import MetricSpec, Scorer
+from evalwright.engine.counts import Counts
+from evalwright.models.base import fingerprint_of
+from evalwright.runs.aggregation import TaskTally, rules_record
+from evalwright.runs.reader import Run, open_run
+from evalwright.runs.results import TaskResult
+from evalwright.runs.writer import RUN_FILE, SCHEMA_VERSION, RunWriter, check_run_name
+from evalwright.tasks.safe_files import failing_as
+
+UNKNOWN_ENVIRONMENT: Mapping[str, Any] = {
+    "python": "unknown",
+    "platform": "unknown",
+    "processors": None,
+    "libraries": {},
+    "git_commit": None,
+}
+MAX_NAME_BYTES = 100
+"""Of a folder's name. Bytes count: 100 characters may be too long for a file system."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedTask:
+    """A task of another system's results: its rules, for the record.
+
+    Args:
+        name: the task's name; a record belongs to the task that it names.
+        metrics: over the columns of scores; the first is the main one.
+        version: of the task.
+        description: one line for lists.
+        definition: what the system says of the task, as plain JSON. If a dialect has the system's
+            name, its `rules` gets it when the run is scored again.
+        scorers: by column of scores, the scorer's kind and options; by default a column is of the
+            system's own kind.
+        slices: metadata keys by whose values the metrics are also shown.
+        metadata: facts about the task, as plain JSON.
+    """
+
+    name: str
+    metrics: Sequence[MetricSpec]
+    version: str = "1"
+    description: str = ""
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    scorers: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    slices: Sequence[str] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_dict(
+        self, task_result: TaskResult, *, system: str, content_hash: str, draws: int = 1
+    ) -> dict[str, Any]:
+        """The task's part of `run.json`.
+
+        Args:
+            task_result: its numbers.
+            system: the system that it comes from.
+            content_hash: changes when any sample changes.
+            draws: answers per sample.
+
+        Returns:
+            A plain mapping for JSON.
+        """
+        scorers = [
+            Scorer(column, kind, options, _refuse_to_score)
+            for column, (kind, options) in self.scorers_by_column(system).items()
+        ]
+        return {
+            **task_result.as_dict(),
+            "description": self.description,
+            "metadata": {"imported": system, **self.metadata},
+            "definition": {"dialect": system, **self.definition},
+            "content_hash": content_hash,
+            "draws": draws,
+            "slice_keys": list(self.slices),
+            **rules_record(scorers, self.metrics),
+        }
+
+    def scorers_by_column(
+        self, system: str
+    ) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
+        """The kind and options of each column's scorer."""
+        if self.scorers:
+            return self.scorers
+        return {spec.scorer: (system, {}) for spec in self.metrics}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What `run.json` says of an imported run.
+
+    Args:
+        started: when it began, in the form of ISO 8601.
+        model: the model's name.
+        code: what identifies the model, as plain JSON; equal models have equal fingerprints.
+        tasks: each task's part, as `ImportedTask.as_dict` gives it.
+        configuration: how it was run, as plain JSON; `imported` in it is what the system says.
+        seconds: how long it took.
+        facts: what else is known of the model.
+        environment: the machine and its libraries, where they are known.
+        groups: averages over groups of tasks, as `run.json` has them.
+        usage: what the run used.
+    """
+
+    started: str
+    model: str
+    code: Mapping[str, Any]
+    tasks: Sequence[Mapping[str, Any]]
+    configuration: Mapping[str, Any]
+    seconds: float = 0.0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    groups: Sequence[Mapping[str, Any]] = ()
+    usage: Usage | None = None
+
+    def as_dict(self, folder: ImportFolder) -> dict[str, Any]:
+        """The content of `run.json`."""
+        name = folder.path.name
+        counts = Counts() if self.usage is None else Counts(usage=self.usage)
+        groups = {"groups": list(self.groups)} if self.groups else {}
+        return {
+            "schema": SCHEMA_VERSION,
+            "evalwright": __version__,
+            "id": name,
+            "identity": folder.identity,
+            "started": self.started,
+            "seconds": self.seconds,
+            "model": {
+                "name": self.model,
+                "abilities": [],
+                "fingerprint": fingerprint_of(self.code),
+                **self.facts,
+            },
+            "roles": {},
+            "configuration": {
+                "tasks": [task["name"] for task in self.tasks],
+                "limit": None,
+                "seed": None,
+                "name": name,
+                **self.configuration,
+            },
+            "environment": {**UNKNOWN_ENVIRONMENT, **self.environment},
+            "usage": counts.as_dict(),
+            "tasks": list(self.tasks),
+            **groups,
+        }
+
+
+class ImportDestination:
+    """Chooses the folders of the runs of one import.
+
+    Args:
+        folder: the folder that holds runs, `--out`.
+        name: the name that the user gave, "" for none.
+        alone: whether there is only one run; with several, the model is added to the name.
+    """
+
+    def __init__(self, folder: Path, name: str, *, alone: bool) -> None:
+        self.out = folder
+        self.name = name
+        self.alone = alone
+        self._taken: set[str] = set()
+
+    def place(
+        self, model: str, qualifiers: Sequence[str], made_from: Mapping[str, Any] | str
+    ) -> ImportFolder:
+        """Choose the folder of a run. Names that differ only in case count as equal.
+
+        Args:
+            model: the model's name.
+            qualifiers: what follows the model in a run's name where the user gave none.
+            made_from: facts that identify the run, such as a hash of its files; or its identity.
+
+        Returns:
+            The folder, which is not made yet.
+
+        Raises:
+            RunError: it holds a run that was made from something else.
+        """
+        run_name = self._run_name(model, qualifiers)
+        folder = self.out / run_name
+        count = 2
+        while str(folder).lower() in self._taken:
+            folder = self.out / f"{run_name}-{count}"
+            count += 1
+        self._taken.add(str(folder).lower())
+        identity = (
+            made_from if isinstance(made_from, str) else fingerprint_of(made_from)
+        )
+        has_run = (folder / RUN_FILE).exists()
+        if has_run and open_run(folder).data.get("identity") != identity:
+            raise RunError(
+                f"'{folder}' already has another run: choose another --name or --out,"
+                " or remove it first."
+            )
+        return ImportFolder(folder, identity)
+
+    def _run_name(self, model: str, qualifiers: Sequence[str]) -> str:
+        if self.name:
+            run_name = _slug(check_run_name(self.name)) or "run"
+            return run_name if self.alone else f"{run_name}-{_slug(model) or 'model'}"
+        segments = [_slug(model) or "model", *map(_slug, qualifiers)]
+        return "--".join(filter(None, segments))
+
+
+def _slug(text: str) -> str:
+    cleaned = "".join(
+        char if char.isalnum() or char in "._+-" else "-" for char in text
+    )
+    shortened = cleaned.strip(".-").encode()[:MAX_NAME_BYTES]
+    return shortened.decode(errors="ignore").strip(".-")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportFolder:
+    """The folder of an imported run, as `ImportDestination.place` chose it.
+
+    Args:
+        path: the folder.
+        identity: what tells the run from others.
+    """
+
+    path: Path
+    identity: str
+
+    def write(
+        self,
+        records: Iterable[SampleRecord],
+        facts: Callable[[], RunFacts],
+        draws: int | None = None,
+    ) -> Run:
+        """Write the run and open it.
+
+        Args:
+            records: each sample's and draw's record.
+            facts: gives what `run.json` says; called after the last record.
+            draws: answers per sample, if the records are not in the order of samples and draws.
+
+        Returns:
+            The run.
+
+        Raises:
+            RunError: the folder cannot be written.
+        """
+        with RunWriter(self.path) as writer:
+            for position, record in enumerate(records):
+                if draws is not None:
+                    position = record.index * draws + record.draw
+                writer.add(position, record)
+            writer.finish(facts().as_dict(self))
+        return open_run(self.path)
+
+
+def write_run(
+    folder: ImportFolder,
+    records: Iterable[SampleRecord],
+    tasks: Sequence[ImportedTask],
+    *,
+    system: str,
+    model: str,
+    files: Sequence[Path],
+    started: str = "",
+    seconds: float = 0.0,
+    settings: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> Run:
+    """Write another system's results as a run, with our metrics over its scores.
+
+    Args:
+        folder: where, from `ImportDestination.place`.
+        records: each sample's and draw's record, in the order of tasks, samples and draws. They
+            are taken one by one, so that memory does not grow with their number.
+        tasks: the tasks that the records name.
+        system: the system's name, as the importer and its dialect are called.
+        model: the model's name.
+        files: the files that the results come from.
+        started: when the run began, in the form of ISO 8601; by default the time of the oldest
+            file.
+        seconds: how long it took.
+        settings: what else the system says of how it was run, as plain JSON.
+        notes: sentences for people about what is special in these results.
+
+    Returns:
+        The run.
+
+    Raises:
+        RunError: a record names none of the tasks, or the folder cannot be written.
+    """
+    tallies = {task.name: _Tally(task, system) for task in tasks}
+
+    def count_in() -> Iterator[SampleRecord]:
+        for record in records:
+            if record.task not in tallies:
+                raise RunError(
+                    f"The record of '{record.sample.id}' names the task"
+                    f" '{record.task}', which is none of {', '.join(tallies)}."
+                )
+            tallies[record.task].add(record)
+            yield record
+
+    def facts() -> RunFacts:
+        imported = {
+            "format": system,
+            "files": [path.name for path in files],
+            "settings": dict(settings or {}),
+            "notes": list(notes),
+        }
+        return RunFacts(
+            started=started or _time_of_oldest(files),
+            model=model,
+            code={"imported": system, "name": model, "settings": dict(settings or {})},
+            tasks=[tally.as_dict() for tally in tallies.values()],
+            configuration={"imported": imported},
+            seconds=seconds,
+        )
+
+    return folder.write(count_in(), facts)
+
+
+class _Tally:
+    """The scores of a task, and a hash of its samples, as its records pass."""
+
+    def __init__(self, task: ImportedTask, system: str) -> None:
+        self.task = task
+        self.system = system
+        self.columns = TaskTally(list(task.scorers_by_column(system)), task.slices)
+        self.digest = hashlib.sha256()
+        self.draws = 1
+
+    def add(self, record: SampleRecord) -> None:
+        self.columns.add(record)
+        self.draws = max(self.draws, record.draw + 1)
+        if not record.draw:
+            sample = record.sample
+            text = f"{sample.id}\0{sample.input}\0{list(sample.targets)}\n"
+            self.digest.update(text.encode("utf-8", "backslashreplace"))
+
+    def as_dict(self) -> dict[str, Any]:
+        task = self.task
+        return task.as_dict(
+            self.columns.result(task.name, task.version, task.metrics),
+            system=self.system,
+            content_hash=self.digest.hexdigest(),
+            draws=self.draws,
+        )
+
+
+def _time_of_oldest(files: Sequence[Path]) -> str:
+    with failing_as(RunError, "A file of the results cannot be read"):
+        oldest = min(path.stat().st_mtime for path in files)
+    return datetime.fromtimestamp(int(oldest), UTC).isoformat()
+
+
+def _refuse_to_score(*_: Any) -> Any:
+    """Stands in for the function of a scorer whose scores are imported."""
+    raise RuntimeError("imported scores are not computed here")

@@ -1,0 +1,66 @@
+"""What `compat` imports from inside: everything but `evalwright`, `evalwright.extend`, `evalwright.statistics` and itself.
+
+`python -m support.boundary` (in `tests/`) writes `tests/data/boundary.txt`, a line for each system and name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SOURCE = ROOT / "src" / "evalwright"
+TABLE = ROOT / "tests" / "data" / "boundary.txt"
+PUBLIC_MODULES = {"evalwright", "evalwright.extend", "evalwright.statistics"}
+
+
+def is_module(name: str) -> bool:
+    path = SOURCE.joinpath(*name.split(".")[1:])
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def attributes_of(tree: ast.AST, alias: str) -> set[str]:
+    """The attributes of a module that a file uses."""
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == alias
+    }
+
+
+def imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """(module, name) of all that a file imports from the package; of a whole module, the attributes that it uses."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
+            continue
+        if node.module.partition(".")[0] != "evalwright":
+            continue
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            if is_module(whole):
+                yield from (
+                    (whole, name)
+                    for name in attributes_of(tree, alias.asname or alias.name)
+                )
+            else:
+                yield node.module, alias.name
+
+
+def inside_names() -> list[str]:
+    """A line "SYSTEM MODULE NAME" for each name that is not public."""
+    lines = set()
+    for path in (SOURCE / "compat").rglob("*.py"):
+        system = path.relative_to(SOURCE / "compat").parts[0].removesuffix(".py")
+        for module, name in imported_names(ast.parse(path.read_text(encoding="utf-8"))):
+            if module not in PUBLIC_MODULES and not module.startswith(
+                "evalwright.compat"
+            ):
+                lines.add(f"{system} {module.removeprefix('evalwright.')} {name}")
+    return sorted(lines)
+
+
+if __name__ == "__main__":
+    TABLE.write_text("".join(f"{line}\n" for line in inside_names()))
